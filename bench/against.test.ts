@@ -11,7 +11,7 @@ const medians = (deckhand: number, before: number, again: number) => ({
 const verdict = (unit: Figure["unit"], ...values: Parameters<typeof medians>) =>
   compare(unit, medians(...values))?.verdict;
 
-describe("the comparison with an earlier commit", () => {
+describe("comparison with an earlier commit", () => {
   for (const [what, unit, [deckhand, before, again], expected] of [
     ["5 % more", "ms", [105, 100, 100], "same"],
     ["5 % more of a value whose share is not exact", "ms", [1.05, 1, 1], "same"],
@@ -49,18 +49,18 @@ describe("the comparison with an earlier commit", () => {
     });
   }
 
-  test("percentages are of the mean of the two sets", () => {
+  test("percentages are relative to the mean of the two sets", () => {
     const { differencePercent, noisePercent } = compare("ms", medians(220, 190, 210)) ?? {};
     assert.deepEqual([differencePercent, noisePercent], [10, 10]);
     assert.equal(compare("CPU-ms", medians(-1.5, -2, -2))?.differencePercent, 25);
   });
 
-  test("without a base there is no percentage, unless nothing differs", () => {
+  test("a mean of 0 gives no difference in percent, but noise of 0 % when both sets are 0", () => {
     const { differencePercent, noisePercent } = compare("MB", medians(1, 0, 0)) ?? {};
     assert.deepEqual([differencePercent, noisePercent], [undefined, 0]);
   });
 
-  test("a median that is missing or not a number gives no verdict", () => {
+  test("a median that is missing or NaN gives no verdict", () => {
     const { deckhand, before } = medians(1, 1, 1);
     assert.equal(compare("ms", { deckhand, before }), undefined);
     assert.equal(compare("ms", { before, "before again": before }), undefined);

@@ -1,13 +1,15 @@
-/** Whether today's agent differs from the build of an earlier commit by more than the noise of the run. */
+/** Decides whether Deckhand differs from the build of an earlier commit by more than the noise of the run. */
 import type { Spread } from "./statistics.ts";
 import type { Figure, SubjectName } from "./subjects.ts";
 
 export type Verdict = "same" | "slower" | "faster" | "more" | "less";
 
 export interface Comparison {
-  /** Deckhand's median to the mean of the earlier build's two medians. Undefined when only that mean is 0. */
+  /**
+   * Deckhand's median relative to the mean of the earlier build's medians. Undefined only when that mean alone is 0.
+   */
   readonly differencePercent: number | undefined;
-  /** The earlier build's two medians to each other, in percent of their mean. */
+  /** Difference of the earlier build's two medians, in percent of their mean. */
   readonly noisePercent: number | undefined;
   readonly verdict: Verdict;
 }
@@ -15,10 +17,10 @@ export interface Comparison {
 type Medians = Readonly<Partial<Record<SubjectName, Pick<Spread, "median">>>>;
 
 const SAME_SHARE = 0.05;
-/** 1.05 − 1 is a little more than 0.05. */
+/** In floating point, 1.05 − 1 is slightly more than 0.05. */
 const ROUNDING = 1 + 1e-9;
 
-/** Undefined unless all three have a median. */
+/** Returns undefined unless all three have a median. */
 export function compare(unit: Figure["unit"], values: Medians): Comparison | undefined {
   const [now, first, second] = [
     medianOf(values, "deckhand"),

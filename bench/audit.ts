@@ -1,4 +1,4 @@
-/** What pods cost the API server, from its own audit log. */
+/** Reads from the API server's audit log which requests pods cost. */
 import { readdir, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pause } from "../test/cluster/wait.ts";
@@ -8,7 +8,7 @@ export interface Request {
   readonly pod: string;
   readonly verb: string;
   readonly what: string;
-  /** Of an event. */
+  /** Set only for an event. */
   readonly reason: string | undefined;
   readonly bodyBytes: number;
 }
@@ -24,10 +24,10 @@ interface AuditLine {
   };
 }
 
-/** The log is written a moment after the answer. */
+/** The API server writes the log shortly after the response. */
 const LAG_MS = 500;
 
-/** All requests the node made on behalf of these pods, in the order they were answered. */
+/** Returns all requests of the node for these pods, in the order of their responses. */
 export async function requestsFor({ cluster, node }: World, names: readonly string[]): Promise<readonly Request[]> {
   await pause(LAG_MS);
   const wanted = new Set(names);
@@ -47,12 +47,12 @@ export async function requestsFor({ cluster, node }: World, names: readonly stri
   return found;
 }
 
-/** The server begins a new file when one is full. */
+/** The API server starts a new file when the current one is full. */
 async function linesWith(log: string, part: string): Promise<readonly string[]> {
   const start = basename(log, ".log");
   const files = (await readdir(dirname(log))).filter((file) => file.startsWith(start) && file.endsWith(".log"));
   const lines: string[] = [];
-  // A dated name sorts before the plain one, which is the newest.
+  // Rotated files have a date in their name and sort before the plain name, which is the newest file.
   for (const file of files.sort()) {
     const text = await readFile(join(dirname(log), file), "utf8");
     lines.push(...text.split("\n").filter((line) => line.includes(part)));

@@ -1,4 +1,6 @@
-/** The same calls to the runtime without a kubelet: the least that a start, a restart and an end can take on this machine. */
+/**
+ * Makes the same CRI calls without a kubelet: the minimum time of a start, a restart and a termination on this machine.
+ */
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
 import { INIT_COMMAND } from "./furnishings.ts";
@@ -26,7 +28,7 @@ class BareHand implements Hand {
   readonly #pods = new Map<string, BarePod>();
   readonly #ended = new AbortController();
   readonly #noticed = new Map<string, (atMs: number) => void>();
-  /** Ids of containers that ended, and whoever waits for one. */
+  /** IDs of containers that stopped, and the callbacks that wait for one. */
   readonly #ends = new Set<string>();
   readonly #awaited = new Map<string, () => void>();
   readonly #left: string[] = [];
@@ -61,7 +63,7 @@ class BareHand implements Hand {
     const pod = this.#pods.get(name);
     if (pod === undefined) throw new Error(`there is no pod ${name}`);
     this.#pods.delete(name);
-    // Its process may be heard of before the runtime has said that it started it.
+    // The container's process may connect before the runtime has returned from starting it.
     await this.#restarting;
     const sinceMs = performance.now();
     const grace = pod.kind === "visitor" ? 1 : GRACE_SECONDS;
@@ -90,7 +92,7 @@ class BareHand implements Hand {
     pod.containerId = await this.#started(pod, "app", pod.kind === "visitor" ? visit : {});
   }
 
-  /** A command is busybox's. */
+  /** A container with a command runs the busybox image. */
   async #started(pod: BarePod, name: string, command: { readonly command?: readonly string[] } = {}): Promise<string> {
     const { cri } = this.#world;
     const image = { image: command.command === undefined ? PAUSE_IMAGE : BUSYBOX_IMAGE };
@@ -108,14 +110,14 @@ class BareHand implements Hand {
     return id;
   }
 
-  /** Once the runtime has told that it ended. */
+  /** Resolves once the runtime has sent the container's stopped event. */
   async #stopped(id: string): Promise<void> {
     if (!this.#ends.has(id)) await new Promise<void>((resolve) => this.#awaited.set(id, resolve));
     this.#ends.delete(id);
     this.#awaited.delete(id);
   }
 
-  /** Restarts a visitor that ended, at the runtime's word. */
+  /** Restarts the container of a `visitor` pod when the runtime sends its stopped event. */
   async #follow(): Promise<void> {
     try {
       for await (const { kind, containerId } of this.#world.cri.runtime.events(this.#ended.signal)) {

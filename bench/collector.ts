@@ -1,4 +1,4 @@
-/** One who asks a node's own API with every right: as the API server comes, over connections that stay. */
+/** A client of a node's own API with all permissions. Like the API server, it keeps its connections open. */
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
@@ -20,14 +20,14 @@ export class Collector implements Disposable {
     this.#connections = connections;
   }
 
-  /** The handshake is not what is measured: as many connections as are needed at once serve all questions. */
+  /** Keeps connections alive and opens as many as run concurrently, so that TLS handshakes are not measured. */
   static async of({ cluster, node }: World): Promise<Collector> {
     const file = (end: string) => readFile(join(cluster.layout.certificates, `apiserver-kubelet-client.${end}`));
     const [cert, key] = [await file("crt"), await file("key")];
     return new Collector(node.address, new Agent({ keepAlive: true, rejectUnauthorized: false, cert, key }));
   }
 
-  /** Rejects what is answered with anything but 200. */
+  /** Rejects on any status but 200. */
   ask(path: string, method = "GET"): Promise<Answer> {
     const sinceMs = performance.now();
     return new Promise((resolve, reject) => {

@@ -1,12 +1,13 @@
 /**
- * How a container is made to end at a known moment, and how its next run says that it is there: its only process connects to us, and
- * ends when we close the connection. No volume is needed, and nothing in the container polls.
+ * Makes a container exit at a known moment and shows when its next run has started. The container's only process
+ * connects to this server and exits when we close the connection. No volume is needed, and nothing in the container
+ * polls.
  */
 import { createServer, type Server, type Socket } from "node:net";
 
 export interface Visitor {
   readonly arrivedMs: number;
-  /** Ends the container's process; answers with when it was told to. */
+  /** Makes the container's process exit; returns when we closed the connection. */
   dismiss(): number;
 }
 
@@ -32,15 +33,15 @@ export class ExitDoor {
     return new ExitDoor(server, address);
   }
 
-  /** The process of a container that is to use this door. */
+  /** The command of a container that connects to this server. */
   get command(): readonly string[] {
     const address = this.#server.address();
     if (address === null || typeof address === "string") throw new Error("the door is closed");
-    // It also ends when its input does, so it gets one that never does: a pipe that it holds open itself.
+    // nc also exits when its stdin ends, so its stdin is a FIFO that it holds open itself.
     return ["sh", "-c", `mkfifo /tmp/open && exec nc ${this.#address} ${address.port} <>/tmp/open`];
   }
 
-  /** One at a time: nothing tells two visitors apart. */
+  /** Call this for one container at a time: nothing distinguishes the connections. */
   next(limitMs = 60_000): Promise<Visitor> {
     const early = this.#arrived.shift();
     if (early !== undefined) return Promise.resolve(early);
@@ -57,7 +58,7 @@ export class ExitDoor {
     });
   }
 
-  /** Those that still stand at the door are sent away and forgotten. */
+  /** Closes all connections and discards those that nobody waited for. */
   clear(): void {
     for (const socket of this.#sockets) socket.destroy();
     this.#arrived.length = 0;
@@ -73,7 +74,7 @@ export class ExitDoor {
   #welcome(socket: Socket): void {
     const arrivedMs = performance.now();
     this.#sockets.add(socket);
-    socket.on("error", () => socket.destroy()); // A container that is killed resets it.
+    socket.on("error", () => socket.destroy()); // Killing the container resets the connection.
     socket.on("close", () => this.#sockets.delete(socket));
     socket.resume();
     const visitor: Visitor = {

@@ -1,4 +1,4 @@
-/** What pods with volumes refer to, and such pods: as users write them, with the volume of a service account's token as the API server adds it. */
+/** Volume fixtures: ConfigMaps, Secrets, and pod specs that mount them and the token volume the API server adds. */
 import type { Container, Pod, Volume } from "../src/api/gen/core-v1.ts";
 import { configMaps, secrets } from "../src/api/resources.ts";
 import { isAlreadyExists } from "../src/ports/api-error.ts";
@@ -9,7 +9,7 @@ const SETTINGS = "settings";
 const KEYS = "keys";
 const forever = new AbortController().signal;
 
-/** As the admission of the API server mounts it into every pod. */
+/** The volume that the API server's ServiceAccount admission plugin mounts into every pod. */
 const TOKEN: Volume = {
   name: "kube-api-access",
   projected: {
@@ -38,7 +38,7 @@ const pause = (name: string, volumeMounts: NonNullable<Container["volumeMounts"]
   volumeMounts,
 });
 
-/** One container with the token of its service account. */
+/** One container with its service account's token. */
 export const tokenSpec: Partial<NonNullable<Pod["spec"]>> = {
   volumes: [TOKEN],
   containers: [pause("app", [TOKEN_MOUNT])],
@@ -46,7 +46,7 @@ export const tokenSpec: Partial<NonNullable<Pod["spec"]>> = {
 
 export const INIT_COMMAND: string[] = ["true"];
 
-/** One that sets up and two that stay, with every kind of volume that an ordinary pod has. */
+/** One init container and two containers, with every volume type that an ordinary pod has. */
 export const furnishedSpec: Partial<NonNullable<Pod["spec"]>> = {
   volumes: VOLUMES,
   initContainers: [{ name: "init", image: BUSYBOX_IMAGE, command: INIT_COMMAND, volumeMounts: MOUNTS }],
@@ -58,7 +58,7 @@ export const editedSpec = (configMap: string): Partial<NonNullable<Pod["spec"]>>
   containers: [pause("app", [{ name: "config", mountPath: "/config" }])],
 });
 
-/** Made once in a namespace; doing it again changes nothing. */
+/** Creates the objects in a namespace; existing ones stay unchanged. */
 export async function furnish(api: ApiServer, namespace: string): Promise<void> {
   const entries = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`key-${index}`, "x".repeat(200)]));
   const data = Object.fromEntries(

@@ -1,23 +1,24 @@
-/** What a benchmark asks of whoever runs the pods: the bare client, or an agent through the API server. */
+/** What a benchmark requires of a pod driver: the bare CRI client, or an agent through the API server. */
 import type { Observations } from "./life.ts";
 import type { Figure } from "./subjects.ts";
 import type { Agent, World } from "./world.ts";
 
 /**
- * `visitor`: one process that goes through the door of `exit-door.ts`, restarted when it ends. `token` and `furnished` have volumes
- * (`furnishings.ts`); without a kubelet nobody makes them, and only the containers are the same.
+ * `visitor`: one process that connects to the server of `exit-door.ts`; its container restarts when it exits. `token`
+ * and `furnished` have volumes (`furnishings.ts`). Without a kubelet nothing sets the volumes up; only the containers
+ * are the same.
  */
 export type PodKind = "pause" | "visitor" | "token" | "furnished";
 
 export interface Hand {
   readonly agent: Agent | undefined;
-  /** From the asking until it runs and is ready, seen from here, in ms. */
+  /** Time from the request until the pod runs and is ready, as observed by this process, in ms. */
   up(name: string, kind: PodKind): Promise<number>;
-  /** From the asking until it is gone, in ms. */
+  /** Time from the request until the pod is gone, in ms. */
   down(name: string): Promise<number>;
-  /** When it is first known that the pod's container changed its state after `sinceMs`, on the monotonic clock. Asked for before it happens. */
+  /** When the driver first observes a new state of the pod's container (monotonic clock). Call it before the change. */
   noticed(name: string): Promise<number>;
-  /** Removes what `down` leaves. */
+  /** Removes what `down` leaves behind. */
   tidy(): Promise<void>;
   end(): Promise<void>;
 }
@@ -25,7 +26,7 @@ export interface Hand {
 export interface Stage {
   readonly world: World;
   readonly hand: Hand;
-  /** Begins the names of its pods, so that no two stages of a run share one. */
+  /** Prefix of the stage's pod names, so that no two stages of a run share a name. */
   readonly label: string;
 }
 

@@ -1,10 +1,10 @@
-/** When an agent first said that it is well. */
+/** Waits until an agent's healthz first returns 200. */
 import { get } from "node:http";
 import { waitUntil } from "../test/cluster/wait.ts";
 
 const HEALTHZ_PORT = 10248;
 
-/** On the monotonic clock. */
+/** Returns the time on the monotonic clock. */
 export async function healthy(address: string): Promise<number> {
   await waitUntil("healthz", 60_000, () => isWell(`http://${address}:${HEALTHZ_PORT}/healthz`), 10);
   return performance.now();

@@ -1,4 +1,4 @@
-/** Pods by way of the API server and the agent that is up. */
+/** Runs pods through the API server and the agent that is running. */
 import type { Pod, PodSpec } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
 import { assertNever } from "../src/base/assert.ts";
@@ -34,14 +34,14 @@ export function kubeletHand(world: World, agent: Agent): Hand {
   };
 }
 
-/** Pods of one kind, until all of them are ready. */
+/** Creates pods with one spec and waits until all of them are ready. */
 export async function upAll(world: World, names: readonly string[], spec: Partial<PodSpec>): Promise<void> {
   const ready = names.map((name) => world.watcher.when(name, "ready", isReady));
   for (const name of names) await world.api.create(pods, podBy(world, name, spec), forever);
   await Promise.all(ready);
 }
 
-/** What of the one container's status changes with its state. */
+/** The fields of the single container's status that change with its state. */
 function containerOf(pod: Pod | undefined): string {
   const [status] = pod?.status?.containerStatuses ?? [];
   return `${status?.containerID} ${Object.keys(status?.state ?? {}).join()}`;
@@ -64,7 +64,7 @@ export function podOf(world: World, name: string, kind: PodKind): Pod {
   }
 }
 
-/** With no volumes but those it names: the token of the service account is not mounted by itself. */
+/** The pod has only the volumes that its spec names: the service account's token is not mounted automatically. */
 export const podBy = ({ namespace, node }: World, name: string, spec: Partial<PodSpec>): Pod => ({
   metadata: { name, namespace },
   spec: {

@@ -1,11 +1,11 @@
 /**
- * What a watcher of a pod saw of its life, as text that can be compared: speed that is won by leaving something out is no speed. The
- * two agents must show the same.
+ * Turns what a watch observed of a pod's life into text that can be compared. Speed gained by skipping a step does not
+ * count: both agents must show the same.
  */
 import type { Request } from "./audit.ts";
 import type { Seen } from "./pod-watcher.ts";
 
-/** By what was observed; the same for both agents, or the benchmark says so. */
+/** Keyed by what was observed. The benchmark reports any difference between agents. */
 export type Observations = Readonly<Record<string, string>>;
 
 export function observe(history: readonly Seen[], requests: readonly Request[]): Observations {

@@ -1,6 +1,6 @@
 /**
- * Every change of the node's pods, with the moment it reached this process on the monotonic clock: the one clock that all latencies are
- * taken from. The API server's own timestamps have a resolution of a second.
+ * Records every change of the node's pods with the time at which it reached this process. All latencies use this one
+ * monotonic clock. The API server's own timestamps have a resolution of one second.
  */
 
 import type { Pod } from "../src/api/gen/core-v1.ts";
@@ -21,7 +21,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** A server that six nodes' bursts keep busy may end a watch that it has just begun. */
+/** While bursts on six nodes keep the API server busy, it may end a watch that has just begun. */
 const BRIEF_WATCHES_MAX = 5;
 const BRIEF_PAUSE_MS = 200;
 const WATCH_MS_MIN = 1_000;
@@ -37,7 +37,7 @@ export class PodWatcher {
     void this.#follow(api, nodeName);
   }
 
-  /** Resolves at the first change from now on for which `holds`, and at once when it holds already. */
+  /** Resolves at the first change for which `holds` is true, or at once when it is true already. */
   when(name: string, what: string, holds: (seen: Seen) => boolean, limitMs = 120_000): Promise<Seen> {
     if (this.#broken !== undefined) return Promise.reject(this.#broken);
     const last = this.history(name).at(-1);
@@ -70,12 +70,12 @@ export class PodWatcher {
     return this.#histories.get(name) ?? [];
   }
 
-  /** How often the server ended the watch: what happened at that moment was seen a little late. */
+  /** How often the API server ended the watch. Changes at these moments are observed slightly late. */
   get reopened(): number {
     return this.#reopened;
   }
 
-  /** Names of pods that are there. */
+  /** Names of the pods that exist. */
   present(): readonly string[] {
     return [...this.#histories].filter(([, seen]) => seen.at(-1)?.kind !== "deleted").map(([name]) => name);
   }
@@ -93,7 +93,7 @@ export class PodWatcher {
     let start: WatchStart = { kind: "initialEvents" };
     let brief = 0;
     try {
-      // A busy server ends the watch of a reader that falls behind.
+      // A busy API server ends the watch of a client that falls behind.
       for (; ; this.#reopened += 1) {
         const openedMs = performance.now();
         for await (const event of api.watch(pods, selection, start, this.#end.signal)) {

@@ -12,7 +12,7 @@ const turn = (subject: SubjectName, startMs: number, phases = "Pending > Running
 });
 const round = (...turns: readonly Turn[]): Round => ({ kind: "busy", number: 1, tries: 1, loaded: false, turns });
 
-test("a row compares the medians over the rounds with those of both sets of the earlier build", () => {
+test("a row compares the median over the rounds with the medians of both sets of the earlier build", () => {
   const rounds = [
     round(turn("deckhand", 110), turn("before", 100), turn("before again", 100)),
     round(turn("before", 98), turn("before again", 102), turn("deckhand", 130)),
@@ -34,13 +34,13 @@ test("a row compares the medians over the rounds with those of both sets of the 
   );
 });
 
-test("a row without the earlier build compares nothing", () => {
+test("a row without the earlier build has no comparison", () => {
   const [row] = ratioTable([round(turn("go", 100), turn("deckhand", 50))], []);
   assert.equal(row?.comparison, undefined);
   assert.equal(row?.toGo?.median, 0.5);
 });
 
-test("an agent that shows another life is a difference, an agent without a turn is none", () => {
+test("different observations of two agents are a difference, a missing turn is none", () => {
   const same = round(turn("bare", 1, "nothing"), turn("deckhand", 1), turn("before", 1), turn("before again", 1));
   assert.deepEqual(differences([same]), []);
   assert.deepEqual(differences([same, round(turn("deckhand", 1, "Pending"), turn("before", 1))]), [

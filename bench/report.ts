@@ -1,4 +1,7 @@
-/** The tables of a run, as data and as text: ratios, and the comparison with an earlier commit. They show losses and wins. */
+/**
+ * The tables of a run, as data and as text: ratios, and the comparison with an earlier commit. They show losses and
+ * wins.
+ */
 import { type Comparison, compare } from "./against.ts";
 import type { Round } from "./rounds.ts";
 import { type Spread, spread } from "./statistics.ts";
@@ -10,12 +13,12 @@ export interface Row {
   readonly benchmark: BenchmarkId;
   readonly figure: string;
   readonly unit: Figure["unit"];
-  /** Over the rounds, each with its own value. */
+  /** Over the rounds; each round has one value. */
   readonly values: Readonly<Partial<Record<SubjectName, Spread>>>;
-  /** Of values of one round each. */
+  /** Ratios of two values of the same round. */
   readonly toGo: Spread | undefined;
   readonly toBare: Spread | undefined;
-  /** With the build of an earlier commit, if that was measured too. */
+  /** The comparison with the build of an earlier commit, if that build was measured too. */
   readonly comparison: Comparison | undefined;
   readonly goal?: { readonly limit: Goal["limit"]; readonly reached: boolean };
 }
@@ -63,7 +66,7 @@ function isReached(limit: Goal["limit"], { values, toGo }: Pick<Row, "values" | 
   return values.deckhand !== undefined && values.deckhand.median <= limit.value;
 }
 
-/** Where agents showed something else of the same life, in any round. */
+/** Observations in which agents differed within any round. */
 export function differences(rounds: readonly Round[]): readonly Difference[] {
   const found = new Map<string, Difference>();
   for (const { turns } of rounds) {
@@ -87,7 +90,7 @@ const goalText = (goal: Row["goal"]) => {
 
 const RATIO_SUBJECTS = ["bare", "go", "deckhand"] as const;
 
-/** The ratios, as a Markdown table. */
+/** Returns the ratios as a Markdown table. */
 export function ratioText(rows: readonly Row[]): string {
   const head = ["", "figure", "unit", ...RATIO_SUBJECTS, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
   const body = rows.map(({ benchmark, figure, unit, values, toGo, toBare, goal }) => [
@@ -106,7 +109,7 @@ const COMPARED_SUBJECTS = ["deckhand", "before", "before again"] as const;
 const signed = (percent: number | undefined) =>
   percent === undefined ? "–" : `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
 
-/** The comparison with an earlier commit, as a Markdown table. */
+/** Returns the comparison with an earlier commit as a Markdown table. */
 export function comparisonText(rows: readonly Row[]): string {
   const head = ["", "figure", "unit", ...COMPARED_SUBJECTS, "difference", "noise", "verdict"];
   const body = rows.map(({ benchmark, figure, unit, values, comparison }) => [

@@ -1,8 +1,8 @@
 /**
- * The rounds of a run. In a busy one every subject in turn does everything that was asked for, on a clean node; in an idle one all agents
- * are idle at once, each with each number of pods on a node of its own. The order of the turns, and which agent has which
- * node, changes from round to round. A round in which others used the machine is marked, and tried again as often as the
- * size allows; the quietest try is the one that counts.
+ * Runs the rounds. In a busy round every subject in turn runs all requested benchmarks on a clean node. In an idle
+ * round all agents idle at the same time, each with each number of pods on its own node. The order of the turns, and
+ * which agent has which node, changes from round to round. A round in which other processes used the machine is marked
+ * and repeated as often as the size allows; the quietest try counts.
  */
 
 import { pause } from "../test/cluster/wait.ts";
@@ -30,7 +30,7 @@ import type { World } from "./world.ts";
 
 const OTHERS_SHARE_MAX = 0.05;
 const IDLE: readonly BenchmarkId[] = ["B9", "B10"];
-/** A few rounds of either agent's housekeeping. */
+/** Long enough for a few rounds of either agent's housekeeping. */
 const HOUSEKEEPING_MS = 5_000;
 
 export interface Turn {
@@ -44,7 +44,7 @@ export interface Round {
   readonly kind: "busy" | "idle";
   readonly number: number;
   readonly tries: number;
-  /** Others used the machine in every try. */
+  /** Other processes used the machine in every try. */
   readonly loaded: boolean;
   readonly turns: readonly Turn[];
 }
@@ -64,7 +64,7 @@ const BUSY: readonly Scenario[] = [
   { of: ["B13"], run: execs },
   { of: ["B15", "B16"], run: probes, agentsOnly: true },
   { of: ["B26"], run: scrapes, agentsOnly: true },
-  // The last: they end the agent.
+  // These come last: they stop the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
   { of: ["B25"], run: startup, agentsOnly: true },
   { of: ["B21"], run: pulls, agentsOnly: true },
@@ -133,7 +133,7 @@ async function takeTurns(
   return turns;
 }
 
-/** Side by side: an idle agent gets all the time it asks for, and what the machine does to one it does to all. */
+/** Idle agents run concurrently: each gets its full time, and disturbances of the machine hit all of them. */
 async function takeIdleTurns(
   { size, wanted, report }: Plan,
   worlds: readonly World[],
@@ -180,7 +180,7 @@ async function takeTurn(
   await world.clean();
   const hand = await handOf(world, subject);
   await pause(subject === "bare" ? 0 : size.settleMs);
-  // What is done for the first time is slower: files are read, code is compiled.
+  // The first pod is slower: files are read and code is compiled.
   await hand.up(`${label}-first`, "pause");
   await pause(1_000);
   await hand.down(`${label}-first`);
@@ -194,7 +194,7 @@ async function takeTurn(
     observations = { ...observations, ...outcome.observations };
   }
   const load = await loadSince();
-  // What an agent leaves of its last pods when it ends is work and memory of the next one.
+  // Otherwise the cleanup of this subject's last pods would cost the next subject CPU and memory.
   await pause(subject === "bare" ? 0 : HOUSEKEEPING_MS);
   await hand.end();
   await world.clean();

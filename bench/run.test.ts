@@ -3,10 +3,10 @@ import { spawnSync } from "node:child_process";
 import { describe, test } from "node:test";
 import { inRepository } from "../tools/repository.ts";
 
-/** B0 ends the run also where the mistake before it is not found. */
+/** B0 is no benchmark: it ends the run even if the mistake before it is not detected. */
 const MISTAKE = "B0";
 
-describe("a command line with a mistake ends with exit code 2", () => {
+describe("an invalid command line exits with code 2", () => {
   for (const { args, message } of [
     { args: ["--against", "nowhere"], message: /^this repository has no commit "nowhere"\n$/ },
     { args: ["--only", "before"], message: /^the subjects are bare, go, deckhand\n$/ },

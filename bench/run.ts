@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--whole] [--report file] [--only bare,go,deckhand] [--against commit] [--rounds N] [--idle-seconds N] [--profile cpu|heap --profile-dir folder] [B1 B4 ...]`:
+ * `npm run bench -- [--whole] [--report file] [--only bare,go,deckhand] [--against commit] [--rounds N] [--idle-seconds N] [--profile cpu|heap --profile-dir directory] [B1 B4 ...]`:
  * the Go kubelet, Deckhand and a bare CRI client in turns on one node; prints the ratio table. With `--against`, Deckhand and
  * the build of that commit; prints how they differ. All benchmarks unless some are named.
  */
@@ -48,7 +48,7 @@ async function main(): Promise<number> {
       : [`--${values.profile}-prof`, `--${values.profile}-prof-dir=${values["profile-dir"]}`];
   const report = (line: string) => void process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
   if (commit !== undefined) report(`building ${commit}`);
-  // Before any cluster is up: when the build fails, nothing has to be taken down.
+  // Builds before any cluster is up: when the build fails, nothing has to be torn down.
   const before = commit === undefined ? undefined : buildCommit(commit);
   const result = await measure({ size, wanted, subjects, report }, { nodeFlags, before, report });
   if (commit === undefined || subjects.includes("go") || subjects.includes("bare")) {
@@ -70,7 +70,7 @@ function usageError(message: string): number {
   return USAGE_ERROR;
 }
 
-/** Shorter, or longer, than the size says: for a look, not for figures that are quoted. */
+/** Shorter or longer than the size says: for a quick look, not for numbers that are quoted. */
 function changed(size: Size, rounds: string | undefined, idleSeconds: string | undefined): Size {
   const idleMs = idleSeconds === undefined ? size.idleMs : Number(idleSeconds) * 1000;
   return {

@@ -1,10 +1,10 @@
-/** How much of everything: small shows that figures come out, whole is for figures that are quoted. */
+/** The sizes of a run: SMALL shows that the benchmarks produce figures, WHOLE produces the figures that are quoted. */
 export interface Size {
   readonly rounds: number;
   readonly idleRounds: number;
-  /** How often a round on a loaded machine is tried again. */
+  /** How often a round on a loaded machine is repeated. */
   readonly repeatsMax: number;
-  /** From an agent's start to the first measurement, and from the last pod's start to an idle one. */
+  /** From an agent's start to the first measurement; `idleSettleMs`: from the last pod's start to the idle period. */
   readonly settleMs: number;
   readonly idleSettleMs: number;
   readonly sequentialPods: number;
@@ -14,7 +14,9 @@ export interface Size {
   readonly idleMs: number;
   /** The last part of an idle period, in which CPU is counted. */
   readonly idleCountedMs: number;
-  /** How often idle agents are asked for their figures, after the period in which nobody asks; CPU is counted for as long again. */
+  /**
+   * Interval of the queries to idle agents. They follow the period without queries; CPU is counted for as long again.
+   */
   readonly scrapeEveryMs: number;
   readonly recoveryPods: number;
   readonly starts: number;
@@ -25,7 +27,7 @@ export interface Size {
   readonly scrapedPods: number;
   readonly scrapes: number;
   readonly probedPods: number;
-  /** For each kind of probe, and for all kinds at once. */
+  /** For each kind of probe; `probesTogetherMs` is for all kinds at once. */
   readonly probesCountedMs: number;
   readonly probesTogetherMs: number;
   readonly execs: number;
@@ -64,7 +66,7 @@ export const SMALL: Size = {
   logReads: 3,
 };
 
-/** 100 starts in all, so that their p99 means something. */
+/** 100 starts in total, so that their p99 is meaningful. */
 export const WHOLE: Size = {
   rounds: 5,
   idleRounds: 3,

@@ -1,6 +1,6 @@
 /**
- * The harness's registry with one repository whose blobs come slowly: each takes a given time from its first byte to its last, however small
- * it is. Everything else passes as fast as it can.
+ * Proxies the harness's registry and slows down the blobs of one repository: each takes a given time from its first
+ * byte to its last, however small it is. Everything else passes without delay.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
@@ -20,7 +20,7 @@ export class SlowRegistry {
     this.#host = host;
   }
 
-  /** Known to the node's runtime by its address. */
+  /** Configures the node's containerd for the registry's address. */
   static async open({ cluster, node }: World, slow: { readonly repository: string; readonly blobMs: number }) {
     const { machineAddress } = cluster.layout;
     const server = createServer();
@@ -31,10 +31,10 @@ export class SlowRegistry {
     const address = server.address();
     if (address === null || typeof address === "string") throw new Error("a server has a port");
     const host = `${machineAddress}:${address.port}`;
-    const folder = join(node.folder, "certs.d", host);
-    await mkdir(folder, { recursive: true });
+    const directory = join(node.directory, "certs.d", host);
+    await mkdir(directory, { recursive: true });
     const entry = `[host."http://${host}"]\n  capabilities = ["pull", "resolve"]\n`;
-    await writeFile(join(folder, "hosts.toml"), `server = "http://${host}"\n\n${entry}`);
+    await writeFile(join(directory, "hosts.toml"), `server = "http://${host}"\n\n${entry}`);
     const registry = new SlowRegistry(server, host);
     const blobs = `/v2/${slow.repository}/blobs/`;
     server.on("request", (asked: IncomingMessage, answer: ServerResponse) => {
@@ -52,7 +52,7 @@ export class SlowRegistry {
     return `${this.#host}/${repository}:1`;
   }
 
-  /** Once a slow blob was asked for. */
+  /** Resolves when a client has requested a slow blob. */
   get began(): Promise<void> {
     return this.#began.promise;
   }

@@ -1,4 +1,4 @@
-/** What a list of measured values says. */
+/** Summarizes a list of measured values. */
 
 export interface Spread {
   readonly median: number;
@@ -6,7 +6,7 @@ export interface Spread {
   readonly max: number;
 }
 
-/** The value below which this share of the values lies, by nearest rank; of a few values a high share is their largest. */
+/** The value at or below which this share of the values lies, by nearest rank; with few values often the maximum. */
 export function quantile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new Error("nothing was measured");
   const sorted = [...values].sort((a, b) => a - b);

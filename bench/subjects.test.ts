@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { subjectsOf, turnOrder } from "./subjects.ts";
 
-describe("the subjects of a run", () => {
+describe("subjects of a run", () => {
   for (const { only, isAgainst, expected } of [
     { only: undefined, isAgainst: false, expected: ["bare", "go", "deckhand"] },
     { only: "deckhand,bare", isAgainst: false, expected: ["bare", "deckhand"] },
@@ -22,7 +22,7 @@ describe("the subjects of a run", () => {
   }
 });
 
-describe("the order of turns", () => {
+describe("order of turns", () => {
   const orders = (subjects: string, rounds: number) =>
     Array.from({ length: rounds }, (_, index) => turnOrder(subjects.split(""), index + 1).join(""));
 
@@ -39,7 +39,7 @@ describe("the order of turns", () => {
     assert.equal(orders("abc", 7).at(-1), "abc");
   });
 
-  test("a round for each subject puts each subject in each place", () => {
+  test("as many rounds as subjects put each subject in each place once", () => {
     const rounds = orders("abcde", 5);
     for (const place of [0, 1, 2, 3, 4]) assert.equal(new Set(rounds.map((order) => order[place])).size, 5);
   });

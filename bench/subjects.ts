@@ -1,10 +1,10 @@
-/** Who is measured, and what a measurement is. */
+/** Defines the measured subjects, the benchmarks, and what a figure is. */
 
 import type { Size } from "./sizes.ts";
 
 /**
- * In the order of the first round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet
- * can beat. "before" and "before again" are the same build of an earlier commit: their difference is noise.
+ * In the order of the first round. Bare is our CRI client making the same calls without a kubelet: the lower bound for
+ * every kubelet. "before" and "before again" are the same build of an earlier commit: their difference is noise.
  */
 export const SUBJECTS = ["bare", "go", "deckhand", "before", "before again"] as const;
 export type SubjectName = (typeof SUBJECTS)[number];
@@ -12,7 +12,7 @@ export type AgentName = Exclude<SubjectName, "bare">;
 /** Agents that are a build of this repository. */
 export type BuildName = Exclude<AgentName, "go">;
 
-/** Part of the names of pods, files and directories. */
+/** Used in the names of pods, files and directories. */
 export const slugOf = (subject: SubjectName): string => subject.replaceAll(" ", "-");
 
 /** What the command line can name. "before" stands for both of its turns. */
@@ -28,8 +28,9 @@ export function subjectsOf(only: string | undefined, isAgainst: boolean): readon
 }
 
 /**
- * The order of a round. Every round begins with the next subject. After one round for each subject the order runs backward,
- * and later forward again. So each subject has each place equally often, and three subjects take all six orders.
+ * Returns the order of a round. Every round begins with the next subject. After one round for each subject the order
+ * runs backward, and later forward again. So each subject has each place equally often, and three subjects take all six
+ * orders.
  */
 export function turnOrder<T>(subjects: readonly T[], round: number): readonly T[] {
   const [cycle, first] = [Math.floor((round - 1) / subjects.length), (round - 1) % subjects.length];
@@ -42,7 +43,7 @@ export interface Figure {
   readonly name: string;
   readonly unit: "ms" | "s" | "CPU-ms" | "CPU-s/min" | "CPU-s" | "MB" | "requests" | "probes" | "bytes";
   readonly value: number;
-  /** Every sample, where the value is a middle of several. */
+  /** All samples, where the value is a median of several. */
   readonly samples?: readonly number[];
 }
 
@@ -69,14 +70,14 @@ export const BENCHMARKS = [
 ] as const;
 export type BenchmarkId = (typeof BENCHMARKS)[number];
 
-/** An idle node that is asked for its figures again and again. */
+/** The title of figures of an idle node whose metrics are queried periodically. */
 export const askedWith = (pods: number, everyMs: number): string =>
   `asked every ${everyMs / 1000} s, with ${pods} pods`;
 
 export interface Goal {
   readonly benchmark: BenchmarkId;
   readonly figure: string;
-  /** The most Deckhand may be: times the Go kubelet's value, or as a value of its own. */
+  /** The maximum for Deckhand: a multiple of the Go kubelet's value, or an absolute value. */
   readonly limit: { readonly timesGo: number } | { readonly value: number };
 }
 

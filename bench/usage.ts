@@ -1,14 +1,14 @@
-/** What processes and groups of them have used, from the kernel's own counters. */
+/** Reads the CPU and memory usage of processes and cgroups from the kernel's counters. */
 import { readFile } from "node:fs/promises";
 import { availableParallelism, loadavg } from "node:os";
 import { join } from "node:path";
 import { exists } from "../test/cluster/cache.ts";
 import { hierarchies } from "../test/cluster/cgroups.ts";
 
-/** The kernel counts processor time in hundredths of a second for user space, whatever it does inside. */
+/** The kernel reports CPU time to user space in hundredths of a second, whatever its internal resolution. */
 const TICK_MS = 10;
 
-/** CPU of a process with all its threads, and of its children that have ended. */
+/** CPU of a process with all its threads, and of its exited children. */
 export async function processCpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -31,7 +31,7 @@ export async function processMemory(pid: number): Promise<Memory> {
   return { rssMb: megabytes("Rss"), pssMb: megabytes("Pss") };
 }
 
-/** CPU of everything that ever ran below a group, also of what is gone. */
+/** CPU of all processes that ever ran below a cgroup, including exited ones. */
 export async function groupCpuMs(path: string): Promise<number> {
   for (const root of await hierarchies()) {
     const [v1, v2] = [join(root, path, "cpuacct.usage"), join(root, path, "cpu.stat")];
@@ -44,11 +44,11 @@ export async function groupCpuMs(path: string): Promise<number> {
 
 export interface Load {
   readonly average: number;
-  /** Of the machine's whole CPU, what neither the cluster nor the benchmark used. */
+  /** Share of the machine's whole CPU that neither the cluster nor the benchmark used. */
   readonly othersShare: number;
 }
 
-/** Begins now; the function it answers with says how busy others were since. */
+/** Starts measuring now; the returned function reports how busy other processes were since. */
 export async function watchLoad(clusterGroup: string): Promise<() => Promise<Load>> {
   const before = await reading(clusterGroup);
   return async () => {

@@ -1,6 +1,6 @@
 /**
- * Nodes on one API server, each with a containerd, on each of which agents take turns. The bare client never works while an agent is up: an
- * agent ends sandboxes it does not know.
+ * Nodes on one API server, each with its own containerd. Agents take turns on each node. The bare client never runs
+ * beside an agent, because an agent removes sandboxes it does not know.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -34,7 +34,7 @@ export interface Agent {
   readonly pid: number;
   readonly launchedMs: number;
   readonly rootDirectory: string;
-  /** SIGTERM, and back when it is gone. Its pods stay. */
+  /** Sends SIGTERM and resolves when the process has exited. Its pods stay. */
   stop(): Promise<void>;
 }
 
@@ -46,19 +46,19 @@ export interface World {
   readonly cri: CriClient;
   readonly watcher: PodWatcher;
   readonly exits: ExitDoor;
-  /** Comes back when it listens; `launchedMs` is from before. With fields of the configuration file over the usual ones. */
+  /** Resolves when the agent listens; `launchedMs` is taken before. `configuration` overrides the usual fields. */
   startAgent(name: AgentName, configuration?: Configuration): Promise<Agent>;
-  /** The same by the program that is installed: Deckhand's executable. */
+  /** The same for the installed program: Deckhand's executable. */
   startInstalled(name: AgentName): Promise<Agent>;
   /** CPU of containerd, its shims, the network plugins and all pods. */
   runtimeCpuMs(): Promise<number>;
-  /** Without an agent: no pod, no sandbox and no container is left. */
+  /** Call it without an agent: no pod, sandbox or container is left afterwards. */
   clean(): Promise<void>;
   end(): Promise<void>;
 }
 
 export interface WorldOptions {
-  /** For Node, before the name of the bundle: profilers. */
+  /** Node's flags for profilers; they precede the name of the bundle. */
   readonly nodeFlags: readonly string[];
   /** The build of an earlier commit, if one is measured. */
   readonly before: Build | undefined;
@@ -72,7 +72,7 @@ type Programs = ReadonlyMap<AgentName, Program>;
 
 const STOP_LIMIT_MS = 30_000;
 
-/** A world for each of so many nodes of one cluster, whose end is theirs all. */
+/** Starts one cluster with this many nodes, makes a world for each, and shuts all of them down afterwards. */
 export async function inWorlds<T>(
   nodes: number,
   { nodeFlags, before, report }: WorldOptions,
@@ -82,11 +82,11 @@ export async function inWorlds<T>(
   const cluster = await startCluster({ controlPlane: "api", nodes: wanted, report });
   const worlds: World[] = [];
   try {
-    const { bundle, executable } = await buildProgram(join(cluster.layout.folder, "bundle"));
+    const { bundle, executable } = await buildProgram(join(cluster.layout.directory, "bundle"));
     const deckhand: Build = { node: [process.execPath, ...NODE_OPTIONS], bundle, executable };
     const builds: Builds = before === undefined ? { deckhand } : { deckhand, before, "before again": before };
     for (const build of new Set(Object.values(builds))) {
-      // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
+      // As in the package: without it, Node would first try to parse the bundle as CommonJS at every start.
       await writeFile(join(dirname(build.bundle), "package.json"), JSON.stringify({ type: "module" }));
     }
     for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, builds, nodeFlags));
@@ -107,7 +107,7 @@ async function furnish(
   const programs = await agentPrograms(cluster, node, builds, (build) => [...build.node, ...nodeFlags, build.bundle]);
   const installed = await agentPrograms(cluster, node, builds, ({ executable }) => [executable]);
   const usual = await usualConfiguration(node);
-  // A watch that ends within a run would lose the moment of what happens meanwhile.
+  // A watch that ends within a run would delay the times of changes during its restart.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
   const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: refuse }, hostClock);
   const namespace = await newNamespace(api);
@@ -148,7 +148,7 @@ const refuse = (detail: string): never => {
   throw new Error(`containerd answered what cannot be true: ${detail}`);
 };
 
-/** The harness keeps containerd with the control plane's programs; to count its CPU it needs a group of its own. */
+/** The harness runs containerd in one cgroup with the control plane; counting its CPU needs a separate cgroup. */
 async function groupOfRuntime(cluster: Cluster, node: ClusterNode): Promise<string> {
   const group = `${cluster.layout.cgroupParent}/runtime-${node.name}`;
   await makeCgroup(group);
@@ -157,17 +157,18 @@ async function groupOfRuntime(cluster: Cluster, node: ClusterNode): Promise<stri
   return group;
 }
 
-const configurationFile = (node: ClusterNode) => join(node.folder, "kubelet.json");
+const configurationFile = (node: ClusterNode) => join(node.directory, "kubelet.json");
 
-/** The harness's, and with health where this process can ask for it. */
+/** The harness's configuration, with healthz on an address that this process can reach. */
 async function usualConfiguration(node: ClusterNode): Promise<Configuration> {
   const configuration = JSON.parse(await readFile(configurationFile(node), "utf8")) as Configuration;
   return { ...configuration, healthzBindAddress: node.address };
 }
 
 /**
- * Each agent has its own root directory on the node, so each starts from the journal that its own turns wrote. In a shared
- * journal an earlier build would skip the records that only a later build knows, and its starts would not be comparable.
+ * Each agent has its own root directory on the node, so each starts from the journal that its own turns wrote. In a
+ * shared journal an earlier build would skip the records that only a later build knows, and its starts would not be
+ * comparable.
  */
 const rootDirectoryOf = (name: AgentName) => `/var/lib/kubelet-${slugOf(name)}`;
 
@@ -200,7 +201,7 @@ async function startAgent(name: AgentName, programs: Programs, cluster: Cluster,
     ...program,
     anchor: { name: `anchor@${node.name}`, pid: cluster.component(`anchor@${node.name}`).pid },
     cgroup: `${cluster.layout.cgroupParent}/parts`,
-    logFile: join(cluster.layout.folder, "logs", `${slugOf(name)}@${node.name}.log`),
+    logFile: join(cluster.layout.directory, "logs", `${slugOf(name)}@${node.name}.log`),
   });
   await waitReady(cluster.layout, record);
   return {

@@ -1,4 +1,4 @@
-/** Which pods a node takes, which it turns away, which wait, and who ends for whom: the real loops in virtual time. */
+/** Admission, rejection, waiting and preemption of pods: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, PodSpec } from "../src/api/gen/core-v1.ts";
@@ -32,7 +32,7 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
     node,
     start,
     ...rest,
-    /** With so many CPUs requested. */
+    /** `cpu` is the CPU request; undefined: no requests. */
     create: (name: string, cpu: string | undefined, spec: Partial<PodSpec> = {}, behaviour = server) => {
       const resources = cpu === undefined ? {} : { requests: { cpu } };
       create(name, { command: [...scripted(behaviour)], resources }, spec);
@@ -53,11 +53,11 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
       return Object.fromEntries((samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
     },
     decisions: async () => {
-      const folder = "/var/lib/kubelet/deckhand/journal";
+      const directory = "/var/lib/kubelet/deckhand/journal";
       const files = node.files.port;
       const records = await createJournal({
         files,
-        folder,
+        directory,
         clock: world.clock,
         onProblem: (problem) => assert.fail(JSON.stringify(problem)),
       }).replay();
@@ -70,7 +70,7 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
   };
 }
 
-test("[5.2] what does not fit beside the others is turned away with the amounts, and fits when one of them is gone", async () => {
+test("[5.2] rejects a pod that does not fit and names the amounts; the same size fits once another pod is gone", async () => {
   const { world, find, create, remove, eventsOf, counted } = begin();
   create("first", "3500m");
   await world.advance(5_000);
@@ -94,7 +94,7 @@ test("[5.2] what does not fit beside the others is turned away with the amounts,
   assert.equal(find("second")?.status?.phase, "Failed", "a verdict is not taken back");
 });
 
-test("[5.3] a label that the watch has not brought yet is asked for once before a pod is turned away", async () => {
+test("[5.3] queries the Node once for labels the watch has not delivered before rejecting a pod", async () => {
   let isStale = false;
   let asked = 0;
   const { world, find, create, label } = begin(({ port, name, target }) => {
@@ -121,7 +121,7 @@ test("[5.3] a label that the watch has not brought yet is asked for once before 
   assert.equal(asked, 2);
 });
 
-test("[5.3] while the API server does not say what the labels are, what is known of them counts", async () => {
+test("[5.3] admits by the last known labels while GET of the Node hangs", async () => {
   const { world, find, create } = begin(({ port, name, target }) =>
     port === "api" && name === "GET" && target.startsWith("nodes") ? { kind: "hang", effect: "none" } : undefined,
   );
@@ -132,7 +132,7 @@ test("[5.3] while the API server does not say what the labels are, what is known
   assert.equal(find("plain")?.status?.phase, "Running");
 });
 
-test("[5.13] pods that run are never judged again, whatever the node has become while the agent was away", async () => {
+test("[5.13] running pods are not admitted again after a restart, although the node lost labels and capacity", async () => {
   const { world, node, start, find, create, label } = begin();
   await world.advance(5_000);
   label({ zone: "a" });
@@ -152,7 +152,7 @@ test("[5.13] pods that run are never judged again, whatever the node has become 
   assert.equal(find("late")?.status?.reason, "OutOfcpu", "the node is as full as it is");
 });
 
-test("[5.13] nor are those whose journal is lost: what the runtime has is asked for first", async () => {
+test("[5.13] running pods are not admitted again when the journal is lost: the runtime is listed first", async () => {
   const { world, node, start, find, create } = begin();
   create("first", "3");
   await world.advance(10_000);
@@ -167,7 +167,7 @@ test("[5.13] nor are those whose journal is lost: what the runtime has is asked 
   assert.equal(find("first")?.status?.phase, "Running");
 });
 
-test("[5.2] a pod waits for a Node that does not say yet what it can give, with a reason and in the journal", async () => {
+test("[5.2] a pod waits with reason WaitingForNode and a journal record while the Node has no allocatable", async () => {
   let isHeld = false;
   const { world, node, start, find, create, eventsOf, decisions } = begin(({ port, name, target }) =>
     isHeld && port === "api" && name === "PATCH" && target.startsWith("nodes")
@@ -192,14 +192,14 @@ test("[5.2] a pod waits for a Node that does not say yet what it can give, with 
   await world.advance(20_000);
   assert.deepEqual([find("early")?.status?.phase, find("early")?.status?.reason], ["Running", undefined]);
   node.crash();
-  const told = await decisions();
+  const reported = await decisions();
   assert.ok(
-    told.includes("default/early defer: WaitingForNode: what this node can give is not known yet"),
-    told.join("\n"),
+    reported.includes("default/early defer: WaitingForNode: what this node can give is not known yet"),
+    reported.join("\n"),
   );
 });
 
-test("[5.5] pods end for a critical one: told, counted, marked as disrupted, and it runs when they have ended", async () => {
+test("[5.5] a preempted pod gets an event, a metric and DisruptionTarget; the critical pod starts after it has ended", async () => {
   const { world, node, find, create, eventsOf, counted, decisions } = begin();
   create("keeps", "1");
   create("yields", "2500m");
@@ -221,9 +221,9 @@ test("[5.5] pods end for a critical one: told, counted, marked as disrupted, and
     [condition?.status, condition?.reason, condition?.message],
     ["True", "TerminationByKubelet", "Pod was preempted by Kubelet to accommodate a critical pod."],
   );
-  const told = (await eventsOf("yields")).filter(({ reason }) => reason === "Preempting");
+  const reported = (await eventsOf("yields")).filter(({ reason }) => reason === "Preempting");
   assert.deepEqual(
-    told.map((event) => [event.type, event.message, event.count]),
+    reported.map((event) => [event.type, event.message, event.count]),
     [["Warning", message, 1]],
   );
   const { phase, reason } = find("critical")?.status ?? {};
@@ -237,7 +237,7 @@ test("[5.5] pods end for a critical one: told, counted, marked as disrupted, and
   );
 });
 
-test("[5.5] an agent that dies meanwhile ends no more than those, and the critical pod still runs after them", async () => {
+test("[5.5] an agent restart during preemption preempts no further pods, and the critical pod still starts", async () => {
   const { world, node, start, find, create } = begin();
   create("keeps", "1");
   create("yields", "2500m", { terminationGracePeriodSeconds: 20 }, stubborn);
@@ -255,7 +255,7 @@ test("[5.5] an agent that dies meanwhile ends no more than those, and the critic
   );
 });
 
-test("[6.9] whoever ends for another is waited for half as long again as its grace", async () => {
+test("[6.9] a critical pod waits for a preempted pod 1.5 times that pod's grace period", async () => {
   const { world, find, create, eventsOf } = begin(({ port, name }) =>
     port === "runtime" && name === "StopContainer" ? { kind: "hang", effect: "none" } : undefined,
   );
@@ -269,7 +269,7 @@ test("[6.9] whoever ends for another is waited for half as long again as its gra
   assert.equal((await eventsOf("stuck")).filter(({ reason }) => reason === "ExceededGracePeriod").length, 1);
 });
 
-test("[5.5] [6.9] a pod that does not end in time is named, and the critical one waits for it no longer", async () => {
+test("[5.5] [6.9] a preempted pod that exceeds its grace period gets an event, and the critical pod stops waiting for it", async () => {
   const { world, find, create, eventsOf } = begin(({ port, name }) =>
     port === "runtime" && name === "StopContainer" ? { kind: "hang", effect: "none" } : undefined,
   );
@@ -280,14 +280,14 @@ test("[5.5] [6.9] a pod that does not end in time is named, and the critical one
   assert.equal(find("critical")?.status?.reason, "WaitingForPreemption");
   await world.advance(5_000);
   assert.equal(find("critical")?.status?.phase, "Running");
-  const told = (await eventsOf("stuck")).filter(({ reason }) => reason === "ExceededGracePeriod");
+  const reported = (await eventsOf("stuck")).filter(({ reason }) => reason === "ExceededGracePeriod");
   assert.deepEqual(
-    told.map(({ type, message }) => [type, message]),
+    reported.map(({ type, message }) => [type, message]),
     [["Warning", "Container runtime did not kill the pod within specified grace period."]],
   );
 });
 
-test("[5.5] the room that is being made is nobody else's, and an ordinary pod pushes nobody out", async () => {
+test("[5.5] capacity freed by preemption is reserved for the critical pod, and an ordinary pod preempts nobody", async () => {
   const { world, find, create } = begin();
   create("yields", "3500m", { terminationGracePeriodSeconds: 20 }, stubborn);
   await world.advance(10_000);
@@ -301,7 +301,7 @@ test("[5.5] the room that is being made is nobody else's, and an ordinary pod pu
   assert.deepEqual([find("critical")?.status?.phase, find("fits")?.status?.phase], ["Running", "Running"]);
 });
 
-test("[5.6] a node without room on its disk takes only critical pods", async () => {
+test("[5.6] a node with DiskPressure admits only critical pods", async () => {
   const { world, node, find, create } = begin(undefined, "--eviction-hard=nodefs.available<10%");
   await world.advance(10_000);
   const disk = await node.machine.filesystem("/");
@@ -318,7 +318,7 @@ test("[5.6] a node without room on its disk takes only critical pods", async () 
   assert.equal(find("critical")?.status?.phase, "Running");
 });
 
-test("[5.10] what a pod needs and the node does not declare turns it away", async () => {
+test("[5.10] rejects a pod that needs a feature the node does not declare", async () => {
   const { world, find, create } = begin();
   create("needy", undefined, { hostNetwork: true, hostUsers: false });
   await world.advance(10_000);
@@ -330,7 +330,7 @@ test("[5.10] what a pod needs and the node does not declare turns it away", asyn
   );
 });
 
-test("[5.13] after a restart the room of those that were taken is theirs before a new one is judged, however old that is", async () => {
+test("[5.13] after a restart admitted pods keep their resources before a new pod is admitted, even an older one", async () => {
   const { world, node, start, find, create } = begin();
   await world.advance(5_000);
   create("taken", "3500m");

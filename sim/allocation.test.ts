@@ -1,7 +1,12 @@
-/** Pods of a node whose kubelet has an allocator of CPUs, which production does not have yet: the real loops in virtual time. */
+/**
+ * Tests pods on a node whose kubelet has a CPU allocator, which production does not have yet. Runs the real loops in
+ * virtual time.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
+import { LatestCell } from "../src/concurrency/latest-cell.ts";
+import type { PodAllocator } from "../src/controllers/sync-loop/allocation.ts";
 import { podCgroupName } from "../src/domain/resources/cgroup-name.ts";
 import { FakeCpuAllocator } from "../test/support/fake-cpu-allocator.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
@@ -17,7 +22,7 @@ function begin(...sets: readonly string[]) {
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
   const { create, find } = plainPods(world);
-  /** One for each life of the agent. */
+  /** One allocator per agent process. */
   const made: FakeCpuAllocator[] = [];
   const agent = allocatingKubelet([
     ({ cells: { admittedPods } }, facts) => {
@@ -45,7 +50,7 @@ function begin(...sets: readonly string[]) {
   };
 }
 
-test("a container is created with the CPUs that an allocator gave it, and its pod's cgroup has no quota", async () => {
+test("container gets the CPUs that its allocator assigned, and its pod's cgroup has no CPU quota", async () => {
   const { world, node, create, running, uidOf } = begin("2-3");
   create("first");
   await world.advance(10_000);
@@ -54,7 +59,7 @@ test("a container is created with the CPUs that an allocator gave it, and its po
   assert.equal(node.cgroups.valuesOf(group).cpuQuotaUs, -1);
 });
 
-test("a pod keeps its CPUs while the agent is away, and gives them back once when it has ended", async () => {
+test("pod keeps its CPUs while the agent is down and releases them once after it ends", async () => {
   const { world, node, start, create, remove, find, running, calls, uidOf } = begin("2-3");
   create("first");
   await world.advance(10_000);
@@ -78,4 +83,27 @@ test("a pod keeps its CPUs while the agent is away, and gives them back once whe
     ["allocate first", "allocate second"],
     ["allocate third", `release ${uid}`, "allocate fourth"],
   ]);
+});
+
+test("deferred pod is allocated as soon as the allocator's cell has a new version", async () => {
+  const world = new World({ seed: 1, latencyMs: () => 2 });
+  const node = world.addNode("n1");
+  node.runtime.images.load("busybox", {});
+  const { create, find } = plainPods(world);
+  const registered = new LatestCell(false);
+  const deferral = { reason: "WaitingForDevices" as const, message: "no plugin is registered" };
+  const devices: PodAllocator = {
+    name: "devices",
+    awaited: registered,
+    allocate: (_pod, soFar) =>
+      Promise.resolve(registered.value ? { kind: "allocated", allocation: soFar } : { kind: "deferred", deferral }),
+    release: () => {},
+  };
+  node.start(allocatingKubelet([() => devices]));
+  create("first", {});
+  await world.advance(10_000);
+  assert.equal(find("first")?.status?.phase, "Pending");
+  registered.set(true);
+  await world.advance(2_000);
+  assert.equal(find("first")?.status?.phase, "Running");
 });

@@ -1,9 +1,8 @@
 /**
- * What one node costs the API server: requests, bytes and watches, counted at the ApiServer port while the kubelet itself runs on the
- * virtual clock.
+ * Measures what one node costs the API server: requests, bytes and watches, counted at the ApiServer port. The
+ * unchanged kubelet runs on the virtual clock.
  *
- * Bytes are those of the JSON bodies: what goes over the wire besides (HTTP/2 frames and headers, TLS) is not in the simulator, and
- * neither is the gzip of lists.
+ * Bytes are those of the JSON bodies. The simulator has no HTTP/2 frames, headers or TLS, and does not gzip lists.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
@@ -18,11 +17,11 @@ import { World } from "./world.ts";
 
 const NODE = "n1";
 const SEED = 1;
-/** Registration, the first status, the first list: a node starts once and lives long. */
+/** Excludes registration, the first status and the first list, because a node starts once and lives long. */
 const SETTLED_MS = 60_000;
-/** As many as a Node's status tells of. */
+/** The number of images that a Node's status lists. */
 const IMAGES = 50;
-/** One pod goes and one comes: 96 a day. */
+/** One pod is deleted and one created per interval: 96 a day. */
 const CHURN_EVERY_MS = 900_000;
 const POD_KIND = kindOf(pods);
 
@@ -38,10 +37,10 @@ export interface Tally {
 }
 
 export interface Cost {
-  /** By "verb kind". */
+  /** Keyed by "method plural", with "/status" for that subresource. */
   readonly calls: ReadonlyMap<string, Tally>;
   readonly watchesOpen: number;
-  /** Pods that came and went. */
+  /** Pods deleted and replaced. */
   readonly lifecycles: number;
 }
 
@@ -145,7 +144,7 @@ function bodyBytes({ method, args }: OverheardCall): number {
   }
 }
 
-/** As the API server frames it; a bookmark has an object with little more than its version. */
+/** The size of a watch event as the API server encodes it. A bookmark's object has little more than its version. */
 function eventBytes(value: unknown): number {
   const event = value as WatchEvent<{ readonly kind?: string; readonly apiVersion?: string }>;
   if (event.kind !== "bookmark") return jsonBytes({ type: event.kind.toUpperCase(), object: event.object });

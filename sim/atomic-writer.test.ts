@@ -1,4 +1,7 @@
-/** The writer of volume files, cut short before and after every step: each name is old or new at any moment, and the next write repairs what is left. */
+/**
+ * Cuts the volume file writer short before and after every step. At any moment each name shows old or new content, and
+ * the next write repairs what is left.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { VOLUME_FILE_BYTES_MAX } from "../src/controllers/limits.ts";
@@ -9,8 +12,8 @@ import { ManualClock } from "../test/support/manual-clock.ts";
 import { FakeFiles, type FileCall } from "./fake-files.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
-const FOLDER = "/root/pods/u/volumes/kubernetes.io~configmap/v";
-const PLACE: FileVolumePlace = { folder: FOLDER, nested: [], group: undefined };
+const DIRECTORY = "/root/pods/u/volumes/kubernetes.io~configmap/v";
+const PLACE: FileVolumePlace = { directory: DIRECTORY, nested: [], group: undefined };
 const set = (files: Readonly<Record<string, string>>): FileSet =>
   new Map(
     Object.entries(files).map(([path, text]) => [
@@ -30,25 +33,25 @@ function world() {
     if (left < 0) throw new Cut("cut");
   };
   const files = new FakeFiles({ clock: new ManualClock(), beforeStep });
-  files.makeFolder(FOLDER, 0o777);
+  files.makeDirectory(DIRECTORY, 0o777);
   const random = new SeededRandom(1);
   const write = (wanted: FileSet, place = PLACE) =>
     writeFiles({ files: files.port, clock: new ManualClock(), random }, place, wanted);
   return { files, write, cutAfter: (steps: number) => void (left = steps) };
 }
 
-/** What a container that opens a name sees; undefined: nothing. */
+/** Returns what a container reads at a path; undefined if nothing is there. */
 function seen(files: FakeFiles, path: string): string | undefined {
-  let at = `${FOLDER}/${path}`;
+  let at = `${DIRECTORY}/${path}`;
   for (let hops = 0; hops < 4; hops += 1) {
-    const parts = at.slice(FOLDER.length + 1).split("/");
+    const parts = at.slice(DIRECTORY.length + 1).split("/");
     const link = parts.findIndex(
-      (_, index) => files.disk.find(`${FOLDER}/${parts.slice(0, index + 1).join("/")}`)?.kind === "link",
+      (_, index) => files.disk.find(`${DIRECTORY}/${parts.slice(0, index + 1).join("/")}`)?.kind === "link",
     );
     if (link < 0) break;
-    const entry = files.disk.find(`${FOLDER}/${parts.slice(0, link + 1).join("/")}`);
+    const entry = files.disk.find(`${DIRECTORY}/${parts.slice(0, link + 1).join("/")}`);
     if (entry?.kind !== "link") break;
-    at = [FOLDER, ...parts.slice(0, link), entry.target, ...parts.slice(link + 1)].join("/");
+    at = [DIRECTORY, ...parts.slice(0, link), entry.target, ...parts.slice(link + 1)].join("/");
   }
   const entry = files.disk.find(at);
   return entry?.kind === "file" ? new TextDecoder().decode(entry.content) : undefined;
@@ -59,7 +62,7 @@ const look = (files: FakeFiles) =>
 const whole = (wanted: Readonly<Record<string, string>>) =>
   Object.fromEntries([...new Set([...Object.keys(OLD), ...Object.keys(NEW)])].map((path) => [path, wanted[path]]));
 
-test("[13.7] [27.1.11] the old set is seen, or the new one, at whatever step the writer is cut short; the next write makes it whole", async () => {
+test("[13.7] [27.1.11] an interrupted writer leaves the old or the new set, and the next write completes it", async () => {
   let cuts = 0;
   for (let steps = 0; ; steps += 1) {
     const { files, write, cutAfter } = world();
@@ -78,7 +81,7 @@ test("[13.7] [27.1.11] the old set is seen, or the new one, at whatever step the
     cutAfter(Number.POSITIVE_INFINITY);
     await write(set(NEW));
     assert.deepEqual(look(files), whole(NEW));
-    const names = [...(files.disk.folder(FOLDER)?.entries.keys() ?? [])].sort();
+    const names = [...(files.disk.directory(DIRECTORY)?.entries.keys() ?? [])].sort();
     assert.equal(names.length, 5, `nothing of what was cut short is left: ${names.join(" ")}`);
     if (done) break;
     cuts += 1;
@@ -86,12 +89,12 @@ test("[13.7] [27.1.11] the old set is seen, or the new one, at whatever step the
   assert(cuts > 20, `${cuts} cuts`);
 });
 
-test("[27.1.11] the names and links are those that other kubelets make and read", async () => {
+test("[27.1.11] names and links match those that other kubelets write and read", async () => {
   const { files, write } = world();
   await write(set({ a: "1", "d/b": "2" }));
-  const entries = files.disk.folder(FOLDER)?.entries ?? new Map();
+  const entries = files.disk.directory(DIRECTORY)?.entries ?? new Map();
   const target = (name: string) => {
-    const entry = files.disk.find(`${FOLDER}/${name}`);
+    const entry = files.disk.find(`${DIRECTORY}/${name}`);
     return entry?.kind === "link" ? entry.target : undefined;
   };
   assert.deepEqual([target("a"), target("d")], ["..data/a", "..data/d"]);
@@ -99,26 +102,26 @@ test("[27.1.11] the names and links are those that other kubelets make and read"
   assert(entries.has(target("..data") ?? ""));
 });
 
-test("[13.13] files of a pod with a group are readable for it", async () => {
+test("[13.13] files of a pod with an fsGroup are readable by that group", async () => {
   const { files, write } = world();
   await write(new Map([["token", { content: new Uint8Array([1]), mode: 0o600, uid: 7 }]]), { ...PLACE, group: 1234 });
-  const link = files.disk.find(`${FOLDER}/..data`);
+  const link = files.disk.find(`${DIRECTORY}/..data`);
   assert(link?.kind === "link");
-  const facts = await files.port.facts(`${FOLDER}/${link.target}/token`);
+  const facts = await files.port.facts(`${DIRECTORY}/${link.target}/token`);
   assert.deepEqual([facts?.mode, facts?.uid, facts?.gid], [0o640, 7, 1234]);
-  const folder = await files.port.facts(`${FOLDER}/${link.target}`);
-  assert.deepEqual([folder?.mode, folder?.gid], [0o2755, 1234]);
-  const seen = await files.port.facts(`${FOLDER}/token`);
+  const directory = await files.port.facts(`${DIRECTORY}/${link.target}`);
+  assert.deepEqual([directory?.mode, directory?.gid], [0o2755, 1234]);
+  const seen = await files.port.facts(`${DIRECTORY}/token`);
   assert.deepEqual([seen?.kind, seen?.uid, seen?.gid], ["link", 7, 1234]);
 });
 
-test("a set with a file of more than the limit is written again, one with a file of exactly the limit is kept", async () => {
+test("rewrites a set with a file above the size limit and keeps one with a file of exactly the limit", async () => {
   const { files, write } = world();
   await write(set(OLD));
-  const target = () => files.port.readLink(`${FOLDER}/..data`);
+  const target = () => files.port.readLink(`${DIRECTORY}/..data`);
   const before = await target();
   const writeOverSize = async (sizeBytes: number) => {
-    const port = withFileOfSize(files.port, `${FOLDER}/${before}/a`, sizeBytes);
+    const port = withFileOfSize(files.port, `${DIRECTORY}/${before}/a`, sizeBytes);
     await writeFiles({ files: port, clock: new ManualClock(), random: new SeededRandom(2) }, PLACE, set(OLD));
     return target();
   };

@@ -1,7 +1,7 @@
 /**
- * Time for tests that await the world like any caller does, instead of moving the clock themselves: it goes on while somebody waits for a
- * call or for time to pass, and stands still otherwise. Who reads a stream may wait for ever, so that counts for a moment only: as long as
- * what is on its way may take.
+ * Advances the virtual clock for tests that await the world like any caller and do not move the clock themselves. The
+ * clock advances while a caller awaits a call or a delay, and stands still otherwise. A reader of a stream may wait
+ * forever. Reading therefore advances the clock only by ON_ITS_WAY_MS, enough for values in transit.
  */
 import { drain } from "./drain.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
@@ -18,7 +18,7 @@ export class DemandDriver {
     this.#clock = clock;
   }
 
-  /** The same port, but time goes on while its calls are awaited. */
+  /** Returns the same port, but the clock advances while its calls are awaited. */
   drive<T extends object>(port: T): T {
     return new Proxy(port, {
       get: (target, key) => {
@@ -29,7 +29,7 @@ export class DemandDriver {
     });
   }
 
-  /** Lets time pass. */
+  /** Advances the clock by `delayMs`. */
   pass(delayMs: number): Promise<void> {
     return this.#awaited(new Promise((resolve) => this.#clock.after(delayMs, () => resolve())));
   }

@@ -1,23 +1,24 @@
 /**
- * What is mounted over a fake disk. A mount shows a folder or file of some file system in the place of one that it covers, for whoever comes by
- * the mount that this one is in: the same folder bound elsewhere does not show it. Some mounts are dead: whoever asks them waits for ever.
+ * The mount table over a fake disk. A mount shows a directory or file of some file system in place of the entry that it
+ * covers. Only lookups through the parent mount see it: the same directory bound elsewhere does not show it. Some
+ * mounts are dead: calls on them never return.
  */
 import type { MountPoint } from "../src/ports/mounts.ts";
-import type { DiskEntry, DiskFolder, Located } from "./fake-disk.ts";
+import type { DiskDirectory, DiskEntry, Located } from "./fake-disk.ts";
 
-/** The space of one file system. */
+/** The free space of one file system. */
 interface Room {
   freeBytes: number;
 }
 
-/** What is mounted, wherever. */
+/** What can be mounted, independent of the mount point. */
 export interface Mountable {
   readonly root: DiskEntry;
   readonly room: Room;
   readonly type: string;
   readonly source: string;
   readonly device: string;
-  /** Of its file system, what is seen. */
+  /** The path within its file system that the mount shows. */
   readonly rootPath: string;
   readonly superOptions: readonly string[];
 }
@@ -26,36 +27,36 @@ export interface DiskMount extends Mountable {
   readonly path: string;
   readonly within: DiskMount | undefined;
   readonly covered: DiskEntry;
-  /** A group of mounts that are shared; 0: private. */
+  /** The peer group of a shared mount; 0: private. */
   readonly peers: number;
   isReadOnly: boolean;
 }
 
-const isWithin = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`);
+const isWithin = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory === "/" ? directory : `${directory}/`);
 
 export class DiskMounts {
   readonly top: DiskMount;
-  /** Whatever is asked of what is at or below these paths never answers. */
+  /** Calls on these paths and on paths below them never return. */
   readonly dead = new Set<string>();
   #all: readonly DiskMount[];
   readonly #covers = new Map<DiskEntry, readonly DiskMount[]>();
   #count = 0;
 
-  constructor(root: DiskFolder) {
+  constructor(root: DiskDirectory) {
     const room = { freeBytes: Number.POSITIVE_INFINITY };
     const seen = { root, room, type: "ext4", source: "/dev/vda", device: "254:0", rootPath: "/", superOptions: ["rw"] };
     this.top = { ...seen, path: "/", within: undefined, covered: root, peers: 0, isReadOnly: false };
     this.#all = [this.top];
   }
 
-  /** What is seen where an entry lies. */
+  /** Returns the visible entry at this place: the root of the topmost mount that covers it, or the entry itself. */
   over(place: Located): Located {
     const found = this.#covers.get(place.entry)?.findLast(({ within }) => within === place.mount);
     return found === undefined ? place : this.over({ entry: found.root, mount: found, path: place.path });
   }
 
-  /** Memory, or another file system that is new: with a device number of its own. */
+  /** Returns a new device number, for tmpfs or another new file system. */
   newDevice(): string {
     this.#count += 1;
     return `0:${100 + this.#count}`;
@@ -63,14 +64,14 @@ export class DiskMounts {
 
   attach(what: Mountable, { entry, mount, path }: Located, peers = mount.peers): DiskMount {
     const made: DiskMount = { ...what, path, within: mount, covered: entry, peers: 0, isReadOnly: false };
-    // What is mounted on a shared mount is shared itself, with a group of its own.
+    // A mount on a shared mount is itself shared, in a new peer group.
     const shared = peers === 0 ? made : { ...made, peers: this.#nextPeers() };
     this.#all = [...this.#all, shared];
     this.#covers.set(entry, [...(this.#covers.get(entry) ?? []), shared]);
     return shared;
   }
 
-  /** With all that is mounted in it. */
+  /** Detaches the mount and all mounts inside it. */
   detach(mount: DiskMount): void {
     for (const inner of this.inside(mount)) this.detach(inner);
     this.#all = this.#all.filter((each) => each !== mount);
@@ -86,7 +87,7 @@ export class DiskMounts {
     this.dead.clear();
   }
 
-  /** Another list after each change. */
+  /** A new array after each change. */
   get all(): readonly DiskMount[] {
     return this.#all;
   }
@@ -99,7 +100,7 @@ export class DiskMounts {
     return this.#all.filter(({ within }) => within === mount);
   }
 
-  /** At the path and below it. */
+  /** The mounts at the path and below it. */
   within(path: string): readonly DiskMount[] {
     return this.#all.filter((mount) => isWithin(mount.path, path));
   }

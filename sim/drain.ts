@@ -1,4 +1,7 @@
-/** Lets every promise chain that can run, run. The one file of sim that may touch real timers. */
+/** Runs every promise chain that can run. This is the only file of sim that may use real timers. */
 
-/** Resolves after one macrotask: by then every microtask queued before it, and all that those queued, have run. */
+/**
+ * Resolves after one macrotask. By then every microtask queued before it has run, and every microtask that those
+ * queued.
+ */
 export const drain = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,7 @@
-/** A node on which a pod fails in a known way, and `deckhand explain` asked there; and the examples that docs/explain.md shows. */
+/**
+ * A node on which a pod fails in a known way, and `deckhand explain` run there; also the examples that docs/explain.md
+ * shows.
+ */
 import assert from "node:assert/strict";
 import type { Container, PodSpec, Probe } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
@@ -12,7 +15,7 @@ import type { Fault, PortCall } from "./port-calls.ts";
 import type { SimNode } from "./sim-node.ts";
 import { World } from "./world.ts";
 
-/** Of the pod that is asked for. */
+/** Name of the pod that `ask` explains. */
 export const NAME = "web";
 
 export const server: Behaviour = {
@@ -57,6 +60,7 @@ export async function ask({ node, world }: Stage, ...args: readonly string[]) {
   const io = {
     clock: world.clock,
     pid: 1,
+    isColored: false,
     machine: () => assert.fail("nobody asks for the machine"),
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
@@ -68,7 +72,7 @@ export async function ask({ node, world }: Stage, ...args: readonly string[]) {
 
 const fenced = (text: string): string => `\`\`\`text\n${text}\`\`\``;
 
-/** After a minute, with an init container and an image that took their time. */
+/** A failing liveness probe after one minute, with a slow init container and a slow image pull. */
 export async function livenessExample(): Promise<string> {
   const stage = makeStage();
   stage.world.registry.add("docker.io/library/shop:1.4");

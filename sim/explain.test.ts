@@ -1,6 +1,6 @@
 /**
- * `deckhand explain pod` upon thirty failures, each made in a world with the real kubelet: the first sentence has the cause that was put there,
- * while the agent runs, while it is down and after it came back.
+ * Runs `deckhand explain pod` for 34 failures, each injected into a world with the real kubelet. The first sentence
+ * names the injected cause while the agent runs, while it is down and after it restarts.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -21,11 +21,11 @@ const exec = (behaviour: Behaviour) => ({ exec: { command: [...scripted(behaviou
 interface Failure {
   readonly name: string;
   readonly fault?: (call: PortCall) => Fault | undefined;
-  /** Makes the pod, and the world in which it does not come far. */
+  /** Creates the pod and the conditions that keep it from running. */
   readonly begin: (stage: Stage) => void | Promise<void>;
   readonly waitMs?: number;
   readonly says: RegExp;
-  /** After the agent has come back, where that is not the same. */
+  /** Expected after the agent has restarted, where that differs from `says`. */
   readonly saysLater?: RegExp;
 }
 
@@ -299,7 +299,7 @@ const FAILURES: readonly Failure[] = [
       const whole = await node.machine.filesystem("/");
       node.machine.filesystems.set("/", { ...whole, availableBytes: 0n });
     },
-    says: /^The disk of \/var\/lib\/kubelet is full, it has no room for another byte: nothing can be started/,
+    says: /^The file system of \/var\/lib\/kubelet is full: it has no space for another byte\. The agent can start nothing/,
   },
 ];
 
@@ -310,7 +310,7 @@ async function sentence(stage: Stage): Promise<string> {
   return answer.sentence;
 }
 
-describe("explain upon a failure names its cause", () => {
+describe("explain names the cause of a failure", () => {
   for (const { name, fault, begin, waitMs = 20_000, says, saysLater = says } of FAILURES) {
     test(name, async () => {
       const stage = makeStage(fault);
@@ -331,7 +331,7 @@ describe("explain upon a failure names its cause", () => {
   }
 });
 
-test("a thousand repeats of one cause are a few records", async () => {
+test("a thousand repeats of one cause produce fewer than 30 journal records per pod", async () => {
   const missing = { name: "A", valueFrom: { secretKeyRef: { name: "gone", key: "k" } } };
   const stage = makeStage();
   stage.create({ ...running(sick), readinessProbe: { ...HTTP, periodSeconds: 1 } });

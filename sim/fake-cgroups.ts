@@ -1,4 +1,4 @@
-/** Control groups in memory: a tree of names with values and processes. Killing takes effect at once. */
+/** Cgroups in memory: a tree of names with values and processes. Kills take effect at once. */
 import { assert } from "../src/base/assert.ts";
 import { cgroupPath, quotedName } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
@@ -13,9 +13,9 @@ interface Group {
 export interface FakeCgroupsOptions {
   readonly version?: 1 | 2;
   readonly driver?: CgroupDriver;
-  /** The group all names start from. */
+  /** The cgroup that all names are relative to. */
   readonly root?: CgroupName;
-  /** Told of every process that `destroy` kills. */
+  /** Called for every process that `destroy` kills. */
   readonly onKill?: (pid: number) => void;
 }
 
@@ -39,12 +39,12 @@ export class FakeCgroups implements Cgroups {
     return cgroupPath([...this.#root, ...name], this.driver);
   }
 
-  /** Whether there is a group of this name anywhere: for checkers. */
+  /** Whether a cgroup of this name exists anywhere. For checkers. */
   has(part: string): boolean {
     return [...this.#groups.keys()].some((path) => path.split("/").includes(part));
   }
 
-  /** Whether this very group is there, and holds the process: for checkers. */
+  /** Whether exactly this cgroup exists and contains the process. For checkers. */
   holds(name: CgroupName, pid: number): boolean {
     return this.#groups.get(name.join("/"))?.pids.has(pid) === true;
   }
@@ -102,19 +102,19 @@ export class FakeCgroups implements Cgroups {
     }
   }
 
-  /** For the world around: a process starts in, or moves to, a group that is there. */
+  /** For the simulated world: a process starts in, or moves to, an existing cgroup. */
   place(pid: number, name: CgroupName): void {
     for (const group of this.#groups.values()) group.pids.delete(pid);
     this.#group(name).pids.add(pid);
   }
 
-  /** For the world around: what runs in the group itself takes so much memory. */
+  /** For the simulated world: sets how much memory the processes directly in this cgroup use. */
   fill(name: CgroupName, bytes: bigint): void {
     this.#group(name);
     this.#memoryInUse.set(name.join("/"), bytes);
   }
 
-  /** For the world around: a process ended by itself. */
+  /** For the simulated world: a process ended by itself. */
   ended(pid: number): void {
     for (const group of this.#groups.values()) group.pids.delete(pid);
   }

@@ -1,14 +1,16 @@
-/** Block devices, and what servers export. Their files are there whether they are mounted or not, and outlive a restart of the machine. */
+/**
+ * Block devices, and exports of file servers. Their files exist whether they are mounted or not, and survive a reboot.
+ */
 import { type BlockFormat, type CheckOutcome, MountError, type MountErrorCode } from "../src/ports/mounts.ts";
 import type { DiskMounts, Mountable } from "./disk-mounts.ts";
-import { type DiskFolder, newFolder } from "./fake-disk.ts";
+import { type DiskDirectory, newDirectory } from "./fake-disk.ts";
 
 interface FakeDevice {
   format: BlockFormat;
-  /** What a check of it says. */
+  /** The result of a file system check. */
   check: CheckOutcome;
   readonly device: string;
-  readonly files: DiskFolder;
+  readonly files: DiskDirectory;
 }
 
 const KNOWN_TYPES = new Set(["ext3", "ext4", "xfs"]);
@@ -23,14 +25,14 @@ export class FakeDevices {
     this.#mounts = mounts;
   }
 
-  /** There from now on, with nothing on it. */
+  /** Adds a device that has no file system. */
   add(path: string): FakeDevice {
     const format = { type: undefined, partitioned: false };
     const made: FakeDevice = {
       format,
       check: "clean",
       device: this.#mounts.newDevice(),
-      files: newFolder(0o755, 0n),
+      files: newDirectory(0o755, 0n),
     };
     this.#all.set(path, made);
     return made;
@@ -53,7 +55,7 @@ export class FakeDevices {
     found.files.entries.clear();
   }
 
-  /** A disk must hold the type; a server has what is asked of it. */
+  /** A disk must already have this file system type. An export is created when it is first mounted. */
   toMount(source: string, type: string): Mountable {
     const isDisk = source.startsWith("/");
     const found = isDisk || this.has(source) ? this.get(source) : this.add(source);

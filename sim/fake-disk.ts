@@ -1,9 +1,10 @@
 /**
- * A disk with a page cache: what processes see, and what a crash of the machine leaves of it. And what is mounted over it, see
- * `sim/disk-mounts.ts`: every path leads through that.
+ * A disk with a page cache: what processes see, and what a machine crash leaves of it. `sim/disk-mounts.ts` holds what
+ * is mounted over the disk; every path is resolved through it.
  *
- * Each folder has its names and each file its bytes twice, as seen and as on disk. A sync makes them equal. A crash picks, by chance, for each
- * name whether its last change was kept, and for each file the old bytes, the new ones, or a part cut or zeroed at a multiple of 512.
+ * Each directory has its names, and each file its bytes, twice: as seen and as on disk. A sync makes them equal. A
+ * crash picks by chance, for each name, whether its last change survives. For each file it picks the old bytes, the new
+ * ones, or a part cut or zeroed at a multiple of 512.
  */
 import { HostFileError } from "../src/ports/host-files.ts";
 import type { Random } from "../src/ports/random.ts";
@@ -25,8 +26,8 @@ export interface DiskFile extends Owned {
   onDisk: Uint8Array;
 }
 
-export interface DiskFolder extends Owned {
-  readonly kind: "folder";
+export interface DiskDirectory extends Owned {
+  readonly kind: "directory";
   readonly entries: Map<string, DiskEntry>;
   onDisk: Map<string, DiskEntry>;
 }
@@ -36,26 +37,26 @@ interface DiskLink extends Owned {
   readonly target: string;
 }
 
-export type DiskEntry = DiskFile | DiskFolder | DiskLink;
+export type DiskEntry = DiskFile | DiskDirectory | DiskLink;
 
-/** An entry, and the way it was come by. */
+/** An entry and how it was reached. */
 export interface Located {
   readonly entry: DiskEntry;
   readonly mount: DiskMount;
-  /** Without links on the way. */
+  /** The path without intermediate links. */
   readonly path: string;
 }
 
 const ownedByRoot = (mode: number, modifiedWallNs: bigint): Owned => ({ mode, uid: 0, gid: 0, modifiedWallNs });
 
-export const newFolder = (mode: number, modifiedWallNs: bigint): DiskFolder => ({
-  kind: "folder",
+export const newDirectory = (mode: number, modifiedWallNs: bigint): DiskDirectory => ({
+  kind: "directory",
   ...ownedByRoot(mode, modifiedWallNs),
   entries: new Map(),
   onDisk: new Map(),
 });
 
-/** Nothing of its content is on disk yet. */
+/** None of the content is on disk yet. */
 export const newFile = (mode: number, modifiedWallNs: bigint, content: Uint8Array): DiskFile => ({
   kind: "file",
   ...ownedByRoot(mode, modifiedWallNs),
@@ -70,16 +71,16 @@ export const newLink = (target: string, modifiedWallNs: bigint): DiskLink => ({
 });
 
 export const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
-export const folderOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
-export const joined = (folder: string, name: string) => (folder === "/" ? `/${name}` : `${folder}/${name}`);
+export const directoryOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+export const joined = (directory: string, name: string) => (directory === "/" ? `/${name}` : `${directory}/${name}`);
 
 const partsOf = (path: string) => path.split("/").filter((part) => part !== "" && part !== ".");
 
 export class Disk {
-  readonly root = newFolder(0o755, 0n);
+  readonly root = newDirectory(0o755, 0n);
   readonly mounts = new DiskMounts(this.root);
 
-  /** Room left for the bytes of the disk's own files. Set it to make the disk full. */
+  /** Free bytes for the disk's own files. Set this to make the disk full. */
   get freeBytes(): number {
     return this.mounts.top.room.freeBytes;
   }
@@ -88,15 +89,15 @@ export class Disk {
     this.mounts.top.room.freeBytes = bytes;
   }
 
-  /** Through links, but for one at the end of the path, as the kernel does. */
+  /** Follows links, except one at the end of the path, as the kernel does. */
   find(path: string): DiskEntry | undefined {
     return this.locate(path)?.entry;
   }
 
-  /** Through links, at the end too. */
-  folder(path: string): DiskFolder | undefined {
+  /** Follows links, including one at the end of the path. */
+  directory(path: string): DiskDirectory | undefined {
     const found = this.#walk(path, true)?.entry;
-    return found?.kind === "folder" ? found : undefined;
+    return found?.kind === "directory" ? found : undefined;
   }
 
   locate(path: string): Located | undefined {
@@ -114,7 +115,7 @@ export class Disk {
     let links = 0;
     for (let part = left.shift(); part !== undefined; part = left.shift()) {
       const here = way.at(-1) ?? top;
-      if (here.entry.kind !== "folder") return undefined;
+      if (here.entry.kind !== "directory") return undefined;
       if (part === "..") {
         if (way.length > 1) way.pop();
         continue;
@@ -133,44 +134,50 @@ export class Disk {
     return way.at(-1);
   }
 
-  /** Takes room for up to `bytes` where the path lies, and says for how many there was some. A negative number gives room back. */
+  /**
+   * Takes up to `bytes` of free space where the path lies and returns how many were available. A negative number
+   * returns space.
+   */
   take(path: string, bytes: number): number {
-    const { room } = (this.locate(path) ?? this.locate(folderOf(path)))?.mount ?? this.mounts.top;
+    const { room } = (this.locate(path) ?? this.locate(directoryOf(path)))?.mount ?? this.mounts.top;
     const taken = Math.min(bytes, Math.max(0, room.freeBytes));
     room.freeBytes -= taken;
     return taken;
   }
 
-  /** The name and the names of the folders above it are on disk. */
+  /** Writes the name, and the names of the directories above it, to disk. */
   syncName(path: string): void {
-    for (let here = path; here !== "/"; here = folderOf(here)) {
-      const folder = this.folder(folderOf(here));
-      const entry = folder?.entries.get(nameOf(here));
-      if (folder === undefined) continue;
-      if (entry === undefined) folder.onDisk.delete(nameOf(here));
-      else folder.onDisk.set(nameOf(here), entry);
+    for (let here = path; here !== "/"; here = directoryOf(here)) {
+      const directory = this.directory(directoryOf(here));
+      const entry = directory?.entries.get(nameOf(here));
+      if (directory === undefined) continue;
+      if (entry === undefined) directory.onDisk.delete(nameOf(here));
+      else directory.onDisk.set(nameOf(here), entry);
     }
   }
 
-  /** The machine lost its power: nothing is mounted, only what is on disk stays, and what chance has put there besides. */
+  /**
+   * The machine loses power: nothing stays mounted. Only what is on disk remains, plus the unsynced changes that chance
+   * keeps.
+   */
   loseUnsynced(random: Random): void {
     this.mounts.clear();
     loseNames(this.root, random);
   }
 }
 
-function loseNames(folder: DiskFolder, random: Random): void {
-  const names = [...new Set([...folder.entries.keys(), ...folder.onDisk.keys()])].sort();
+function loseNames(directory: DiskDirectory, random: Random): void {
+  const names = [...new Set([...directory.entries.keys(), ...directory.onDisk.keys()])].sort();
   for (const name of names) {
-    const seen = folder.entries.get(name);
-    const kept = folder.onDisk.get(name);
+    const seen = directory.entries.get(name);
+    const kept = directory.onDisk.get(name);
     const left = seen === kept || random.fraction() < 0.5 ? seen : kept;
-    if (left === undefined) folder.entries.delete(name);
-    else folder.entries.set(name, left);
-    if (left?.kind === "folder") loseNames(left, random);
+    if (left === undefined) directory.entries.delete(name);
+    else directory.entries.set(name, left);
+    if (left?.kind === "directory") loseNames(left, random);
     if (left?.kind === "file") loseBytes(left, random);
   }
-  folder.onDisk = new Map(folder.entries);
+  directory.onDisk = new Map(directory.entries);
 }
 
 function loseBytes(file: DiskFile, random: Random): void {

@@ -10,11 +10,11 @@ const create = () => new FakeFiles({ clock: new ManualClock() });
 
 hostFilesContract("the simulator's files", async () => {
   const fake = create();
-  fake.makeFolder("/var/scratch", 0o755);
-  return { files: fake.port, folder: "/var/scratch", uid: 1234, gid: 5678, end: async () => {} };
+  fake.makeDirectory("/var/scratch", 0o755);
+  return { files: fake.port, directory: "/var/scratch", uid: 1234, gid: 5678, end: async () => {} };
 });
 
-/** What a crash leaves of the same deeds, over many seeds. */
+/** The different results of the same operations after a crash, over many seeds. */
 async function afterCrashes<T>(
   act: (fake: FakeFiles) => Promise<void>,
   look: (fake: FakeFiles) => Promise<T>,
@@ -31,10 +31,10 @@ async function afterCrashes<T>(
 
 const content = async (fake: FakeFiles, path: string) => String(Buffer.from(await fake.port.read(path, 1e6)));
 
-void test("what was written durably is there after a crash, with the folders above it", async () => {
+void test("durable writes and the directories above them survive a crash", async () => {
   const seen = await afterCrashes(
     async (fake) => {
-      await fake.port.makeFolder("/a/b", 0o700);
+      await fake.port.makeDirectory("/a/b", 0o700);
       await fake.port.writeAtomically("/a/b/file", Buffer.from("one"), 0o600);
       await fake.port.appendAt("/a/b/file", 3, Buffer.from(" two"));
     },
@@ -43,7 +43,7 @@ void test("what was written durably is there after a crash, with the folders abo
   assert.deepEqual(seen, new Set(["one two"]));
 });
 
-void test("an append that is not synced may be undone, in part too, until one that is comes after it", async () => {
+void test("an unsynced append may be lost, also in part, until a synced append follows it", async () => {
   const written = (last: "synced" | "unsynced") =>
     afterCrashes(
       async (fake) => {
@@ -58,19 +58,19 @@ void test("an append that is not synced may be undone, in part too, until one th
   assert.deepEqual(await written("synced"), new Set(["one two three"]));
 });
 
-void test("a folder, a file, a link or a removal that nobody synced may be undone, or not", async () => {
+void test("an unsynced directory or removal may or may not survive a crash", async () => {
   const seen = await afterCrashes(
     async (fake) => {
       await fake.port.writeAtomically("/old", Buffer.from("x"), 0o600);
-      await fake.port.makeFolder("/folder", 0o700);
+      await fake.port.makeDirectory("/directory", 0o700);
       await fake.port.removeFile("/old");
     },
     async (fake) => (await fake.port.list("/")).join(" "),
   );
-  assert.deepEqual(seen, new Set(["", "folder", "old", "folder old"]));
+  assert.deepEqual(seen, new Set(["", "directory", "old", "directory old"]));
 });
 
-void test("an append cut short leaves the old bytes, the new ones, or a torn part, and never touches what was before", async () => {
+void test("an interrupted append leaves none, all or a torn part of the new bytes, and never changes earlier ones", async () => {
   const head = "h".repeat(700);
   const tail = Buffer.alloc(2000, "t");
   const lengths = new Set<number>();
@@ -97,18 +97,18 @@ void test("an append cut short leaves the old bytes, the new ones, or a torn par
   assert.ok(lengths.has(700) && lengths.has(2700));
 });
 
-void test("a killed process's calls neither end nor take effect, and all it wrote is seen by the next", async () => {
+void test("calls of a killed process neither return nor take effect, and all it wrote stays visible", async () => {
   const fake = create();
   const before = fake.port;
-  await before.makeFolder("/a", 0o700);
+  await before.makeDirectory("/a", 0o700);
   fake.kill();
-  const late = before.makeFolder("/b", 0o700).then(() => "ended");
+  const late = before.makeDirectory("/b", 0o700).then(() => "ended");
   const waited = drain().then(() => "waiting");
   assert.equal(await Promise.race([late, waited]), "waiting");
   assert.deepEqual(await fake.port.list("/"), ["a"]);
 });
 
-void test("a full disk takes a part of an append and nothing of a new file, and a removal makes room", async () => {
+void test("a full disk stores part of an append and nothing of a new file, and a removal frees space", async () => {
   const fake = create();
   const { port, disk } = fake;
   await port.writeAtomically("/a", Buffer.from("12345"), 0o600);
@@ -123,10 +123,10 @@ void test("a full disk takes a part of an append and nothing of a new file, and 
   assert.equal(disk.freeBytes, 6);
 });
 
-void test("a mount is not entered by a removal", async () => {
+void test("removeTree does not enter a mount and fails with notPermitted", async () => {
   const fake = create();
-  fake.makeFolder("/tree/a", 0o700);
-  fake.makeFolder("/tree/b/mount", 0o700);
+  fake.makeDirectory("/tree/a", 0o700);
+  fake.makeDirectory("/tree/b/mount", 0o700);
   const place = fake.disk.locate("/tree/b/mount");
   assert.ok(place);
   fake.disk.mounts.attach(fake.disk.mounts.top, place);
@@ -134,16 +134,16 @@ void test("a mount is not entered by a removal", async () => {
   assert.deepEqual(await fake.port.list("/tree"), ["a", "b"]);
 });
 
-void test("a fault on demand fails a call before its work or after it", async () => {
+void test("an injected fault fails a call before or after its effect", async () => {
   const fake = create();
   fake.faultFor = ({ path }) => ({ code: "readOnly", effect: path === "/before" ? "none" : "done" });
-  await assert.rejects(fake.port.makeFolder("/before", 0o700), { code: "readOnly" });
-  await assert.rejects(fake.port.makeFolder("/after", 0o700), { code: "readOnly" });
+  await assert.rejects(fake.port.makeDirectory("/before", 0o700), { code: "readOnly" });
+  await assert.rejects(fake.port.makeDirectory("/after", 0o700), { code: "readOnly" });
   fake.faultFor = () => undefined;
   assert.deepEqual(await fake.port.list("/"), ["after"]);
 });
 
-void test("a new file that finds no room leaves nothing, and a file that is replaced gives its room back", async () => {
+void test("a new file that does not fit leaves nothing, and a replaced file frees its space", async () => {
   const { port, disk } = create();
   disk.freeBytes = 6;
   await assert.rejects(port.writeNew("/a", Buffer.from("1234567"), { mode: 0o600 }), { code: "noSpace" });

@@ -1,6 +1,6 @@
 /**
- * The HostFiles port on a disk in memory, with crashes, a disk that fills and failures on demand. It passes the contract that the real files
- * pass; `sim/fake-disk.ts` says what a crash leaves.
+ * The HostFiles port on a disk in memory, with crashes, a disk that fills and failures on demand. It passes the
+ * contract of the real files. `sim/fake-disk.ts` says what a crash leaves.
  */
 import type { Clock } from "../src/ports/clock.ts";
 import {
@@ -11,18 +11,18 @@ import {
   type NewFileFacts,
 } from "../src/ports/host-files.ts";
 import type { Random } from "../src/ports/random.ts";
+import { DirectoryWatchers } from "./directory-watchers.ts";
 import {
   Disk,
+  type DiskDirectory,
   type DiskEntry,
   type DiskFile,
-  type DiskFolder,
-  folderOf,
+  directoryOf,
   nameOf,
+  newDirectory,
   newFile,
-  newFolder,
   newLink,
 } from "./fake-disk.ts";
-import { FolderWatchers } from "./folder-watchers.ts";
 
 const SET_GROUP = 0o2000;
 const READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
@@ -34,11 +34,11 @@ export interface FileCall {
 
 export interface FakeFilesOptions {
   readonly clock: Clock;
-  /** Awaited before each step of a call: the place for latency and for a crash in the middle. */
+  /** Awaited before each step of a call, to add latency or to crash in the middle. */
   readonly beforeStep?: (call: FileCall) => Promise<void>;
 }
 
-/** `effect` says whether the call did its work before its answer got lost. */
+/** `effect` says whether the call did its work before its reply got lost. */
 export interface FileFault {
   readonly code: HostFileErrorCode;
   readonly effect: "none" | "done";
@@ -46,12 +46,12 @@ export interface FileFault {
 
 export class FakeFiles {
   readonly disk = new Disk();
-  /** Asked at each call. */
+  /** Called for each call; returns the fault to inject. */
   faultFor: (call: FileCall) => FileFault | undefined = () => undefined;
-  /** Told of each path at which something came, went or changed. */
+  /** Called with each path at which an entry appears, disappears or changes. */
   onChange: (path: string) => void = () => {};
   readonly #options: FakeFilesOptions;
-  readonly #watchers = new FolderWatchers();
+  readonly #watchers = new DirectoryWatchers();
   #generation = 0;
   #changes = 0n;
 
@@ -59,14 +59,14 @@ export class FakeFiles {
     this.#options = options;
   }
 
-  /** For one life of the process: after a crash its calls are cut, they neither end nor take effect. */
+  /** The port for one process. After a crash its calls are cut: they neither end nor take effect. */
   get port(): HostFiles {
     const generation = this.#generation;
     const call = <T>(operation: FileCall["operation"], path: string, run: (step: () => Promise<void>) => Promise<T>) =>
       this.#call(generation, { operation, path }, run);
     return {
       facts: (path) => call("facts", path, async () => factsOf(this.disk.find(path))),
-      list: (path) => call("list", path, async () => [...this.#folder("list", path).entries.keys()].sort()),
+      list: (path) => call("list", path, async () => [...this.#directory("list", path).entries.keys()].sort()),
       read: (path, bytesMax) =>
         call("read", path, async () => {
           const { content } = this.#file("read", path);
@@ -86,7 +86,7 @@ export class FakeFiles {
         call("appendAt", path, (step) => this.#appendAt(path, offsetBytes, content.slice(), sync, step)),
       overwrite: (path, content, mode) =>
         call("overwrite", path, async () => this.#overwrite(path, content.slice(), mode)),
-      makeFolder: (path, mode) => call("makeFolder", path, async () => this.makeFolder(path, mode)),
+      makeDirectory: (path, mode) => call("makeDirectory", path, async () => this.makeDirectory(path, mode)),
       makeFile: (path, mode) => call("makeFile", path, async () => this.makeFile(path, mode)),
       writeNew: (path, content, facts) =>
         call("writeNew", path, async () => this.#writeNew(path, content.slice(), facts)),
@@ -103,35 +103,40 @@ export class FakeFiles {
           return entry.target;
         }),
       removeFile: (path) => call("removeFile", path, async () => this.#removeFile(path)),
-      removeFolder: (path) => call("removeFolder", path, async () => this.#removeFolder(path)),
+      removeDirectory: (path) => call("removeDirectory", path, async () => this.#removeDirectory(path)),
       removeTree: (path) => call("removeTree", path, async () => this.#removeTree(path)),
       watch: (path, signal) => this.#watchers.watch(path, signal),
     };
   }
 
-  /** The machine goes down: calls under way are cut where they are, and chance decides what of the unsynced is left. */
+  /**
+   * The machine crashes: calls in progress are cut where they are, and chance decides which unsynced changes remain.
+   */
   crash(random: Random): void {
     this.kill();
     this.disk.loseUnsynced(random);
   }
 
-  /** The process goes down, the machine does not: calls under way are cut, and everything written is still seen. */
+  /**
+   * The process is killed and the machine keeps running: calls in progress are cut, and everything written stays
+   * visible.
+   */
   kill(): void {
     this.#generation += 1;
     this.#watchers.clear();
   }
 
-  /** Somebody has written to a file that was opened at this path, and may be elsewhere by now. */
+  /** Notifies watchers of a write to a file that was opened at this path. The file may have moved since. */
   written(path: string): void {
     this.#watchers.tell(path);
   }
 
-  makeFolder(path: string, mode: number): void {
-    const found = this.disk.folder(path);
+  makeDirectory(path: string, mode: number): void {
+    const found = this.disk.directory(path);
     if (found !== undefined) return;
-    if (this.disk.find(path) !== undefined) throw fail("make folder", path, "exists");
-    this.makeFolder(folderOf(path), mode);
-    this.#make(path, newFolder(mode, this.#now()));
+    if (this.disk.find(path) !== undefined) throw fail("make directory", path, "exists");
+    this.makeDirectory(directoryOf(path), mode);
+    this.#make(path, newDirectory(mode, this.#now()));
   }
 
   async #call<T>(generation: number, call: FileCall, run: (step: () => Promise<void>) => Promise<T>): Promise<T> {
@@ -140,7 +145,7 @@ export class FakeFiles {
       if (generation !== this.#generation) await new Promise<never>(() => {});
     };
     await step();
-    // Somebody else's file system is no business of this port: who asks for what is dead waits for ever.
+    // This port does not guard against dead file systems: a call on a dead path waits forever.
     if (this.disk.mounts.isDead(call.path)) await new Promise<never>(() => {});
     const fault = this.faultFor(call);
     if (fault?.effect === "none") throw fail(call.operation, call.path, fault.code);
@@ -152,21 +157,21 @@ export class FakeFiles {
   }
 
   async #replace(path: string, content: Uint8Array, mode: number, step: () => Promise<void>): Promise<void> {
-    const folder = this.#folder("write", folderOf(path));
+    const directory = this.#directory("write", directoryOf(path));
     const taken = this.disk.take(path, content.length);
     if (taken < content.length) {
       this.disk.take(path, -taken);
       throw fail("write", path, "noSpace");
     }
-    const temporary = `${folderOf(path)}/.${nameOf(path)}.tmp`;
+    const temporary = `${directoryOf(path)}/.${nameOf(path)}.tmp`;
     const file = newFile(mode, this.#now(), content);
     this.#make(temporary, file);
     await step();
     file.onDisk = content;
     await step();
-    const before = folder.entries.get(nameOf(path));
-    folder.entries.delete(nameOf(temporary));
-    if (before?.kind === "folder") throw fail("write", path, "exists");
+    const before = directory.entries.get(nameOf(path));
+    directory.entries.delete(nameOf(temporary));
+    if (before?.kind === "directory") throw fail("write", path, "exists");
     if (before?.kind === "file") this.disk.take(path, -before.content.length);
     this.#put(path, file);
     await step();
@@ -196,7 +201,7 @@ export class FakeFiles {
 
   #overwrite(path: string, content: Uint8Array, mode: number): void {
     const found = this.disk.find(path);
-    if (found?.kind === "folder") throw fail("write", path, "exists");
+    if (found?.kind === "directory") throw fail("write", path, "exists");
     if (found === undefined) this.makeFile(path, mode);
     const file = this.#file("write", path);
     const grown = content.length - file.content.length;
@@ -224,7 +229,7 @@ export class FakeFiles {
     const taken = this.disk.take(path, content.length);
     if (taken === content.length) return;
     this.disk.take(path, -taken);
-    this.#folder("write", folderOf(path)).entries.delete(nameOf(path));
+    this.#directory("write", directoryOf(path)).entries.delete(nameOf(path));
     throw fail("write", path, "noSpace");
   }
 
@@ -236,21 +241,21 @@ export class FakeFiles {
 
   #rename(from: string, to: string): void {
     const entry = this.#entry("rename", from);
-    const folder = this.#folder("rename", folderOf(to));
-    const before = folder.entries.get(nameOf(to));
+    const directory = this.#directory("rename", directoryOf(to));
+    const before = directory.entries.get(nameOf(to));
     if (before === entry) return;
-    const mountOf = (path: string) => this.disk.follow(folderOf(path))?.mount;
+    const mountOf = (path: string) => this.disk.follow(directoryOf(path))?.mount;
     if (mountOf(from) !== mountOf(to) || this.isMountPoint(from) || this.isMountPoint(to)) {
       throw fail("rename", from, "other");
     }
-    if (entry.kind === "folder" && `${to}/`.startsWith(`${from}/`)) throw fail("rename", from, "other");
-    if (before?.kind === "folder" && entry.kind !== "folder") throw fail("rename", from, "exists");
-    if (before !== undefined && before.kind !== "folder" && entry.kind === "folder") {
+    if (entry.kind === "directory" && `${to}/`.startsWith(`${from}/`)) throw fail("rename", from, "other");
+    if (before?.kind === "directory" && entry.kind !== "directory") throw fail("rename", from, "exists");
+    if (before !== undefined && before.kind !== "directory" && entry.kind === "directory") {
       throw fail("rename", from, "notFound");
     }
-    if (before?.kind === "folder" && before.entries.size > 0) throw fail("rename", from, "notEmpty");
+    if (before?.kind === "directory" && before.entries.size > 0) throw fail("rename", from, "notEmpty");
     if (before?.kind === "file") this.disk.take(to, -before.content.length);
-    this.#folder("rename", folderOf(from)).entries.delete(nameOf(from));
+    this.#directory("rename", directoryOf(from)).entries.delete(nameOf(from));
     this.#put(to, entry);
     this.#tell(from);
   }
@@ -264,16 +269,16 @@ export class FakeFiles {
   #removeFile(path: string): void {
     const found = this.disk.find(path);
     if (this.isMountPoint(path)) throw fail("remove", path, "other");
-    if (found?.kind === "folder") throw fail("remove", path, "exists");
+    if (found?.kind === "directory") throw fail("remove", path, "exists");
     if (found !== undefined) this.#remove(path, found);
   }
 
-  #removeFolder(path: string): void {
+  #removeDirectory(path: string): void {
     const found = this.disk.find(path);
     if (found === undefined) return;
-    if (found.kind !== "folder") throw fail("remove folder", path, "notFound");
-    if (this.isMountPoint(path)) throw fail("remove folder", path, "other");
-    if (found.entries.size > 0) throw fail("remove folder", path, "notEmpty");
+    if (found.kind !== "directory") throw fail("remove directory", path, "notFound");
+    if (this.isMountPoint(path)) throw fail("remove directory", path, "other");
+    if (found.entries.size > 0) throw fail("remove directory", path, "notEmpty");
     this.#remove(path, found);
   }
 
@@ -284,9 +289,9 @@ export class FakeFiles {
     this.removeEntries(found.path, found.entry);
   }
 
-  /** Something with all below it, in which nothing is mounted. */
+  /** Removes an entry and everything below it. Nothing may be mounted inside. */
   removeEntries(path: string, entry: DiskEntry): void {
-    if (entry.kind === "folder")
+    if (entry.kind === "directory")
       for (const [name, below] of entry.entries) this.removeEntries(`${path}/${name}`, below);
     this.#remove(path, entry);
   }
@@ -297,20 +302,20 @@ export class FakeFiles {
   }
 
   #isReadOnly(path: string): boolean {
-    return (this.disk.locate(path) ?? this.disk.follow(folderOf(path)))?.mount.isReadOnly ?? false;
+    return (this.disk.locate(path) ?? this.disk.follow(directoryOf(path)))?.mount.isReadOnly ?? false;
   }
 
-  #folder(operation: string, path: string): DiskFolder {
-    const folder = this.disk.folder(path);
-    if (folder === undefined) throw fail(operation, path, "notFound");
-    return folder;
+  #directory(operation: string, path: string): DiskDirectory {
+    const directory = this.disk.directory(path);
+    if (directory === undefined) throw fail(operation, path, "notFound");
+    return directory;
   }
 
   #file(operation: string, path: string): DiskFile {
     const entry = this.disk.find(path);
     if (entry === undefined) throw fail(operation, path, "notFound");
     if (entry.kind === "link") throw fail(operation, path, "notPermitted");
-    if (entry.kind === "folder") throw fail(operation, path, "other");
+    if (entry.kind === "directory") throw fail(operation, path, "other");
     return entry;
   }
 
@@ -320,23 +325,23 @@ export class FakeFiles {
     return entry;
   }
 
-  /** Something that was nowhere before: a folder with the set-group bit gives it its group. */
+  /** Adds a new entry. A directory with the set-group-ID bit passes its group on to it. */
   #make(path: string, entry: DiskEntry): void {
-    const folder = this.#folder("make", folderOf(path));
-    if ((folder.mode & SET_GROUP) !== 0) entry.gid = folder.gid;
+    const directory = this.#directory("make", directoryOf(path));
+    if ((directory.mode & SET_GROUP) !== 0) entry.gid = directory.gid;
     this.#put(path, entry);
   }
 
   #put(path: string, entry: DiskEntry): void {
-    const folder = this.#folder("make", folderOf(path));
-    folder.entries.set(nameOf(path), entry);
-    folder.modifiedWallNs = this.#now();
+    const directory = this.#directory("make", directoryOf(path));
+    directory.entries.set(nameOf(path), entry);
+    directory.modifiedWallNs = this.#now();
     this.#tell(path);
   }
 
   #remove(path: string, entry: DiskEntry): void {
     if (entry.kind === "file") this.disk.take(path, -entry.content.length);
-    this.#folder("remove", folderOf(path)).entries.delete(nameOf(path));
+    this.#directory("remove", directoryOf(path)).entries.delete(nameOf(path));
     this.#tell(path);
   }
 
@@ -366,6 +371,6 @@ function factsOf(entry: DiskEntry | undefined): FileFacts | undefined {
 }
 
 function sizeOf(entry: DiskEntry): number {
-  if (entry.kind === "folder") return 4096;
+  if (entry.kind === "directory") return 4096;
   return entry.kind === "file" ? entry.content.length : entry.target.length;
 }

@@ -1,4 +1,4 @@
-/** The HostSigns port of a host that a scenario sets up and breaks as it goes. Sound as it is made. */
+/** The HostSigns port of a host that a scenario configures and breaks. A new instance is healthy. */
 import type { AgentProcess, CgroupTree, Listener } from "../src/domain/doctor/facts.ts";
 import type { HostSigns } from "../src/ports/host-signs.ts";
 
@@ -12,10 +12,10 @@ export class FakeHostSigns implements HostSigns {
   listening: readonly Listener[] = [];
   running: readonly AgentProcess[] = [];
   readonly programs = new Set(["mount", "umount", "flock", "iptables"]);
-  /** Texts by path; their folders are there with them. */
+  /** Texts by path. Their directories exist as well. */
   readonly files = new Map<string, string>([["/dev/kmsg", ""]]);
-  readonly folders = new Set<string>(["/", "/var", "/var/lib", "/var/log"]);
-  /** Why, by folder. */
+  readonly directories = new Set<string>(["/", "/var", "/var/lib", "/var/log"]);
+  /** Why a directory is not writable, by directory. */
   readonly unwritable = new Map<string, string>();
 
   async fileSystems(): Promise<readonly string[]> {
@@ -52,8 +52,8 @@ export class FakeHostSigns implements HostSigns {
     return text;
   }
 
-  async names(folder: string): Promise<readonly string[]> {
-    const names = [...this.files.keys()].filter((path) => parentOf(path) === folder);
+  async names(directory: string): Promise<readonly string[]> {
+    const names = [...this.files.keys()].filter((path) => parentOf(path) === directory);
     return names.map((path) => path.slice(path.lastIndexOf("/") + 1)).toSorted();
   }
 
@@ -62,14 +62,14 @@ export class FakeHostSigns implements HostSigns {
   }
 
   async nearest(path: string): Promise<string> {
-    const there = new Set(this.folders);
+    const there = new Set(this.directories);
     for (const file of this.files.keys()) for (let at = file; at !== "/"; at = parentOf(at)) there.add(at);
     let at = path;
     while (!there.has(at)) at = parentOf(at);
     return at;
   }
 
-  async writeTrouble(folder: string): Promise<string | undefined> {
-    return this.unwritable.get(folder);
+  async writeTrouble(directory: string): Promise<string | undefined> {
+    return this.unwritable.get(directory);
   }
 }

@@ -1,4 +1,7 @@
-/** The HttpFetch port on pages in memory. A page that is not there is a 404; a server that is away, slow or talkative is one line in a test. */
+/**
+ * The HttpFetch port on pages in memory. A missing page is a 404. A test needs one line for a server that is down, slow
+ * or sends too much.
+ */
 import { withDeadline } from "../src/concurrency/deadline.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { Clock } from "../src/ports/clock.ts";
@@ -18,7 +21,7 @@ export interface FakeRequest {
 const REDIRECTS_MAX = 10;
 
 export class FakeHttp implements HttpFetch {
-  /** By whole URL. A function is asked anew at each request. */
+  /** By full URL. A function is called for each request. */
   readonly pages = new Map<string, FakePage | ((request: FakeRequest) => FakePage)>();
   readonly requests: FakeRequest[] = [];
   readonly #clock: Clock;

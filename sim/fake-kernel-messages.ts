@@ -1,11 +1,11 @@
-/** The KernelMessages port of a machine whose kernel says what a scenario has it say. */
+/** The KernelMessages port of a machine whose kernel messages a scenario writes. */
 import { LatestCell } from "../src/concurrency/latest-cell.ts";
 import type { KernelMessage, KernelMessages } from "../src/ports/kernel-messages.ts";
 
 export class FakeKernelMessages implements KernelMessages {
   readonly #said: LatestCell<readonly KernelMessage[]>;
   #next = 0;
-  /** Why they cannot be read. */
+  /** Why the messages cannot be read. */
   trouble: string | undefined;
 
   constructor() {
@@ -17,7 +17,7 @@ export class FakeKernelMessages implements KernelMessages {
     this.#said.set([...this.#said.value, ...messages]);
   }
 
-  /** The machine restarts: the numbers begin anew. */
+  /** The machine restarts: sequence numbers start at 0 again. */
   restart(): void {
     this.#next = 0;
     this.#said.set([]);

@@ -1,7 +1,7 @@
-/** The KernelSettings port of a machine of its own. */
+/** The KernelSettings port of a simulated machine. */
 import type { KernelSettings } from "../src/ports/kernel-settings.ts";
 
-/** As most distributions have them. */
+/** The defaults of most distributions. */
 const USUAL: Readonly<Record<string, string>> = {
   "vm.overcommit_memory": "0",
   "vm.panic_on_oom": "0",

@@ -1,4 +1,7 @@
-/** Keys from a seed. Their signatures prove nothing, except to who made them; shapes and sizes are those of ECDSA on P-256. */
+/**
+ * Keys from a seed. Shapes and sizes are those of ECDSA on P-256. Only `fakeVerify` accepts the signatures, which offer
+ * no security.
+ */
 import { createHash } from "node:crypto";
 import { bitString, integer, objectId, sequence } from "../src/base/der/write-der.ts";
 import { pemBlocks, pemText } from "../src/domain/identity/pem.ts";
@@ -28,7 +31,7 @@ export class FakeKeys implements Keys {
   }
 }
 
-/** Whether the holder of the key said so. */
+/** Whether the signature was made with this key. */
 export const fakeVerify = (publicKeyDer: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean =>
   Buffer.from(signature).equals(signatureOf(publicKeyDer, message));
 
@@ -44,7 +47,7 @@ function secretOf(keyPem: string): Uint8Array {
   return block.bytes;
 }
 
-/** A point has 64 bytes, and one that says that both halves are there. */
+/** A point has 64 bytes, after a leading byte 4 that says that both coordinates are present. */
 const publicKeyOf = (secret: Uint8Array): Uint8Array =>
   sequence(P256, bitString(Uint8Array.of(4, ...hash("sha512", secret))));
 

@@ -8,17 +8,17 @@ import { diskLogs } from "./world-files.ts";
 
 function world() {
   const fake = new FakeFiles({ clock: new ManualClock() });
-  fake.makeFolder("/var/scratch", 0o755);
+  fake.makeDirectory("/var/scratch", 0o755);
   const append = async (path: string, text: string) => diskLogs(fake).open(path).append(new TextEncoder().encode(text));
   return { fake, logs: new FakeLogFiles(fake), append };
 }
 
 logFilesContract("the simulator's disk", async () => {
   const { fake, logs, append } = world();
-  return { logs, files: fake.port, folder: "/var/scratch", append, end: async () => {} };
+  return { logs, files: fake.port, directory: "/var/scratch", append, end: async () => {} };
 });
 
-test("[19.2] a full disk compresses nothing, and leaves nothing", async () => {
+test("[19.2] compress fails with noSpace on a full disk and leaves no temporary file", async () => {
   const { fake, logs, append } = world();
   await append("/var/scratch/0.log", "abc".repeat(1000));
   fake.disk.freeBytes = 10;

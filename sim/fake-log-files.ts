@@ -1,4 +1,4 @@
-/** The LogFiles port on the disk of `FakeFiles`. It passes the contract that the real one passes. */
+/** The LogFiles port on the disk of `FakeFiles`. It passes the contract of the real port. */
 import { gunzipSync, gzipSync } from "node:zlib";
 import { HostFileError, type HostFileErrorCode } from "../src/ports/host-files.ts";
 import type { CompressedLog, LogFile, LogFiles } from "../src/ports/log-files.ts";

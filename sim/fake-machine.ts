@@ -1,4 +1,4 @@
-/** The Machine port of a machine that a scenario sets up and changes as it goes. */
+/** The Machine port of a machine that a scenario configures and changes. */
 import { unlessAborted } from "../src/concurrency/unless-aborted.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine, MachineFacts } from "../src/ports/machine.ts";
 
@@ -16,7 +16,7 @@ export class FakeMachine implements Machine {
   machine: MachineFacts;
   workingSetBytes = 2n * GIB;
   processes = 200;
-  /** By mount point; the longest that a path is below counts. */
+  /** By mount point. For a path, the longest mount point above it counts. */
   readonly filesystems = new Map<string, FilesystemFacts>([["/", wholeDisk]]);
   interfaces: readonly InterfaceAddress[] = [
     { interfaceName: "lo", address: "127.0.0.1", family: "IPv4" },
@@ -56,7 +56,7 @@ export class FakeMachine implements Machine {
     return this.machine;
   }
 
-  /** What the operator gives to pods with users of their own. */
+  /** The subordinate ID range that the operator assigns to pods with user namespaces. */
   givenIds: { readonly first: number; readonly length: number } | undefined;
 
   async subordinateIds(): Promise<{ readonly first: number; readonly length: number } | undefined> {

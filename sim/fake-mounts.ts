@@ -1,11 +1,13 @@
 /**
- * The Mounts port over the fake disk. It passes the contract that the kernel's mounts pass. What is mounted outlives an agent; a machine that
- * restarts has nothing mounted, and memory has lost its files.
+ * The Mounts port over the fake disk. It passes the contract of the kernel's mounts. Mounts outlive an agent. After a
+ * machine restart nothing is mounted, and file systems in memory have lost their files.
  *
- * A scenario makes it misbehave: `dead` paths never answer, `busy` ones cannot be unmounted, `ownMs` makes an ownership pass take its time.
+ * A scenario makes it misbehave: `dead` paths never answer, `busy` ones cannot be unmounted, and `ownMs` delays
+ * ownership passes.
  */
 import { sleep } from "../src/concurrency/sleep.ts";
 import { groupMode, rootIsOwned } from "../src/domain/volumes/ownership.ts";
+import type { PathKind } from "../src/domain/volumes/path-kind.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import { HostFileError, type HostFileErrorCode } from "../src/ports/host-files.ts";
 import {
@@ -19,17 +21,16 @@ import {
   type Mounts,
   type OwnershipOutcome,
   type OwnershipPass,
-  type PathKind,
   type SubPathBind,
   type Taken,
 } from "../src/ports/mounts.ts";
 import type { Mountable } from "./disk-mounts.ts";
 import { FakeDevices } from "./fake-devices.ts";
-import { folderOf, joined, type Located, nameOf, newFolder } from "./fake-disk.ts";
+import { directoryOf, joined, type Located, nameOf, newDirectory } from "./fake-disk.ts";
 import type { FakeFiles } from "./fake-files.ts";
 import { locateBelow } from "./fake-sub-path.ts";
 
-/** After which a call on a dead path is given up. */
+/** Timeout of a call on a dead path. */
 const LIMIT_MS = 10_000;
 const PROGRESS_MS = 1_000;
 const PARENT_MODE = 0o750;
@@ -40,7 +41,7 @@ const codes: Readonly<Record<HostFileErrorCode, MountErrorCode>> = {
   notFound: "notFound",
   exists: "exists",
   notEmpty: "busy",
-  // The only thing that the disk does not permit is a ring of links.
+  // The disk returns notPermitted only for a loop of links.
   notPermitted: "unsafePath",
   noSpace: "noSpace",
   readOnly: "readOnly",
@@ -52,13 +53,13 @@ const BLOCK_BYTES = 4096;
 const DISK_BYTES = 100 * 1024 ** 3;
 
 export class FakeMounts implements Mounts {
-  /** Somebody works in what is mounted at these paths. */
+  /** Paths whose mounts are in use. */
   readonly busy = new Set<string>();
-  /** How long an ownership pass takes, by the path of the volume. */
+  /** Duration of an ownership pass, by volume path. */
   readonly ownMs = new Map<string, number>();
   readonly #files: FakeFiles;
   readonly #clock: Clock;
-  /** Block devices and what servers export, by name. */
+  /** Block devices and server exports, by name. */
   readonly devices: FakeDevices;
 
   constructor(files: FakeFiles, clock: Clock) {
@@ -67,12 +68,12 @@ export class FakeMounts implements Mounts {
     this.devices = new FakeDevices(files.disk.mounts);
   }
 
-  /** Paths at and below which nothing answers. An unmount there makes an end of it. */
+  /** Paths at and below which nothing answers. Unmounting the last mount at such a path makes it answer again. */
   get dead(): Set<string> {
     return this.#files.disk.mounts.dead;
   }
 
-  /** Somebody else mounts memory on a folder. */
+  /** Mounts memory on a directory, as another program would. */
   plant(path: string): void {
     this.#mounts.attach(this.#memory("planted", undefined), this.#locate("mount at", path));
   }
@@ -129,7 +130,7 @@ export class FakeMounts implements Mounts {
       if (path.startsWith("/") || names.length === 0 || names.includes("..")) throw fail("read in", path, "unsafePath");
       let found = this.#follow("read in", volume);
       for (const name of names) {
-        if (found.entry.kind !== "folder") throw fail("read in", path, "notFound");
+        if (found.entry.kind !== "directory") throw fail("read in", path, "notFound");
         const next = this.#files.disk.locate(joined(found.path, name));
         if (next === undefined) throw fail("read in", path, "notFound");
         if (next.entry.kind === "link") throw fail("read in", path, "unsafePath");
@@ -162,10 +163,10 @@ export class FakeMounts implements Mounts {
     return this.#call("look at", [path], signal, () => this.#follow("look at", path).entry.gid);
   }
 
-  makeFolder(path: string, mode: number, signal: AbortSignal): Promise<void> {
-    return this.#call("make folder", [path], signal, () => {
-      if (this.#files.disk.folder(path) === undefined) this.#refuseReadOnly("make folder", path);
-      this.#files.makeFolder(path, mode);
+  makeDirectory(path: string, mode: number, signal: AbortSignal): Promise<void> {
+    return this.#call("make directory", [path], signal, () => {
+      if (this.#files.disk.directory(path) === undefined) this.#refuseReadOnly("make directory", path);
+      this.#files.makeDirectory(path, mode);
     });
   }
 
@@ -188,7 +189,7 @@ export class FakeMounts implements Mounts {
       const root = this.#locate("own", path);
       const { mode, gid, kind } = root.entry;
       if (kind === "link") throw fail("own", path, "unsafePath");
-      const owned = rootIsOwned({ mode, gid, isFolder: kind === "folder" }, pass.group, pass.readOnly);
+      const owned = rootIsOwned({ mode, gid, isDirectory: kind === "directory" }, pass.group, pass.readOnly);
       const files = pass.onlyIfRootDiffers && owned ? 0 : this.#own(root, pass);
       const refused = root.mount.isReadOnly ? files : 0;
       return { files, refused, firstRefusal: refused > 0 ? "read-only file system" : undefined };
@@ -251,11 +252,11 @@ export class FakeMounts implements Mounts {
     return this.#files.disk.mounts;
   }
 
-  /** A block for each folder and link, and for each begun piece of a file. */
+  /** Counts one block per directory and link, and one per started block of a file. */
   #taken({ entry, mount, path }: Located): Taken {
     let bytes = BLOCK_BYTES * (entry.kind === "file" ? Math.ceil(entry.content.length / BLOCK_BYTES) : 1);
     let inodes = 1;
-    for (const name of entry.kind === "folder" ? entry.entries.keys() : []) {
+    for (const name of entry.kind === "directory" ? entry.entries.keys() : []) {
       const below = this.#files.disk.locate(joined(path, name));
       if (below?.mount !== mount) continue;
       const part = this.#taken(below);
@@ -265,7 +266,9 @@ export class FakeMounts implements Mounts {
     return { bytes, inodes };
   }
 
-  /** `touched` are the paths whose file systems are asked: one that is dead keeps the call waiting until it is given up. */
+  /**
+   * `touched` are the paths whose file systems the call accesses. A dead one makes the call wait until it times out.
+   */
   async #call<T>(
     operation: string,
     touched: readonly string[],
@@ -298,7 +301,7 @@ export class FakeMounts implements Mounts {
   #memory(source: string, sizeBytes: bigint | undefined): Mountable {
     const sized = sizeBytes !== undefined && sizeBytes > 0n;
     return {
-      root: newFolder(MEMORY_MODE, BigInt(Math.trunc(this.#clock.wallMs())) * 1_000_000n),
+      root: newDirectory(MEMORY_MODE, BigInt(Math.trunc(this.#clock.wallMs())) * 1_000_000n),
       room: { freeBytes: sized ? Number(sizeBytes) : Number.POSITIVE_INFINITY },
       type: "tmpfs",
       source,
@@ -309,13 +312,17 @@ export class FakeMounts implements Mounts {
   }
 
   #makeTarget(target: string, source: Located): Located {
-    this.#files.makeFolder(folderOf(target), PARENT_MODE);
+    this.#files.makeDirectory(directoryOf(target), PARENT_MODE);
     const found = this.#files.disk.locate(target);
-    const isFolder = source.entry.kind === "folder";
-    if (found !== undefined && !this.#files.isMountPoint(target) && (found.entry.kind === "folder") !== isFolder) {
+    const isDirectory = source.entry.kind === "directory";
+    if (
+      found !== undefined &&
+      !this.#files.isMountPoint(target) &&
+      (found.entry.kind === "directory") !== isDirectory
+    ) {
       this.#files.removeEntries(found.path, found.entry);
     }
-    if (isFolder) this.#files.makeFolder(target, PARENT_MODE);
+    if (isDirectory) this.#files.makeDirectory(target, PARENT_MODE);
     else if (this.#files.disk.find(target) === undefined) this.#files.makeFile(target, FILE_MODE);
     return this.#locate("bind to", target);
   }
@@ -323,7 +330,7 @@ export class FakeMounts implements Mounts {
   #own(place: Located, pass: OwnershipPass): number {
     const { entry, mount, path } = place;
     let files = 1;
-    if (entry.kind === "folder") {
+    if (entry.kind === "directory") {
       for (const name of entry.entries.keys()) {
         const below = this.#files.disk.locate(joined(path, name));
         if (below?.mount === mount) files += this.#own(below, pass);
@@ -332,12 +339,12 @@ export class FakeMounts implements Mounts {
     if (mount.isReadOnly) return files;
     entry.gid = pass.group;
     const { mode, gid, kind } = entry;
-    if (kind !== "link") entry.mode = groupMode({ mode, gid, isFolder: kind === "folder" }, pass.readOnly);
+    if (kind !== "link") entry.mode = groupMode({ mode, gid, isDirectory: kind === "directory" }, pass.readOnly);
     return files;
   }
 
   #refuseReadOnly(operation: string, path: string): void {
-    for (let here = path; ; here = folderOf(here)) {
+    for (let here = path; ; here = directoryOf(here)) {
       const found = this.#files.disk.follow(here);
       if (found?.mount.isReadOnly === true) throw fail(operation, path, "readOnly");
       if (found !== undefined || here === "/") return;
@@ -356,14 +363,14 @@ export class FakeMounts implements Mounts {
     return found;
   }
 
-  /** As the table names it. */
+  /** The path as the mount table shows it. */
   #realPath(path: string): string {
-    const folder = this.#files.disk.follow(folderOf(path));
-    return folder === undefined ? path : joined(folder.path, nameOf(path));
+    const directory = this.#files.disk.follow(directoryOf(path));
+    return directory === undefined ? path : joined(directory.path, nameOf(path));
   }
 }
 
-/** The same file system, seen from another place. */
+/** The same file system, visible at another path. */
 function boundFrom({ entry, mount, path }: Located): Mountable {
   const below = path.slice(mount.path === "/" ? 0 : mount.path.length);
   const rootPath = mount.rootPath === "/" ? below || "/" : `${mount.rootPath}${below}`;

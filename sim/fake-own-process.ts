@@ -1,11 +1,11 @@
-/** The OwnProcess port of an agent that has no process of its own. */
+/** The OwnProcess port of a simulated agent, which has no real process. */
 
 import type { ProcessFigures } from "../src/domain/metrics/process-families.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { OwnProcess, ProcessBegin } from "../src/ports/own-process.ts";
 
 const MIB = 1024 ** 2;
-/** How long a machine has been up when its agent is started. */
+/** How long the machine has been up when its agent starts. */
 const BOOT_MS = 30_000;
 
 export class FakeOwnProcess implements OwnProcess {

@@ -1,4 +1,4 @@
-/** The PacketChains port of a machine whose tables are kept here. */
+/** The PacketChains port with iptables chains in memory. */
 import type { PacketChains, PacketFamily, PacketRule, PacketTable } from "../src/ports/packet-chains.ts";
 
 const BUILT_IN: Readonly<Record<PacketTable, readonly string[]>> = {
@@ -9,16 +9,16 @@ const BUILT_IN: Readonly<Record<PacketTable, readonly string[]>> = {
 
 export class FakePacketChains implements PacketChains {
   usable: readonly PacketFamily[] = ["IPv4", "IPv6"];
-  /** Rules by chain, as "IPv4/filter/INPUT". */
+  /** Rules by chain, keyed as "IPv4/filter/INPUT". */
   readonly rules = new Map<string, string[]>();
-  /** Why nothing can be made or seen. */
+  /** Why no chain can be created or read. */
   trouble: string | undefined;
 
   constructor() {
     this.flush();
   }
 
-  /** Somebody takes all of it away. */
+  /** Resets the tables to the built-in chains, as another program might. */
   flush(): void {
     this.rules.clear();
     for (const family of ["IPv4", "IPv6"])

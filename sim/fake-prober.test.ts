@@ -5,7 +5,7 @@ import { VirtualClock } from "./virtual-clock.ts";
 const PORTS = { http: 8080, https: 8443, grpc: 9090, noHealth: 9091, nobody: 1 } as const;
 const HOST = "198.18.0.5";
 
-const told = (status: number, location?: string): FakeReply => ({
+const reported = (status: number, location?: string): FakeReply => ({
   kind: "answer",
   status,
   body: "told",
@@ -14,19 +14,19 @@ const told = (status: number, location?: string): FakeReply => ({
 
 const page: FakeServer["http"] = ({ target, headers }) => {
   const [, status] = /^\/status\/(\d+)$/.exec(target) ?? [];
-  if (status !== undefined) return told(Number(status));
+  if (status !== undefined) return reported(Number(status));
   const echo: Echo = { method: "GET", target, headers: headers.map(([name, value]) => [name.toLowerCase(), value]) };
   const pages: Readonly<Record<string, FakeReply>> = {
     "/echo": { kind: "answer", status: 200, body: JSON.stringify(echo) },
     "/large": { kind: "answer", status: 200, body: "x".repeat(20_000) },
-    "/moved": told(302, "/echo"),
-    "/circle": told(302, "/circle"),
-    "/away": told(302, "http://other.example/"),
+    "/moved": reported(302, "/echo"),
+    "/circle": reported(302, "/circle"),
+    "/away": reported(302, "http://other.example/"),
     "/slow": { kind: "silent" },
     "/half": { kind: "half", status: 200 },
     "/closed": { kind: "closed" },
   };
-  return pages[target.replace(/\?.*$/, "")] ?? told(404);
+  return pages[target.replace(/\?.*$/, "")] ?? reported(404);
 };
 
 const health: FakeServer["grpc"] = (service, userAgent) => {

@@ -1,4 +1,7 @@
-/** The Prober port on servers in memory. Who listens where is looked up anew at each question, so that a server may come, go and change its mind. */
+/**
+ * The Prober port on servers in memory. The server at an address is looked up at each request, so servers may start,
+ * stop and change.
+ */
 import { DeadlineError, withDeadline } from "../src/concurrency/deadline.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import { hostAndPort } from "../src/domain/probes/container-port.ts";
@@ -23,11 +26,11 @@ export type FakeReply =
       readonly location?: string;
       readonly delayMs?: number;
     }
-  /** Takes the question and says nothing. */
+  /** Accepts the request and never answers. */
   | { readonly kind: "silent" }
-  /** Hangs up without an answer. */
+  /** Closes the connection without an answer. */
   | { readonly kind: "closed" }
-  /** Begins to answer, and says no more. */
+  /** Starts to answer, then stalls in the body. */
   | { readonly kind: "half"; readonly status: number };
 
 export interface FakeServer {

@@ -22,7 +22,7 @@ statsContract("the fake of the simulator keeps the contract of Stats", async () 
     container: `/kubepods/${pod}/${id}`,
     empty: () => cgroups.destroy(["kubepods", pod], new AbortController().signal),
     file: "/var/log/one/0.log",
-    folder: "/var/log/one",
+    directory: "/var/log/one",
     pass: () => clock.advance(1_000),
     close: async () => {},
   };

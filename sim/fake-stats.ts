@@ -1,6 +1,6 @@
 /**
- * The Stats port of a simulated machine: its groups are those of the fake control groups. Each uses as much of a CPU as it has processes, a tenth
- * each, and the memory that the groups were filled with; counters grow with the clock and never go back while a group lives.
+ * The Stats port of a simulated machine. Its groups are those of the fake cgroups. Each process uses a tenth of a CPU;
+ * memory is what the cgroups were filled with. Counters grow with the clock and never decrease while a cgroup exists.
  */
 
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
@@ -41,7 +41,7 @@ export class FakeStats implements Stats {
   readonly #parts: FakeStatsParts;
   readonly #seen = new Map<string, Seen>();
   readonly #bootedWallMs: number;
-  /** How often it was read: nobody may read what nobody asked for. */
+  /** Number of reads. Nothing may read stats that nobody requested. */
   reads = 0;
 
   constructor(parts: FakeStatsParts) {
@@ -129,8 +129,8 @@ export class FakeStats implements Stats {
   #usage(path: string): readonly (readonly [string, { readonly bytes: number; readonly inodes: number }])[] {
     const found = this.#parts.files.disk.follow(path)?.entry;
     if (found === undefined) return [];
-    const entries = found.kind === "folder" ? [...found.entries.values()] : [found];
-    const files = entries.filter(({ kind }) => kind !== "folder");
+    const entries = found.kind === "directory" ? [...found.entries.values()] : [found];
+    const files = entries.filter(({ kind }) => kind !== "directory");
     const blocks = files.map((file) => (file.kind === "file" ? Math.ceil(file.content.length / BLOCK_BYTES) : 0));
     return [[path, { bytes: blocks.reduce((sum, each) => sum + each, 0) * BLOCK_BYTES, inodes: files.length }]];
   }

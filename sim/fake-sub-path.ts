@@ -1,4 +1,4 @@
-/** Finds what a relative path names inside a volume of the fake disk, as `src/wire/mounts/helper/below.ts` does on a real one. */
+/** Resolves a subPath inside a volume of the fake disk, as `src/wire/mounts/helper/below.ts` does on a real disk. */
 import { MountError } from "../src/ports/mounts.ts";
 import { joined, type Located } from "./fake-disk.ts";
 import type { FakeFiles } from "./fake-files.ts";
@@ -19,7 +19,7 @@ const partsOf = (path: string, linked: boolean): readonly Part[] =>
 const fail = (path: string, code: "unsafePath" | "notFound" | "readOnly") =>
   new MountError("bind a subPath of", path, code, code);
 
-/** Folders that are not there are made, with the mode of the volume. */
+/** Creates missing directories with the mode of the volume. */
 export function locateBelow(files: FakeFiles, volume: Located, subPath: string): Located {
   const left = [...partsOf(subPath, false)];
   if (subPath.startsWith("/") || left.some(({ name }) => name === "..")) throw fail(subPath, "unsafePath");
@@ -35,12 +35,12 @@ export function locateBelow(files: FakeFiles, volume: Located, subPath: string):
       continue;
     }
     const here = way.at(-1) ?? volume;
-    if (here.entry.kind !== "folder") throw fail(subPath, "notFound");
+    if (here.entry.kind !== "directory") throw fail(subPath, "notFound");
     const path = joined(here.path, part.name);
     if (!here.entry.entries.has(part.name)) {
       if (part.linked) throw fail(subPath, "notFound");
       if (here.mount.isReadOnly) throw fail(subPath, "readOnly");
-      files.makeFolder(path, volume.entry.mode);
+      files.makeDirectory(path, volume.entry.mode);
     }
     const found = files.disk.locate(path);
     if (found === undefined) throw fail(subPath, "notFound");

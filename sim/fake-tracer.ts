@@ -1,4 +1,4 @@
-/** A tracer that keeps what it is told for a test to look at. Its ids count up; every trace that begins here is kept. */
+/** A tracer that records spans for tests. Its ids count up, and every trace that begins here is sampled. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Attributes, FinishedSpan, ParentContext, SpanEvent } from "../src/domain/tracing/span.ts";
 import { parseTraceparent, traceHeaders } from "../src/domain/tracing/traceparent.ts";
@@ -42,7 +42,7 @@ export class FakeTracer implements Tracer {
       fail: (message, error) => {
         failure = message;
         if (error !== undefined)
-          events.push({ name: "exception", wallMs: this.#clock.wallMs(), attributes: told(error) });
+          events.push({ name: "exception", wallMs: this.#clock.wallMs(), attributes: reported(error) });
       },
       end: () => {
         if (hasEnded || !sampled) return;
@@ -72,7 +72,7 @@ export class FakeTracer implements Tracer {
   }
 }
 
-const told = (error: unknown): Attributes =>
+const reported = (error: unknown): Attributes =>
   error instanceof Error
     ? { "exception.type": error.name, "exception.message": error.message }
     : { "exception.type": typeof error, "exception.message": String(error) };

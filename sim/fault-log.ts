@@ -1,10 +1,11 @@
 /**
  * Records the faults that really happened on a node: what the oracle must not hold against its agent.
  *
- * Each fault has a kind and a moment, and concerns one pod, one container, or everything on the node. It excuses a rule only if it can break
- * that rule, and only within the window in which the judged facts came to be. The rule names that window: a back-off asks for faults since the
- * previous start of the container, a grace since its termination began, a preStop hook since the start of its container. So every excuse ends
- * by itself, and a pod that is created after a fault is never excused by it. For each key only the latest moment matters.
+ * Each fault has a kind and a time, and concerns one pod, one container, or everything on the node. It excuses a
+ * violation only of a rule that it can break, and only within the window in which the judged facts arose. The rule
+ * names that window: for a back-off, since the previous start of the container; for a grace period, since its
+ * termination began; for a preStop hook, since the start of its container. So every excuse ends by itself, and a pod
+ * that is created after a fault is never excused by it. For each key only the latest time matters.
  *
  * | kind | what happened | concerns |
  * | --- | --- | --- |
@@ -26,13 +27,13 @@ export type FaultKind = "memory" | "runtime" | "commands" | "prober";
 const ALL = "";
 const FILE_READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
 const JOURNAL = "/var/lib/kubelet/deckhand/journal";
-/** A runtime that takes longer for one step is slow. */
+/** A runtime that takes longer than this for one step is slow. */
 const SLOW_MS = 1_000;
 
 export class FaultLog implements CallListener {
   readonly #node: SimNode;
   readonly #clock: VirtualClock;
-  /** By kind and key: the latest moment at which such a fault was there. */
+  /** The latest time of each fault, by kind and key. */
   readonly #latestMs = new Map<string, number>();
   #skewMs: number;
   #boots: number;
@@ -49,7 +50,7 @@ export class FaultLog implements CallListener {
     return [ALL, ...keys].some((key) => (this.#latestMs.get(`${kind} ${key}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs);
   }
 
-  /** Notices, after every event, what is wrong with the machine and its runtime. */
+  /** Records, after every event, what is wrong with the machine and its runtime. */
   check(): void {
     const skewMs = this.#clock.wallMs() - this.#clock.trueWallMs();
     const { boots, runtime } = this.#node;
@@ -71,7 +72,7 @@ export class FaultLog implements CallListener {
   }
 
   settled(call: PortCall, result: CallResult): void {
-    // A disk that is full or read-only fails calls that no plan fails. To find nothing is no failure.
+    // A disk that is full or read-only fails calls that no plan fails. A read that finds nothing is not a failure.
     const hasFailed = call.who === this.#node.name && result === "failed" && isOfJournal(call);
     if (hasFailed && !FILE_READS.has(call.name)) this.#note("memory");
   }
@@ -88,7 +89,7 @@ export class FaultLog implements CallListener {
     }
   }
 
-  /** Of a container or a sandbox. */
+  /** The UID of the pod that owns a container or sandbox. */
   #podOf(id: string): string | undefined {
     const { containers, sandboxes } = this.#node.runtime;
     return containers.get(id)?.config.labels?.["io.kubernetes.pod.uid"] ?? sandboxes.get(id)?.config.metadata.uid;

@@ -1,8 +1,10 @@
 /**
- * [12] Nothing is touched that is not the agent's: files, mounts, cgroups with their processes, and API objects of other nodes stay as they are.
+ * [12] The agent changes nothing that it does not own: files, mounts, cgroups with their processes, and API objects of
+ * other nodes stay as they are.
  *
- * The runtime has no foreign sandboxes. The agent ends every sandbox that the CRI lists and no source knows, as the Go kubelet does, because such a
- * sandbox is what a pod left whose records were lost. Below `pods` and among log directories with the name of a pod the same holds.
+ * The runtime has no foreign sandboxes. The agent ends every sandbox that the CRI lists and no source knows, as the Go
+ * kubelet does, because such a sandbox is what a pod left whose records were lost. The same holds below `pods` and for
+ * log directories with the name of a pod.
  */
 import type { Lease } from "../src/api/gen/coordination-v1.ts";
 import type { Node, Pod } from "../src/api/gen/core-v1.ts";
@@ -16,7 +18,7 @@ import { entryAt } from "./workload/disk-view.ts";
 import type { World } from "./world.ts";
 import { install } from "./world-files.ts";
 
-/** Beside what the agent keeps, and where it looks for what pods left. */
+/** Files next to the agent's own, and in directories where the agent searches for leftovers of pods. */
 const FILES: Readonly<Record<string, string>> = {
   "/var/lib/kubelet/plugins/vendor.example/state.json": "of a driver\n",
   "/var/lib/kubelet/vendor/notes": "of an operator\n",
@@ -25,7 +27,7 @@ const FILES: Readonly<Record<string, string>> = {
   "/etc/kubernetes/pki/ca.key": "of the control plane\n",
 };
 const MOUNT = { source: "/var/lib/vendor", target: "/var/lib/kubelet/plugins/vendor.example/mount" };
-/** Of the system, and below the groups in which the agent looks for what pods left. */
+/** Cgroups of the system, and below the cgroups in which the agent searches for leftovers of pods. */
 const CGROUPS = [
   ["system.slice", "vendor.service"],
   ["kubepods", "vendor"],
@@ -50,7 +52,7 @@ const POD: Pod = {
 export interface ForeignSight {
   readonly world: World;
   readonly node: SimNode;
-  /** Shows `source` at `target`, as somebody who is not the agent. */
+  /** Bind-mounts `source` at `target` from outside the agent. */
   readonly plantBind: (source: string, target: string) => void;
   readonly violation: (text: string) => void;
 }
@@ -70,7 +72,7 @@ export class ForeignOracle {
     this.#boots = sight.node.boots;
   }
 
-  /** Puts something of every kind into the world. */
+  /** Places foreign items of every kind in the world. */
   place(): void {
     const { files } = this.#sight.node;
     for (const [path, text] of Object.entries(FILES)) {
@@ -86,7 +88,7 @@ export class ForeignOracle {
 
   check(): void {
     const { boots } = this.#sight.node;
-    // A machine that restarts unmounts everything; who mounted this mounts it again.
+    // A reboot unmounts everything; the owner of this mount mounts it again.
     if (boots !== this.#boots && this.#all.length > 0) this.#sight.plantBind(MOUNT.source, MOUNT.target);
     this.#boots = boots;
     for (const { what, isUnchanged } of this.#all)
@@ -106,7 +108,7 @@ export class ForeignOracle {
   #placeMount(): void {
     const { files } = this.#sight.node;
     install(files, `${MOUNT.source}/data`, "of a driver\n");
-    files.makeFolder(MOUNT.target, 0o755);
+    files.makeDirectory(MOUNT.target, 0o755);
     files.disk.syncName(MOUNT.target);
     this.#sight.plantBind(MOUNT.source, MOUNT.target);
     this.#all.push({

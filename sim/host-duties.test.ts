@@ -1,4 +1,4 @@
-/** What an agent does for its machine, with the kubelet whole, killed and started again. */
+/** Tests the agent's host tasks with the whole kubelet, killed and started again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coreEvents } from "../src/api/resources.ts";
@@ -15,21 +15,21 @@ const kill = (name: string, pid: number) => [
 function begin() {
   const world = new World({ seed: 1 });
   const node = world.addNode("n1");
-  const told = async () => {
+  const reported = async () => {
     const { items } = await world.until(world.user.list(coreEvents, { namespace: "default" }, {}, SIGNAL));
     return items.filter(({ reason }) => reason === "SystemOOM").map(({ message, type }) => `${type} ${message}`);
   };
-  return { world, node, told };
+  return { world, node, reported };
 }
 
-test("[1.22] a machine out of memory is told once, by the agent that runs or by the next one", async () => {
-  const { world, node, told } = begin();
+test("[1.22] reports a system OOM once, from the running agent or from the next one", async () => {
+  const { world, node, reported } = begin();
   node.start(kubelet);
   await world.advance(10_000);
   node.host.messages.say("eth0: link up", ...kill("hog", 77));
   await world.advance(10_000);
   const first = "Warning System OOM encountered, victim process: hog, pid: 77";
-  assert.deepEqual(await told(), [first]);
+  assert.deepEqual(await reported(), [first]);
   node.crash();
   node.host.messages.say(...kill("kubelet", 5));
   node.start(kubelet);
@@ -37,15 +37,15 @@ test("[1.22] a machine out of memory is told once, by the agent that runs or by 
   node.crash();
   node.start(kubelet);
   await world.advance(10_000);
-  assert.deepEqual(await told(), [first, "Warning System OOM encountered, victim process: kubelet, pid: 5"]);
+  assert.deepEqual(await reported(), [first, "Warning System OOM encountered, victim process: kubelet, pid: 5"]);
   node.crashMachine();
   node.host.messages.say(...kill("early", 3));
   node.start(kubelet);
   await world.advance(10_000);
-  assert.equal((await told()).length, 3, "the numbers began anew");
+  assert.equal((await reported()).length, 3, "the numbers began anew");
 });
 
-test("[1.22] without the kernel's messages the agent does not start, but in a user namespace", async () => {
+test("[1.22] refuses to start without kernel messages, except in a user namespace", async () => {
   const { world, node } = begin();
   node.host.messages.trouble = "open /dev/kmsg: no such file or directory";
   node.start(kubelet);
@@ -56,7 +56,7 @@ test("[1.22] without the kernel's messages the agent does not start, but in a us
   assert.equal(node.isRunning, true);
 });
 
-test("[1.15] kernel settings are written at every start, and protected ones stop it", async () => {
+test("[1.15] writes kernel settings at every start; --protect-kernel-defaults refuses to start if they differ", async () => {
   const { world, node } = begin();
   const { settings } = node.host;
   node.start(kubeletWith("--protect-kernel-defaults"));
@@ -75,7 +75,7 @@ test("[1.15] kernel settings are written at every start, and protected ones stop
   assert.equal(node.isRunning, true, "they are right now");
 });
 
-test("[1.16] the chains are kept while the agent runs, unless they are not wanted", async () => {
+test("[1.16] restores the iptables chains while the agent runs, unless they are disabled", async () => {
   const { world, node } = begin();
   const { chains } = node.host;
   node.start(kubeletWith("--make-iptables-util-chains=false"));

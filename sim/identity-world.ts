@@ -1,6 +1,7 @@
 /**
- * A world in which a node begins with a token: its certificates are decided on and signed by a simulated control plane, and a server that is
- * shown an old one, or none, answers 401. The agent is the production code, with all its loops or with those of its certificates alone.
+ * A world in which a node bootstraps with a token. A simulated control plane decides on the node's certificate requests
+ * and signs them. A server that is shown an expired certificate, or none, returns 401. The agent is the production
+ * code, with all its loops or only those of its certificates.
  */
 import type { CertificateSigningRequest } from "../src/api/gen/certificates-v1.ts";
 import { certificateSigningRequests } from "../src/api/resources.ts";
@@ -23,11 +24,11 @@ export const SERVING = "kubernetes.io/kubelet-serving";
 export const PKI = "/var/lib/kubelet/pki";
 
 export interface IdentityWorldOptions extends Partial<WorldOptions>, SigningOptions {
-  /** The whole kubelet, or the loops of its certificates alone. */
+  /** Runs the whole kubelet, or only the loops of its certificates. */
   readonly whole?: boolean;
-  /** More of the command line. */
+  /** Additional command-line flags. */
   readonly flags?: readonly string[];
-  /** What the agent is handed instead of its ports. */
+  /** Replaces the agent's ports. */
   readonly change?: (ports: KubeletPorts) => KubeletPorts;
 }
 
@@ -40,11 +41,11 @@ export class IdentityWorld {
   readonly world: World;
   readonly node: SimNode;
   readonly signer: CertificateSigner;
-  /** Every client certificate that was shown, by every life of the agent. */
+  /** Every client certificate that any life of the agent presented. */
   readonly shown: Shown[] = [];
-  /** Whether the token is still good. */
+  /** Whether the bootstrap token is still valid. */
   tokenIsGood = true;
-  /** Of the agent that was started last. */
+  /** Cells of the agent that was started last. */
   cells: Cells | undefined;
   #addresses: readonly string[] = ["198.18.0.5"];
   readonly agent: AgentFactory;
@@ -62,7 +63,7 @@ export class IdentityWorld {
     this.node.start(this.agent);
   }
 
-  /** The node is reached elsewhere from now on. */
+  /** Changes the node's addresses. */
   moveTo(...addresses: readonly string[]): void {
     this.#addresses = addresses;
     this.#tellAddresses();
@@ -78,7 +79,7 @@ export class IdentityWorld {
     return this.requests(signer).filter(({ status }) => (status?.conditions ?? []).length === 0);
   }
 
-  /** What the clients of the agent that runs now show, if its time has not passed for the server. */
+  /** Whether the certificate that the running agent's clients present is valid now by the server's clock. */
   get isKnown(): boolean {
     const pair = this.shown.at(-1)?.pair;
     return validPair({ pair }, this.world.api.wallMs()) !== undefined;
@@ -97,7 +98,7 @@ export class IdentityWorld {
     if (api === undefined) throw new Error("a node without an API server");
     const pair = new LatestCell<CertificatePair | undefined>(undefined);
     const isKnown = async (signal: AbortSignal) => {
-      // As the real client: what is asked before there is a certificate waits for it.
+      // As in the real client, requests made before a certificate exists wait for it.
       while (pair.value === undefined) await pair.changed(pair.version, signal);
       return this.world.api.isAway || validPair({ pair: pair.value }, this.world.api.wallMs()) !== undefined;
     };
@@ -126,12 +127,12 @@ export class IdentityWorld {
   }
 }
 
-/** As the process does: the first that fails ends it. */
+/** As in the real process, the first loop that fails ends the agent. */
 const allOf = async (loops: readonly Loop[], shutdown: AbortSignal): Promise<void> => {
   await Promise.all(loops.map((loop) => loop(shutdown)));
 };
 
-/** Refused as long as nobody knows the caller. */
+/** Returns 401 as long as the server does not recognize the caller. */
 function guarded(api: ApiServer, isKnown: (signal: AbortSignal) => Promise<boolean>): ApiServer {
   return new Proxy(api, {
     get: (target, key) => {

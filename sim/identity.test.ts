@@ -1,4 +1,7 @@
-/** The life of a node's certificates in a virtual world: a year, late approvals, denials, outages, clocks that jump, and death at every call. */
+/**
+ * A node's certificates in virtual time: a year of rotation, late approvals, denials, outages, clock jumps, and a kill
+ * at every call.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { leases } from "../src/api/resources.ts";
@@ -24,7 +27,7 @@ const make = (options: Partial<IdentityWorldOptions>) =>
 
 const served = ({ cells }: IdentityWorld) => certificateFacts(cells?.servingCertificate.value?.certificatePem ?? "")[0];
 const isServedByCluster = (world: IdentityWorld) => served(world)?.issuer.commonName === "simulated-ca";
-/** A machine that comes up with its calendar far ahead. */
+/** Restarts the agent with the wall clock 400 days ahead. */
 const startAhead = ({ world, node, agent }: IdentityWorld) => {
   node.crash();
   world.clock.jumpWall(400 * DAY);
@@ -38,8 +41,8 @@ const keyOf = ({ spec }: { spec: { request: string } }) =>
   requestFacts(Buffer.from(spec.request, "base64").toString())?.publicKeyDer;
 const failure = ({ node }: IdentityWorld) => (node.failure === undefined ? "" : errorText(node.failure.error));
 
-describe("certificates of a node in a virtual world", () => {
-  test("[2.2] [2.3] over a year both are renewed at 70 to 90 % of their lives, and none is shown after its end", async () => {
+describe("certificates of a node in virtual time", () => {
+  test("[2.2] [2.3] client and serving certificates rotate at 70 to 90 % of their lifetime over a year, and none is used after it expires", async () => {
     const world = make({});
     await world.world.advance(365 * DAY);
     assert.ok(world.shown.length >= 5 && world.shown.length <= 6, `${world.shown.length} in a year`);
@@ -54,7 +57,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.deepEqual([failure(world), world.node.lives], ["", 1]);
   });
 
-  test("[2.1] [27.4.7] an approval that takes two hours finds one request: the first, asked for again and again", async () => {
+  test("[2.1] [27.4.7] an approval after two hours needs one CSR: the first, which the agent waits for again and again", async () => {
     const world = make({ decide: approvedAfter(2 * HOUR) });
     await world.world.advance(2 * HOUR + MINUTE);
     assert.ok(world.isKnown);
@@ -66,7 +69,7 @@ describe("certificates of a node in a virtual world", () => {
     );
   });
 
-  test("[2.1] a request that was denied is followed by one with another key, with the Go kubelet's pauses", async () => {
+  test("[2.1] a denied CSR is followed by one with another key, with the Go kubelet's back-off", async () => {
     let denials = 0;
     const at: number[] = [];
     const world: IdentityWorld = make({
@@ -93,7 +96,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.deepEqual(later.map(Math.round), [32, 32]);
   });
 
-  test("[2.2] a server that is away when the time comes is asked again until it is back; nothing else changes", async () => {
+  test("[2.2] rotation retries until an unreachable API server is back; nothing else changes", async () => {
     const world = make({ lifeMs: 10 * DAY });
     await world.world.advance(6.9 * DAY);
     world.world.api.leave();
@@ -105,14 +108,14 @@ describe("certificates of a node in a virtual world", () => {
     assert.ok(world.isKnown);
   });
 
-  test("[2.2] without a valid certificate for five minutes, and with a server that answers, the process ends", async () => {
+  test("[2.2] the process exits after five minutes without a valid certificate while the API server responds", async () => {
     const world = make({ decide: () => undefined });
     world.tokenIsGood = false;
     await world.world.advance(4 * MINUTE + 50 * SECOND);
     assert.equal(failure(world), "");
     await world.world.advance(MINUTE);
     assert.match(failure(world), /No valid client certificate is found and the server is responsive/);
-    // Whoever starts it again gives it another token.
+    // The operator who restarts the agent provides another token.
     world.tokenIsGood = true;
     world.world.api.signCertificates({ lifeMs: DAY, decide: soon });
     world.node.start(world.agent);
@@ -120,7 +123,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.ok(world.isKnown);
   });
 
-  test("[2.2] a certificate that ends during an outage does not end the process before the server is back", async () => {
+  test("[2.2] a certificate that expires during an outage does not end the process before the API server is back", async () => {
     const world = make({ lifeMs: HOUR });
     await world.world.advance(30 * MINUTE);
     world.world.api.leave();
@@ -132,7 +135,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.match(failure(world), /No valid client certificate/);
   });
 
-  test("[2.1] [2.2] one that has ended is replaced by the token's help, where the token is still good", async () => {
+  test("[2.1] [2.2] an expired certificate is replaced with the help of the bootstrap token while that is valid", async () => {
     const world = make({ lifeMs: HOUR });
     await world.world.advance(30 * MINUTE);
     world.world.api.leave();
@@ -142,7 +145,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.deepEqual([world.isKnown, failure(world)], [true, ""]);
   });
 
-  test("a calendar that jumps ahead brings the renewal within a thousandth of the life; one that jumps back brings nothing", async () => {
+  test("a forward clock jump rotates within a thousandth of the lifetime; a backward jump rotates nothing", async () => {
     const world = make({});
     await world.world.advance(DAY);
     world.world.clock.jumpWall(-40 * DAY);
@@ -150,13 +153,13 @@ describe("certificates of a node in a virtual world", () => {
     assert.equal(world.requests(CLIENT).length, 1);
     world.world.clock.jumpWall(40 * DAY + 84 * DAY);
     await world.world.advance(HOUR);
-    // The Go kubelet, whose calendar is ahead of the signer's, asks every second from now on.
+    // With its clock ahead of the signer's, the Go kubelet sends a request every second from here on.
     assert.equal(world.requests(CLIENT).length, 2);
     await world.world.advance(3 * HOUR);
     assert.ok(world.requests(CLIENT).length <= 5);
   });
 
-  test("a certificate that was granted while the calendar was ahead is renewed in its own time once that is set right", async () => {
+  test("a certificate issued while the clock was ahead rotates on schedule once the clock is corrected", async () => {
     const world = make({});
     await world.world.advance(DAY);
     startAhead(world);
@@ -169,7 +172,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.deepEqual([world.isKnown, failure(world)], [true, ""]);
   });
 
-  test("[2.3] a node that is deleted while its request waits asks for nothing, and goes on; told of again, it asks", async () => {
+  test("[2.3] no further serving CSR is created after the Node is deleted, and one is created once the Node is back", async () => {
     const world = make({ decide: ({ spec }) => (spec.signerName === CLIENT ? soon() : undefined) });
     await world.world.advance(MINUTE);
     const before = world.requests(SERVING).length;
@@ -183,7 +186,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.deepEqual(asked?.ipAddresses, ["198.18.0.7"]);
   });
 
-  test("[2.3] a certificate that only looked as if it had ended is served again once the calendar is right", async () => {
+  test("[2.3] a certificate that only seemed expired is served again once the clock is corrected", async () => {
     let approves = true;
     const world = make({
       decide: ({ spec }) => (spec.signerName === CLIENT || approves ? soon() : undefined),
@@ -199,7 +202,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.equal(isServedByCluster(world), true);
   });
 
-  test("[2.3] until somebody approves, the node serves a certificate of its own; after the end of the cluster's, again", async () => {
+  test("[2.3] serves a self-signed certificate until the CSR is approved, and again after the cluster's certificate expires", async () => {
     let approves = true;
     const world = make({
       lifeMs: HOUR,
@@ -216,7 +219,7 @@ describe("certificates of a node in a virtual world", () => {
     assert.equal(isServedByCluster(world), false, "its time has passed, and nobody approved another");
   });
 
-  test("[2.3] a node that moves asks at once for its new addresses, also while it waits for the old ones", async () => {
+  test("[2.3] changed node addresses create a new serving CSR at once, even while an earlier CSR waits", async () => {
     const world = make({ decide: ({ spec }) => (spec.signerName === CLIENT ? soon() : undefined) });
     await world.world.advance(MINUTE);
     world.moveTo("198.18.0.6");
@@ -240,7 +243,7 @@ describe("certificates of a node in a virtual world", () => {
     );
   });
 
-  test("the whole kubelet, started without a certificate, registers once it has one, and is heard of over ten renewals", async () => {
+  test("a kubelet started without a certificate registers once it has one, and renews its Lease over ten rotations", async () => {
     const world = make({ lifeMs: 6 * MINUTE, whole: true });
     const renewedAt = () => {
       const lease = [...world.world.api.store.values(kindOf(leases))].find(({ metadata }) => metadata.name === "n1");
@@ -258,7 +261,7 @@ describe("certificates of a node in a virtual world", () => {
   });
 });
 
-describe("a node that dies while it gets and renews its certificates", () => {
+describe("a node killed while it requests and renews its certificates", () => {
   const options = { lifeMs: 2 * MINUTE, decide: approvedAfter(2 * SECOND) };
   const LASTS_MS = 110 * SECOND;
   const keys = new FakeKeys(new SeededRandom("reader"));
@@ -273,7 +276,7 @@ describe("a node that dies while it gets and renews its certificates", () => {
     const world = new IdentityWorld({ ...options, plan });
     for (let ms = 0; ms < LASTS_MS; ms += SECOND) {
       await world.world.advance(SECOND);
-      // At every moment there is a whole pair behind the link, or no link yet.
+      // At every moment the link leads to a complete pair, or there is no link yet.
       const current = onDisk(world, "kubelet-client-current.pem");
       if (current !== undefined) pairOf(keys, current, current);
       const waiting = world
@@ -284,7 +287,7 @@ describe("a node that dies while it gets and renews its certificates", () => {
     return { world, calls };
   }
 
-  test("[27.1.4] [27.1.7] at every call, before its effect and after: no key is lost, one first request, and the node is known in the end", async () => {
+  test("[27.1.4] [27.1.7] killed at every call, before and after its effect: no key is lost, one first CSR, and a valid certificate in the end", async () => {
     const { calls } = await play(0, "none");
     assert.ok(calls > 30, `${calls} calls`);
     for (let call = 1; call <= calls; call += 1) {

@@ -1,4 +1,7 @@
-/** What pods see of image pulls: the real workers and pulls, a registry that is slow, guarded or away, virtual time. */
+/**
+ * What pods observe of image pulls. Runs the real workers and pulls in virtual time, with a registry that is slow,
+ * needs a login or is away.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, Secret } from "../src/api/gen/core-v1.ts";
@@ -46,7 +49,7 @@ function begin(...flags: readonly string[]) {
   };
 }
 
-test("[9.4] ten small images come while a slow one takes its minute, never more than five at once", async () => {
+test("[9.4] pulls ten small images while a slow pull takes a minute, never more than five in parallel", async () => {
   const { world, create, isRunning, find } = begin();
   let [now, most] = [0, 0];
   world.registry.pullMs = ({ path }) => (path.endsWith("slow") ? 60_000 : 400);
@@ -69,7 +72,7 @@ test("[9.4] ten small images come while a slow one takes its minute, never more 
   assert.ok(isRunning("slow"), JSON.stringify(find("slow")?.status));
 });
 
-test("[9.2] a container whose image is under way holds up no other of its pod; one pull makes one start, told in order", async () => {
+test("[9.2] a pending pull does not block other containers of the pod; one pull leads to one start, with events in order", async () => {
   const { world, create, find, eventsOf, pulls } = begin();
   world.registry.pullMs = ({ path }) => (path.endsWith("slow") ? 20_000 : 100);
   create("two", "slow", {
@@ -98,7 +101,7 @@ test("[9.2] a container whose image is under way holds up no other of its pod; o
   );
 });
 
-test("[9.4] what waits in the queue says its place, a long pull how long it takes, and neither often", async () => {
+test("[9.4] queued pulls report their position and long pulls their duration, with few status patches", async () => {
   const { world, create, waitingOf, patches } = begin("--serialize-image-pulls");
   world.registry.setBytesPerSecond(50_000);
   create("first", "slow");
@@ -118,7 +121,7 @@ test("[9.4] what waits in the queue says its place, a long pull how long it take
   assert.ok(patches() - before <= 14, `${patches() - before} patches, with those of the node`);
 });
 
-test("a pod that is deleted while its image is pulled gives that up within 2 s", async () => {
+test("deleting a pod cancels its image pull within 2 s", async () => {
   const { world, node, create, find, cells } = begin();
   world.registry.pullMs = () => 600_000;
   create("gone", "slow");
@@ -133,7 +136,7 @@ test("a pod that is deleted while its image is pulled gives that up within 2 s",
   assert.equal(node.runtime.images.find("slow"), undefined, "the call was cut short");
 });
 
-test("[9.3] pulls that fail are 10, 20, 40 s apart; what the registry said stays to be read, and another image is tried at once", async () => {
+test("[9.3] failed pulls retry after 10, 20 and 40 s; the registry's error stays in the status, and another image is pulled at once", async () => {
   const { world, create, waitingOf, eventsOf, pulls, isRunning } = begin();
   create("lost", "nowhere");
   await world.advance(900);
@@ -149,14 +152,16 @@ test("[9.3] pulls that fail are 10, 20, 40 s apart; what the registry said stays
   await world.advance(70_000);
   const waits = pulls.slice(1).map(({ atMs }, index) => Math.round((atMs - (pulls[index]?.atMs ?? 0)) / 1_000));
   assert.deepEqual(waits, [10, 20, 40]);
-  const told = new Set((await eventsOf("lost")).map(({ type, reason, message }) => `${type} ${reason}: ${message}`));
+  const reported = new Set(
+    (await eventsOf("lost")).map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
+  );
   for (const line of [
     `Warning Failed: Failed to pull image "nowhere": ${error}`,
     "Warning Failed: Error: ErrImagePull",
     'Normal BackOff: Back-off pulling image "nowhere"',
     "Warning Failed: Error: ImagePullBackOff",
   ])
-    assert.ok(told.has(line), `${line} is not among ${[...told].join("\n")}`);
+    assert.ok(reported.has(line), `${line} is not among ${[...reported].join("\n")}`);
   const { signal } = new AbortController();
   const body = { spec: { containers: [{ name: "app", image: "small" }] } };
   await world.until(
@@ -166,7 +171,7 @@ test("[9.3] pulls that fail are 10, 20, 40 s apart; what the registry said stays
   assert.ok(isRunning("lost"));
 });
 
-test("[9.5] a Secret that comes after the pull has failed is tried within 2 s", async () => {
+test("[9.5] retries a failed pull within 2 s after its Secret is created", async () => {
   const { world, create, waitingOf, eventsOf, isRunning } = begin();
   world.registry.guard("guarded.example", "user", "word");
   create("guarded", "guarded.example/app:1", { imagePullSecrets: [{ name: "login" }] });
@@ -183,10 +188,10 @@ test("[9.5] a Secret that comes after the pull has failed is tried within 2 s", 
   assert.ok(isRunning("guarded"), JSON.stringify(waitingOf("guarded")));
 });
 
-test("a log folder that cannot be made while the runtime is asked for an image costs a try, not the agent", async () => {
+test("failure to create the log directory during an image pull causes a retry and does not end the agent", async () => {
   const { world, node, create, waitingOf, isRunning } = begin();
   node.files.faultFor = ({ operation, path }) =>
-    operation === "makeFolder" && path.endsWith("/app") ? { code: "readOnly", effect: "none" } : undefined;
+    operation === "makeDirectory" && path.endsWith("/app") ? { code: "readOnly", effect: "none" } : undefined;
   create("kept", "small");
   await world.advance(5_000);
   assert.match(waitingOf("kept")?.message ?? "", /readOnly/);
@@ -195,7 +200,7 @@ test("a log folder that cannot be made while the runtime is asked for an image c
   assert.ok(isRunning("kept"), JSON.stringify(waitingOf("kept")));
 });
 
-test("an agent that is killed while it pulls asks again in its next life, and the pod runs once", async () => {
+test("agent killed during a pull requests the image again after its restart, and the pod runs once", async () => {
   const { world, node, agent, create, isRunning, pulls } = begin();
   world.registry.pullMs = () => 30_000;
   create("kept", "slow");

@@ -10,12 +10,14 @@ import { ManualClock } from "../test/support/manual-clock.ts";
 import { FakeFiles } from "./fake-files.ts";
 import { SeededRandom } from "./seeded-random.ts";
 
-const FOLDER = "/var/lib/kubelet/deckhand/journal";
-/** Small, so that segments follow each other and are compacted within one life. */
+const DIRECTORY = "/var/lib/kubelet/deckhand/journal";
+/** Small, so that one life fills several segments and compacts them. */
 const limits = { segmentBytesMax: 900, totalBytesMax: 2000, bytesTarget: 1000, batchBytesMax: 400 };
 const LIFE_RECORDS = 40;
 
-/** A disk, the lives of a process on it, and what was promised to anyone. */
+/**
+ * A disk, the lives of a process on it, and the UIDs of records whose append was acknowledged or that were replayed.
+ */
 class World {
   readonly asked: string[] = [];
   readonly promised = new Set<string>();
@@ -37,24 +39,30 @@ class World {
     this.fake = new FakeFiles({ clock: new ManualClock(), beforeStep });
   }
 
-  /** Runs one life until its end or until the step where it dies. True when it died. */
+  /** Runs one life until its end or until the step where it dies. Returns true when it died. */
   async live(stepsMax: number, life: (files: HostFiles) => Promise<void>): Promise<boolean> {
     this.#stepsLeft = stepsMax;
     const died = new Promise<boolean>((resolve) => {
       this.#onCrash = () => resolve(true);
     });
     const hasDied = await Promise.race([died, life(this.fake.port).then(() => false)]);
-    this.fake.kill(); // It may still be compacting.
+    this.fake.kill(); // The journal may still be compacting.
     return hasDied;
   }
 
   async append(files: HostFiles): Promise<void> {
-    const journal = createJournal({ files, folder: FOLDER, clock: new ManualClock(), onProblem: () => {}, limits });
+    const journal = createJournal({
+      files,
+      directory: DIRECTORY,
+      clock: new ManualClock(),
+      onProblem: () => {},
+      limits,
+    });
     this.replaying = true;
     const found = await journal.replay();
     this.replaying = false;
     this.check(found);
-    // Whoever reads it acts on it, so it must not be gone the next time.
+    // The reader acts on replayed records, so the next replay must return them too.
     for (const { uid } of found) this.promised.add(uid);
     for (let group = 0; group < LIFE_RECORDS; ) {
       const size = 1 + Math.floor(this.random.fraction() * 6);
@@ -91,14 +99,14 @@ class World {
   }
 }
 
-void test("a power cut or a kill at every single step of a life loses nothing promised and makes nothing up", async () => {
+void test("a power cut or a kill at every single step loses no acknowledged record and invents none", async () => {
   let crashes = 0;
   for (let seed = 0; seed < 3; seed += 1) {
     for (let step = 1, died = true; died; step += 1) {
       const world = new World(seed * 100_000 + step);
       died = await world.live(step, (files) => world.append(files));
       if (died) crashes += 1;
-      // The next life dies too, while it repairs or writes; the one after that looks.
+      // The next life dies too, while it repairs or writes; the two lives after that check the records.
       await world.live(1 + Math.floor(world.random.fraction() * 60), (files) => world.append(files));
       assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
       assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
@@ -108,7 +116,7 @@ void test("a power cut or a kill at every single step of a life loses nothing pr
   assert.ok(crashes > 200, `${crashes} crash points`);
 });
 
-void test("a disk that fills and empties rejects appends, takes later ones, and never gives back half a record", async () => {
+void test("a full disk rejects appends, a freed one accepts them, and replay never returns a partial record", async () => {
   let rejected = 0;
   for (let seed = 0; seed < 60; seed += 1) {
     const world = new World(seed);
@@ -127,12 +135,12 @@ void test("a disk that fills and empties rejects appends, takes later ones, and 
   assert.ok(rejected > 100, `${rejected} rejected`);
 });
 
-void test("any call that fails, with or without effect, costs at most its own append", async () => {
+void test("a failing call, with or without effect, loses at most its own append", async () => {
   for (let seed = 0; seed < 100; seed += 1) {
     const world = new World(seed);
     const codes = ["noSpace", "readOnly", "other", "notPermitted"] as const;
     world.fake.faultFor = ({ operation }) => {
-      // At the start a read that fails is told and cannot be made good; in a compaction it must cost nothing.
+      // A failed read during replay is reported and cannot be recovered from; during compaction it must lose nothing.
       const isReading = operation === "list" || operation === "read";
       if ((isReading && world.replaying) || world.random.fraction() > (isReading ? 0.03 : 0.15)) return undefined;
       const code = codes[Math.floor(world.random.fraction() * codes.length)] ?? "other";

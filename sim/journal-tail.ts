@@ -1,25 +1,28 @@
-/** What an agent has newly written into its journal, as it lies on the disk: for those who look at the world from outside. */
+/** New records in an agent's journal as found on the disk, for checkers that observe the world from outside. */
 import { decodeSegment } from "../src/controllers/journal/segment-text.ts";
 import { parseJournalRecord } from "../src/domain/journal/parse-record.ts";
 import type { JournalRecord } from "../src/domain/journal/records.ts";
 import type { Disk } from "./fake-disk.ts";
-import { folderAt } from "./workload/disk-view.ts";
+import { directoryAt } from "./workload/disk-view.ts";
 
-const FOLDER = "/var/lib/kubelet/deckhand/journal";
+const DIRECTORY = "/var/lib/kubelet/deckhand/journal";
 
 export class JournalTail {
   readonly #disk: Disk;
-  /** By the name of a segment: what was read of it. */
+  /** The content read so far, by segment name. */
   readonly #read = new Map<string, Uint8Array>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
   }
 
-  /** Records that were not there before; what a compaction or a power failure writes or shows again comes again. */
+  /**
+   * Returns records that were not there before. Records that a compaction or a power failure writes or exposes again
+   * are returned again.
+   */
   news(): readonly JournalRecord[] {
     const found: JournalRecord[] = [];
-    for (const [name, entry] of folderAt(this.#disk, FOLDER)?.entries ?? []) {
+    for (const [name, entry] of directoryAt(this.#disk, DIRECTORY)?.entries ?? []) {
       if (entry.kind !== "file" || !name.startsWith("journal-") || !name.endsWith(".log")) continue;
       const before = this.#read.get(name);
       if (before === entry.content) continue;

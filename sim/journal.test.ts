@@ -4,5 +4,5 @@ import { FakeFiles } from "./fake-files.ts";
 
 journalContract("the simulator's files", async () => {
   const fake = new FakeFiles({ clock: new ManualClock() });
-  return { restart: () => fake.port, folder: "/var/lib/kubelet/deckhand/journal", end: async () => {} };
+  return { restart: () => fake.port, directory: "/var/lib/kubelet/deckhand/journal", end: async () => {} };
 });

@@ -1,12 +1,12 @@
-/** What the journal on the disk says about each pod: which UIDs were admitted, which must not start any more, and since when. */
+/** What the journal on disk says about each pod: which UIDs were admitted, which must no longer start, and since when. */
 import type { JournalRecord } from "../src/domain/journal/records.ts";
 
 export interface Termination {
-  /** Of the first record. */
+  /** Time of the first record. */
   readonly sinceMs: number;
-  /** In which life of the agent the first record was written. */
+  /** The life of the agent in which the first record was written. */
   readonly life: number;
-  /** When the grace ends, by the record with the shortest grace. */
+  /** When the grace period ends, by the record with the shortest grace. */
   readonly endsMs: number;
 }
 
@@ -18,7 +18,7 @@ export interface JournaledPod {
   /** When the terminal phase was written. */
   readonly terminalMs: number | undefined;
   readonly isFinished: boolean;
-  /** It was admitted again while it terminated: it begins anew when it is finished. */
+  /** The pod was admitted again while it terminated; it starts over once it is finished. */
   readonly isReturning: boolean;
 }
 
@@ -35,18 +35,18 @@ export class JournaledPods {
   readonly #pods = new Map<string, JournaledPod>();
   /** UIDs of static pods, by the hash of their manifest. */
   readonly #staticUids = new Map<string, string>();
-  /** By UID: how often it was finished. */
+  /** How often each UID was finished. */
   readonly #endings = new Map<string, number>();
   /** Ids of the containers whose preStop hook ran to its end. */
   readonly preStopDone = new Set<string>();
-  /** Ids of the containers whose exit was written. */
+  /** IDs of the containers whose exit was journaled. */
   readonly exited = new Set<string>();
 
   of(uid: string): JournaledPod {
     return this.#pods.get(uid) ?? UNKNOWN;
   }
 
-  /** How often the static pod with this manifest ended: each time its mirror may begin anew. */
+  /** How often the static pod with this manifest ended. After each end its mirror pod may start over. */
   endingsOf(manifestHash: string): number {
     return this.#endings.get(this.#staticUids.get(manifestHash) ?? "") ?? 0;
   }

@@ -1,4 +1,7 @@
-/** Counts, rule by rule, how often the oracle judged and how often a fault excused the agent: an oracle that excuses everything finds nothing. */
+/**
+ * Counts per rule how often the oracle judged and how often a fault excused the agent: an oracle that excuses
+ * everything finds nothing.
+ */
 
 /** The rules for which the swarm reports the counts. */
 export const COUNTED_RULES = ["back-off", "grace", "grace bound", "preStop once"] as const;
@@ -37,7 +40,7 @@ export class Judgements {
     }
   }
 
-  /** Of all cases of a rule, the share that was judged; 1 where there was no case. */
+  /** The share of a rule's cases that was judged; 1 when there was no case. */
   shareJudged(rule: CountedRule): number {
     const { judged, excused } = this.of(rule);
     return judged + excused === 0 ? 1 : judged / (judged + excused);

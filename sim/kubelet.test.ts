@@ -1,4 +1,4 @@
-/** The kubelet as a whole: what only the wiring of its parts can show. */
+/** The kubelet as a whole: tests what only the wiring of its parts can show. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiServer } from "../src/ports/api-server.ts";
@@ -6,7 +6,7 @@ import { kubelet } from "./kubelet.ts";
 import { play } from "./scenarios/scenario.ts";
 import { World } from "./world.ts";
 
-test("[1.14] heartbeats that fail repeatedly renew the connections of every client, and nothing else does", async () => {
+test("[1.14] repeated heartbeat failures renew the connections of every client, and nothing else does", async () => {
   const world = new World({ seed: 1 });
   const node = world.addNode("n1");
   const renewed = new Map<string, number>();
@@ -39,7 +39,7 @@ test("[1.14] heartbeats that fail repeatedly renew the connections of every clie
   assert.deepEqual([...renewed.values()], before, "it works again");
 });
 
-test("[14.3] a kubelet whose root of cgroups is not there ends, and says so in the Go kubelet's words", async () => {
+test("[14.3] kubelet exits with the Go kubelet's error when its root cgroup lacks controllers", async () => {
   const world = new World({ seed: 1 });
   const ends: unknown[] = [];
   world.addNode("n1").start((ports, self) => {
@@ -58,7 +58,7 @@ test("[14.3] a kubelet whose root of cgroups is not there ends, and says so in t
 });
 
 for (const failure of [new Error("a bug"), "a text", undefined, null]) {
-  test(`an agent that ends with ${String(failure)} is told of`, async () => {
+  test(`reports an agent that ends with ${String(failure)}`, async () => {
     const agent = () => ({ run: () => Promise.reject(failure) });
     const { wrong } = await play({ name: "nothing", steps: [], lastsMs: 1000, wrong: () => [] }, { agent });
     assert.deepEqual(wrong, [`the agent ended by itself: ${String(failure)}`]);

@@ -1,4 +1,4 @@
-/** The kubelet itself, unchanged, as an agent of a simulated node. */
+/** Runs the unchanged kubelet as the agent of a simulated node. */
 import assert from "node:assert/strict";
 import { compose, type Kubelet } from "../src/app/compose.ts";
 import type { MakePodAllocator } from "../src/app/compose-admission.ts";
@@ -8,7 +8,7 @@ import type { AgentFactory } from "./sim-node.ts";
 
 export const MANIFESTS = "/etc/kubernetes/manifests";
 
-/** As an operator would start it, with the defaults of a command line. */
+/** The options of a kubelet that an operator starts with these flags and the defaults of the command line. */
 export function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
   const args = [
     `--hostname-override=${nodeName}`,
@@ -21,8 +21,8 @@ export function kubeletOptions(nodeName: string, ...flags: readonly string[]): C
     hostname: nodeName,
     cgroupVersion: 2,
     uid: 0,
-    workingFolder: "/",
-    homeFolder: "/root",
+    workingDirectory: "/",
+    homeDirectory: "/root",
   });
   if (loaded.kind !== "options") throw new Error(`no options but ${loaded.kind}`);
   return loaded.options;
@@ -35,7 +35,7 @@ export const kubeletWith =
 
 export const kubelet: AgentFactory = kubeletWith();
 
-/** One whose newest life a test looks into. */
+/** A kubelet agent whose newest instance a test can inspect. */
 export function keptKubelet(...flags: readonly string[]) {
   let newest: Kubelet | undefined;
   const agent: AgentFactory = (ports, node) => {
@@ -45,7 +45,7 @@ export function keptKubelet(...flags: readonly string[]) {
   return { agent, newest: () => newest ?? assert.fail("no kubelet was started") };
 }
 
-/** One with allocators that production does not have. */
+/** A kubelet agent with allocators that production does not have. */
 export const allocatingKubelet =
   (allocators: readonly MakePodAllocator[]): AgentFactory =>
   (ports, node) =>

@@ -1,16 +1,16 @@
-/** Kubelets that keep a little of every container they start, each in one of the ways in which JavaScript does so unnoticed. */
+/** Kubelets that leak a little for every container they start, each in a way that goes unnoticed in JavaScript. */
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import { instead } from "./mutants.ts";
 
 export interface Leak {
   readonly name: string;
-  /** The measure that must tell of it. */
+  /** The measure that must reveal the leak. */
   readonly shownBy: "listeners" | "promises" | "timers" | "heapBytes";
   readonly change: (ports: KubeletPorts) => KubeletPorts;
 }
 
 const DAY_MS = 86_400_000;
-/** What hangs on a leak is seldom small: a pod and its status. */
+/** A leak seldom retains something small: a pod and its status hang on it. */
 const KEPT_BYTES = 100_000;
 
 const atEachStart =

@@ -7,7 +7,7 @@ import { knownBugs } from "./scenarios/known-bugs.ts";
 import { play } from "./scenarios/scenario.ts";
 import { withRules } from "./scenarios/with-rules.ts";
 
-describe("a kubelet is found out that", () => {
+describe("the oracle detects a kubelet that", () => {
   for (const { name, breaks, agent, scenario: wanted } of [...lifeMutants, ...ruleMutants]) {
     test(name, async () => {
       const scenario = [...scenarios, ...knownBugs, ...withRules].find((each) => each.name === wanted);

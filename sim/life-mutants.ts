@@ -1,4 +1,4 @@
-/** Kubelets with one rule about the lives of containers left out, made as those of `mutants.ts` are. */
+/** Kubelets with one rule of the container lifecycle left out, built like those of `mutants.ts`. */
 import type { Container, Pod } from "../src/api/gen/core-v1.ts";
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
@@ -11,12 +11,12 @@ import type { SimNode } from "./sim-node.ts";
 const DONE: ExecResult = { stdout: new Uint8Array(), stderr: new Uint8Array(), exitCode: 0 };
 const NEVER = new AbortController().signal;
 const HOUR_MS = 3_600_000;
-/** How the hooks of the scenario are told apart: by how long they take. */
+/** The hooks of the scenario are distinguished by their duration. */
 const POST_START = '"afterMs":1200';
 const PRE_STOP = '"afterMs":1500';
 const isHook = (command: readonly string[], hook: string) => command.join(" ").includes(hook);
 
-/** A container that sets up a pod is taken for done as soon as it runs. */
+/** An init container counts as completed as soon as it runs. */
 const hurriesSetUp = changed(({ runtime }) => {
   const isInit = (name: string) => name === "one" || name === "two";
   return {
@@ -36,7 +36,7 @@ const hurriesSetUp = changed(({ runtime }) => {
   };
 });
 
-/** It waits a little for the end of what it has asked to end, and takes it for ended. */
+/** Waits briefly after a stop request, then treats the container as stopped. */
 const stopsAllAtOnce = changed(({ runtime, clock }) => ({
   runtime: instead(runtime, {
     stopContainer: async (id, graceSeconds, signal) => {
@@ -69,7 +69,7 @@ const twice = async (ports: KubeletPorts, id: string, command: readonly string[]
   await once(ports, id, command);
 };
 
-/** Pods with their containers as this agent reads them. */
+/** Changes the containers of pods as this agent reads them. */
 export const readingContainers = (
   ports: KubeletPorts,
   change: (container: Container) => Container,
@@ -79,7 +79,7 @@ export const readingContainers = (
     spec: { ...pod.spec, containers: (pod.spec?.containers ?? []).map(change) },
   }));
 
-/** Pods as this agent reads them. */
+/** Changes pods as this agent reads them. */
 export function reading({ api }: KubeletPorts, change: (pod: Pod) => Pod): Partial<KubeletPorts> {
   if (api === undefined) return {};
   async function* changedOnes<T>(events: AsyncIterable<WatchEvent<T>>): AsyncIterable<WatchEvent<T>> {
@@ -105,7 +105,7 @@ const restartsTheUnready = changed((ports) =>
   })),
 );
 
-/** From some time on it has no free port, and says that it is the application's fault. */
+/** From 15 s on, the agent has no free port and blames the application. */
 const blamesTheApplication = changed(({ prober, clock }) => ({
   prober: instead(prober, {
     http: (...args) =>
@@ -115,7 +115,10 @@ const blamesTheApplication = changed(({ prober, clock }) => ({
   }),
 }));
 
-/** In its second life it reads nothing of what it had written down, and at first does not see what runs: sandboxes neither, or containers alone. */
+/**
+ * For the first 3 s of its second life the agent reads an empty journal and lists no containers. It lists no sandboxes
+ * either unless `seesSandboxes` is set.
+ */
 function blind({ files, runtime, clock }: KubeletPorts, node: SimNode, seesSandboxes: boolean): Partial<KubeletPorts> {
   const beginMs = clock.monotonicMs();
   const isBlind = () => node.lives > 1 && clock.monotonicMs() < beginMs + 3_000;
@@ -140,7 +143,7 @@ const judgesAgain = changed((ports, node) => ({
 
 const setsUpAgain = changed((ports, node) => blind(ports, node, true));
 
-/** What containers have said is not written down, nor read where it was published. */
+/** Probe results are not journaled, and the published ones are not read back. */
 const forgetsAnswers = changed((ports, node) => ({
   ...reading(ports, (pod) => (node.lives > 1 ? { ...pod, status: { phase: "Pending" } } : pod)),
   files: instead(ports.files, {
@@ -168,7 +171,10 @@ const grantsTooMuch = changed(({ machine }) => ({
   machine: instead(machine, { facts: async () => ({ ...(await machine.facts()), cpus: 16 }) }),
 }));
 
-/** In its second life it does not find what pods were allocated: neither in its journal nor where the Go kubelet would look for it. */
+/**
+ * In its second life the agent finds no allocations: neither in its journal nor where the Go kubelet would look for
+ * them.
+ */
 const forgetsAllocations = changed(({ files }, node) => ({
   files: instead(files, {
     read: async (path, ...rest) => {
@@ -180,7 +186,7 @@ const forgetsAllocations = changed(({ files }, node) => ({
   }),
 }));
 
-/** What is granted is seen before it is written down. */
+/** Granted resizes take effect without being journaled. */
 const grantsUnwritten = changed(({ files }) => ({
   files: instead(files, {
     appendAt: (path, offsetBytes, content, sync) =>

@@ -1,6 +1,6 @@
 /**
- * What must never happen in the life of a container, told from the runtime's truth alone: the order in which containers begin and end, what is done in
- * them at both times, how long they are given, who may be asked to end at all, and how soon they come again.
+ * Invariants of container lifecycles, checked against the runtime's actual state alone: the order in which containers
+ * start and end, their hooks, their grace periods, which containers may be stopped at all, and how soon they restart.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { LifecycleHandler, Pod } from "../src/api/gen/core-v1.ts";
@@ -18,21 +18,21 @@ export interface LifecycleSight {
   readonly nowMs: () => number;
   readonly podOf: (uid: string) => Pod | undefined;
   readonly pods: () => readonly Pod[];
-  /** It is gone, or its end was published. */
+  /** The pod is gone, or its terminal phase was published. */
   readonly isOver: (uid: string) => boolean;
   readonly isForced: (uid: string) => boolean;
-  /** When somebody asked for its end: for ever ahead where nobody has. */
+  /** When the pod's deletion was requested; infinity if it was not. */
   readonly deletedAtMs: (uid: string) => number;
-  /** All that were started of a pod, in order. */
+  /** All containers of a pod that were started, in order. */
   readonly recordsOf: (uid: string) => readonly ContainerRecord[];
   readonly wasEverUnwell: (id: string) => boolean;
-  /** When a container last ended so that, by its rules, all are to be run again; 0: never. */
-  readonly askedForAllNs: (pod: Pod) => bigint;
-  /** Which containers may be stopped to start again with other resources: that is no end of their own, and costs no back-off. */
+  /** When a container last exited so that its restart rules restart all containers; 0: never. */
+  readonly requestedForAllNs: (pod: Pod) => bigint;
+  /** Which containers may be stopped to restart with other resources. Such a stop costs no back-off. */
   readonly resizes: () => Pick<ResizeOracle, "mayStop" | "wasStopped">;
   readonly faults: FaultLog;
   readonly journaled: JournaledPods;
-  /** Whether the agent was told that this container runs. */
+  /** Whether the agent received the information that this container runs. */
   readonly wasAnswered: (id: string) => boolean;
   /** Since when the agent's watch of its pods is open. */
   readonly watchedSinceMs: () => number | undefined;
@@ -43,29 +43,29 @@ interface Hook {
   readonly run: CommandRun;
   readonly life: number;
   readonly runtimeDeaths: number;
-  /** Its pod was ending when it began. */
+  /** The pod was terminating when the hook began. */
   readonly isOfEnd: boolean;
 }
 
 interface Seen {
   readonly startedMs: number;
   finishedMs: number | undefined;
-  /** The agent's life in which it was found dead. */
+  /** The agent's life in which the exit was observed. */
   finishedInLife: number;
   commands: number;
   stops: number;
-  /** Until when it may run at the most, once it was asked to end. */
+  /** The latest time until which the container may run, once a stop was requested. */
   endsMs: number | undefined;
-  /** The same, of what was said since its pod ends. */
+  /** The same, for stops requested since the pod's deletion. */
   podEndsMs: number | undefined;
   lastStop: Stop | undefined;
-  /** Whether the upper bound of its grace was judged. */
+  /** Whether the upper bound of its grace period was judged. */
   isBoundJudged: boolean;
-  /** The runs of its hook before its end, and who ran them. */
+  /** The runs of its preStop hook, and the agent's lives that ran them. */
   readonly preStops: Hook[];
 }
 
-/** One StopContainer, of one life of the agent and of the runtime. */
+/** One StopContainer call, within one life of the agent and of the runtime. */
 interface Stop {
   readonly atMs: number;
   readonly endsMs: number;
@@ -74,35 +74,38 @@ interface Stop {
   readonly isOfEnd: boolean;
 }
 
-/** What the runtime gives at the least: then time was up. */
+/** The minimum grace of a stop: such a stop means that the grace period has run out. */
 const LEAST_SECONDS = 2;
 const SLACK_MS = 1_500;
-/** Beyond its grace a container runs no longer than this. */
+/** A container runs at most this long beyond its grace period. */
 const BOUND_SLACK_MS = 2_000;
-/** What an agent takes to go on with a termination, once it has its pods. */
+/** The time an agent needs to resume a termination once it has its pods. */
 const RESUME_MS = 2_000;
 const FIRST_BACKOFF_MS = 10_000;
 const BACKOFF_MS_MAX = 300_000;
-/** So long before a container runs the agent decides, at the earliest, how long its next restart waits: create and start take time. */
+/**
+ * The agent decides how long the next restart waits at most this long before the container runs. Create and start take
+ * time.
+ */
 const DECIDED_MS = 12_000;
-/** Who ran for about this long may start afresh. */
+/** After a run of about this length the back-off may start from the beginning. */
 const LONG_RUN_MS = 590_000;
 const CRITICAL = 2_000_000_000;
 const KILLED = 137;
-/** A probe that failed longer ago ends no container any more. */
+/** A probe failure longer ago than this no longer stops a container. */
 const HEALTH_MS = 60_000;
 
 export class LifecycleOracle {
-  /** Told of what did happen. */
+  /** Called with descriptions of what was observed, for coverage. */
   note: (what: string) => void = () => {};
-  /** Done once, when a hook is next seen to have begun. */
+  /** Called once, when the next hook is seen to have begun. */
   atNextHook: () => void = () => {};
   readonly judgements = new Judgements();
   readonly #sight: LifecycleSight;
   readonly #seen = new Map<string, Seen>();
-  /** Hooks under way. */
+  /** Hooks in progress. */
   readonly #hooks = new Set<CommandRun>();
-  /** Restarts in a row, by UID and name. */
+  /** Consecutive restarts, by UID and container name. */
   readonly #restarts = new Map<string, number>();
   /** When a life of the agent first watched its pods. */
   #firstWatch: { readonly life: number; readonly atMs: number } | undefined;
@@ -111,7 +114,7 @@ export class LifecycleOracle {
     this.#sight = sight;
   }
 
-  /** Of each container, before the pods it belongs to are looked at: a new start is looked at when it is first seen. */
+  /** Checks each container before the pods are checked. A new start is checked in `started`, when it is first seen. */
   check(): void {
     for (const run of this.#hooks) if (run.ended !== undefined) this.#hooks.delete(run);
     this.#noteWatch();
@@ -132,7 +135,9 @@ export class LifecycleOracle {
     this.#firstWatch = { life: node.lives, atMs: nowMs() };
   }
 
-  /** Whether hooks were under way when it was last looked: of an agent that has just died nothing is. */
+  /**
+   * Whether hooks were in progress at the last check. The check counts because an agent that has just died has none.
+   */
   get hooksUnderWay(): boolean {
     return this.#hooks.size > 0;
   }
@@ -172,7 +177,10 @@ export class LifecycleOracle {
       this.note("a rule let a container run again");
   }
 
-  /** [3] Each that sets up has ended well, each sidecar has started, before the next begins, and none comes when the main ones are there. */
+  /**
+   * [3] Before the next container starts, each init container has succeeded and each sidecar has started. No init
+   * container starts after the main containers.
+   */
   #checkSetUp(
     { sandboxId }: ContainerRecord,
     { role, container }: RoledContainer,
@@ -197,7 +205,7 @@ export class LifecycleOracle {
     }
   }
 
-  /** [3] What is to be done upon a start is done before the next one starts. */
+  /** [3] A container's postStart hook is done before the next container starts. */
   #checkPostStarts(record: ContainerRecord, { spec, metadata }: Pod, before: readonly ContainerRecord[]): void {
     for (const other of before) {
       if (other.sandboxId !== record.sandboxId || other.state !== "running") continue;
@@ -211,7 +219,7 @@ export class LifecycleOracle {
     }
   }
 
-  /** Its end was for the sake of other resources: it is no end of its own. */
+  /** Whether the last run was stopped to change its resources, so that the restart costs no back-off. */
   #isResized(record: ContainerRecord, last: ContainerRecord): boolean {
     if (!this.#sight.resizes().wasStopped(last.id)) return false;
     if (isLike(record, last)) return true;
@@ -220,7 +228,10 @@ export class LifecycleOracle {
     return true;
   }
 
-  /** [2] Who ends again and again waits longer and longer, whoever counts; with other resources it starts afresh. */
+  /**
+   * [2] A container that keeps exiting waits longer each time, also across agent restarts. Changed resources reset the
+   * back-off.
+   */
   #checkBackoff(record: ContainerRecord, last: ContainerRecord): void {
     const key = restartKey(record);
     const seen = this.#seen.get(last.id);
@@ -239,7 +250,7 @@ export class LifecycleOracle {
     this.note("a restart waited for its back-off");
     if (seen?.finishedInLife !== this.#sight.node.lives) this.note("a back-off outlived its agent");
     const isExcused = this.#sight.faults.concerned("memory", startMs - DECIDED_MS, uidOf(record));
-    // What the agent still knows of earlier restarts cannot be told.
+    // It is unknown which earlier restarts the agent still remembers.
     if (isExcused) this.#restarts.set(key, 1);
     if (this.judgements.applies("back-off", isExcused) && waitedMs < dueMs - SLACK_MS)
       this.#sight.violation(
@@ -255,8 +266,9 @@ export class LifecycleOracle {
   }
 
   /**
-   * [4] A container runs no longer than the grace of its termination. Where a hook used that up, and for each sidecar that waits for others, the
-   * runtime still gives the least it gives. An agent that died goes on when it is back and has its pods.
+   * [4] A container runs no longer than the grace period of its termination. The minimum grace is added when a hook
+   * used up the grace period, and once more for each sidecar that waits for others. A restarted agent resumes the
+   * termination once it has its pods.
    */
   #checkBound(record: ContainerRecord, seen: Seen): void {
     const { node, nowMs, journaled, faults, violation } = this.#sight;
@@ -280,20 +292,20 @@ export class LifecycleOracle {
       violation(`[4] ${nameOf(record)} of ${this.#podName(record)} runs ${nowMs() - fromMs} ms after its grace ended`);
   }
 
-  /** When the agent that runs had what it needs to go on; undefined: it does not have it. */
+  /** When the running agent could resume terminations; undefined: it cannot yet. */
   #resumedMs(): number | undefined {
     const { node } = this.#sight;
     return this.#firstWatch?.life === node.lives ? this.#firstWatch.atMs + RESUME_MS : undefined;
   }
 
-  /** How many stops come before this one's: a sidecar waits for those that started after it. */
+  /** How many stops precede this container's: a sidecar waits for the main containers and for the sidecars after it. */
   #waitsFor(record: ContainerRecord): number {
     const sidecars = initContainers(this.#sight.podOf(uidOf(record))?.spec).filter(({ role }) => role === "sidecar");
     const place = sidecars.findIndex(({ container }) => container.name === nameOf(record));
     return place === -1 ? 0 : sidecars.length - place;
   }
 
-  /** [4] What is done before a container's end is done once, and before it is asked to end. */
+  /** [4] A preStop hook runs once, and before its container is stopped. */
   #checkCommands(record: ContainerRecord, seen: Seen): void {
     const { node, podOf, violation } = this.#sight;
     const lifecycle = lifecycleOf(podOf(uidOf(record))?.spec, nameOf(record));
@@ -305,7 +317,7 @@ export class LifecycleOracle {
       this.note("a hook was run before an end");
       const what = `${nameOf(record)} of ${this.#podName(record)}: its hook before its end`;
       const isOfEnd = this.#terminates(uidOf(record));
-      // One that a restart was to follow, and that the pod's end cut short, is run again.
+      // A hook that ran before a restart and that the pod's termination interrupted runs again.
       const isCut = (hook: Hook) => isOfEnd && !hook.isOfEnd && hook.run.ended?.exitCode === KILLED;
       const isExcused = this.#sight.faults.concerned("memory", seen.startedMs, uidOf(record));
       if (this.judgements.applies("preStop once", isExcused)) {
@@ -334,7 +346,7 @@ export class LifecycleOracle {
       const isKnown = pod !== undefined && !this.#sight.isForced(uidOf(record)) && !this.#sight.isOver(uidOf(record));
       if (isKnown && record.state !== "unknown" && !this.#isLate(record)) {
         if (!mayResize) this.#checkReason(record, pod);
-        // A runtime that has lost sight of one keeps to no grace.
+        // No grace period applies to a container whose exit the runtime missed.
         const isSeen = record.overlooked !== true;
         if (isSeen && pod.metadata?.deletionTimestamp !== undefined) this.#checkGrace(record, seen, graceSeconds);
         if (graceSeconds > LEAST_SECONDS) this.#checkTurn(record, pod, seen);
@@ -349,7 +361,7 @@ export class LifecycleOracle {
     seen.stops = record.stops.length;
   }
 
-  /** [4] While the runtime answers, a container is asked to end once for each end that its grace has. */
+  /** [4] While the runtime answers, a container gets one StopContainer call per deadline of its grace period. */
   #checkOnce(record: ContainerRecord, seen: Seen, endsMs: number): void {
     const { node, nowMs, journaled, faults, violation } = this.#sight;
     const { lastStop } = seen;
@@ -361,21 +373,24 @@ export class LifecycleOracle {
       violation(`[4] ${nameOf(record)} of ${this.#podName(record)} was asked to end twice with the same grace`);
   }
 
-  /** [4] Grace only shrinks, and is given. */
+  /** [4] The grace period only shrinks, and it is granted. */
   #checkGrace(record: ContainerRecord, { endsMs, podEndsMs }: Seen, graceSeconds: number): void {
     const nowMs = this.#sight.nowMs();
     const what = `${nameOf(record)} of ${this.#podName(record)}`;
     const sinceMs = this.#sight.deletedAtMs(uidOf(record));
     if (!this.judgements.applies("grace", this.#sight.faults.concerned("memory", sinceMs, uidOf(record)))) return;
     const nextMs = nowMs + graceSeconds * 1_000;
-    // The grace of a restart is not that of its pod's end.
+    // The grace period of a restart is not that of the pod's termination.
     if (podEndsMs !== undefined && graceSeconds > LEAST_SECONDS && nextMs > podEndsMs + SLACK_MS)
       this.#sight.violation(`[4] ${what} was given ${nextMs - podEndsMs} ms more than before`);
     if (graceSeconds === 0 && (endsMs === undefined || endsMs > nowMs + SLACK_MS))
       this.#sight.violation(`[4] ${what} was killed before its grace was over`);
   }
 
-  /** [4] Its hook has been run before it is asked to end, [3] and of a pod that ends sidecars go last, the later ones first. */
+  /**
+   * [4] The preStop hook has run before the container is stopped. [3] Sidecars of a terminating pod are stopped last,
+   * in reverse order.
+   */
   #checkTurn(record: ContainerRecord, { metadata, spec }: Pod, { preStops }: Seen): void {
     const { node, violation, recordsOf } = this.#sight;
     const what = `${nameOf(record)} of ${metadata?.name}`;
@@ -383,7 +398,7 @@ export class LifecycleOracle {
     const last = preStops.at(-1);
     const isOfNow = last?.life === node.lives && last.runtimeDeaths === node.runtime.deaths;
     if (isOfNow && isUnderWay(last)) violation(`[4] ${what} was asked to end while its hook was run`);
-    // Whose sandbox has died has no address to which an HTTP hook could go.
+    // Without a ready sandbox an HTTP hook has no address.
     const isReachable =
       preStop?.httpGet === undefined || node.runtime.sandboxes.get(record.sandboxId)?.state === "ready";
     if (keyOf(preStop) !== undefined && isReachable && last === undefined && !this.#mayLackHook(record))
@@ -402,15 +417,18 @@ export class LifecycleOracle {
         later.has(nameOf(other)) &&
         !this.#isLate(other),
     );
-    // One that the runtime failed to stop holds up no other, as with the Go kubelet.
+    // A container that the runtime failed to stop blocks no other, as in the Go kubelet.
     const isExcused = this.#sight.faults.concerned("runtime", this.#sight.deletedAtMs(uidOf(record)), uidOf(record));
     if (running !== undefined && !isExcused) violation(`[3] ${what} was asked to end before ${nameOf(running)}`);
     else if (running === undefined && later.size > 0) this.note("a sidecar ended after those that it serves");
   }
 
-  /** [12] Nobody asks a container to end that runs and is well: not for want of an answer, and not for being unready. */
+  /**
+   * [12] The agent does not stop a running, healthy container: not because an answer is missing, and not because it is
+   * unready.
+   */
   #checkReason(record: ContainerRecord, pod: Pod): void {
-    const { node, pods, recordsOf, violation, wasEverUnwell, askedForAllNs } = this.#sight;
+    const { node, pods, recordsOf, violation, wasEverUnwell, requestedForAllNs } = this.#sight;
     const { metadata, spec } = pod;
     const roled = containerNamed(spec, nameOf(record));
     if (metadata?.deletionTimestamp !== undefined || roled === undefined || roled.role === "init") return;
@@ -421,10 +439,10 @@ export class LifecycleOracle {
     const isMain = ({ state, config }: ContainerRecord) =>
       state === "running" && spec?.containers.some(({ name }) => name === config.metadata.name) === true;
     const records = recordsOf(uidOf(record));
-    // Where somebody else starts containers too, there are more than there should be.
+    // Containers restarted from outside the agent may exceed the desired number.
     if (!records.some(isMain) || records.some(({ revived }) => revived === true)) return;
     if (spec?.activeDeadlineSeconds !== undefined || keyOf(roled.container.lifecycle?.postStart) !== undefined) return;
-    if (askedForAllNs(pod) > (record.startedWallNs ?? 0n)) return;
+    if (requestedForAllNs(pod) > (record.startedWallNs ?? 0n)) return;
     const isCritical = ({ spec: other }: Pod) => (other?.priority ?? 0) >= CRITICAL;
     if (!isCritical(pod) && pods().some(isCritical)) return;
     const isAsked = hasProbe(roled.container, "liveness") || hasProbe(roled.container, "startup");
@@ -434,20 +452,22 @@ export class LifecycleOracle {
       violation(`[12] ${nameOf(record)} of ${metadata?.name} was asked to end for no reason`);
   }
 
-  /** Its start was under way when its pod's end began, and the agent was never told that it runs. */
+  /** Whether its start was in progress when the pod's deletion began and the agent never learned that it runs. */
   #isLate(record: ContainerRecord): boolean {
     const startedMs = this.#seen.get(record.id)?.startedMs ?? 0;
     return startedMs >= this.#sight.deletedAtMs(uidOf(record)) && !this.#sight.wasAnswered(record.id);
   }
 
-  /** A hook of this container may never have reached it, or is not known to have. */
+  /** Whether a fault may have kept a hook from this container, or from the record of its runs. */
   #mayLackHook(record: ContainerRecord): boolean {
     const sinceMs = this.#seen.get(record.id)?.startedMs ?? 0;
     const { faults } = this.#sight;
     return faults.concerned("commands", sinceMs, record.id) || faults.concerned("prober", sinceMs, uidOf(record));
   }
 
-  /** Also where no deletion says so: its object may be gone, or another pod may need its place. */
+  /**
+   * Whether the pod terminates, also without a deletionTimestamp: its object may be gone, or the pod may be preempted.
+   */
   #terminates(uid: string): boolean {
     const { podOf, journaled } = this.#sight;
     return podOf(uid)?.metadata?.deletionTimestamp !== undefined || journaled.of(uid).termination !== undefined;
@@ -468,7 +488,7 @@ const lifecycleOf = (spec: Pod["spec"], name: string) => containerNamed(spec, na
 const isUnderWay = (hook: Seen["preStops"][number] | undefined): boolean =>
   hook !== undefined && hook.run.ended === undefined;
 
-/** How a hook that is seen in its container is known there. */
+/** The key of a hook among the commands recorded in its container; undefined for hooks that leave no record there. */
 function keyOf(handler: LifecycleHandler | undefined): string | undefined {
   if (handler?.exec !== undefined) return (handler.exec.command ?? []).join("\0");
   return handler?.httpGet === undefined ? undefined : ["GET", handler.httpGet.path ?? ""].join("\0");

@@ -43,11 +43,11 @@ const agentWith =
       kubeletOptions(node.name, `--container-log-max-size=${LIMIT_BYTES}`, `--container-log-max-files=${filesMax}`),
     );
 
-/** The folder of the only container's log, and what is in it. */
-function logFolder({ node, pod }: Stage): { readonly path: string; readonly names: readonly string[] } {
+/** The directory of the only container's log, and its entries. */
+function logDirectory({ node, pod }: Stage): { readonly path: string; readonly names: readonly string[] } {
   const uid = pod("loud")?.metadata?.uid ?? "";
   const path = `/var/log/pods/default_loud_${uid}/app`;
-  return { path, names: [...(node.files.disk.folder(path)?.entries.keys() ?? [])].sort() };
+  return { path, names: [...(node.files.disk.directory(path)?.entries.keys() ?? [])].sort() };
 }
 
 function bytesAt({ node }: Stage, path: string): Uint8Array {
@@ -55,9 +55,9 @@ function bytesAt({ node }: Stage, path: string): Uint8Array {
   return entry?.kind === "file" ? entry.content : new Uint8Array();
 }
 
-/** All that was written and is still there, part by part. */
+/** Everything that was written and still exists, part by part. */
 function parts(stage: Stage): readonly Buffer[] {
-  const { path, names } = logFolder(stage);
+  const { path, names } = logDirectory(stage);
   const rotated = rotatedLogs("0.log", names).inUse.map(({ name, isCompressed }) => {
     const bytes = bytesAt(stage, `${path}/${name}`);
     return isCompressed ? gunzipSync(bytes) : Buffer.from(bytes);
@@ -67,7 +67,7 @@ function parts(stage: Stage): readonly Buffer[] {
 
 const largestPart = (stage: Stage): number => Math.max(...parts(stage).map(({ length }) => length));
 
-/** The moments of all lines. */
+/** The timestamps of all lines. */
 const moments = (stage: Stage): readonly number[] =>
   Buffer.concat(parts(stage))
     .toString()
@@ -75,7 +75,7 @@ const moments = (stage: Stage): readonly number[] =>
     .split("\n")
     .map((line) => Date.parse(line.split(" ")[0] ?? ""));
 
-/** No line is missing, none is there twice, and they are in order. */
+/** Reports lines that are missing, duplicated or out of order. */
 function gaps(stage: Stage): readonly string[] {
   const found = moments(stage);
   const wrong = found.findIndex((at, index) => index > 0 && at - (found[index - 1] ?? 0) !== TICK_MS);
@@ -94,11 +94,11 @@ function scenario(more: Partial<Scenario> & Pick<Scenario, "wrong">): Scenario {
 }
 
 const shape = (stage: Stage) =>
-  logFolder(stage)
+  logDirectory(stage)
     .names.map((name) => name.replace(/\d{8}-\d{6}/, "TIME"))
     .join(" ");
 
-test("[19.2] as many files are kept as were asked for: the log, the part before it, and compressed ones", async () => {
+test("[19.2] keeps the configured number of files: the log, the part before it, and compressed parts", async () => {
   let found: Stage | undefined;
   const { wrong, violations, hash } = await play(
     scenario({
@@ -120,7 +120,7 @@ test("[19.2] as many files are kept as were asked for: the log, the part before 
 
 const isRotation = (name: string, path: RegExp) => (call: PortCall) => call.name === name && path.test(call.target);
 const STEPS: readonly (readonly [string, (call: PortCall) => boolean])[] = [
-  ["the list of its folder", isRotation("list", /loud_.*\/app$/)],
+  ["the list of its directory", isRotation("list", /loud_.*\/app$/)],
   ["the rename", isRotation("rename", /0\.log$/)],
   ["the reopening", ({ name }) => name === "ReopenContainerLog"],
   ["the compression", ({ name }) => name === "compress"],
@@ -130,7 +130,7 @@ const STEPS: readonly (readonly [string, (call: PortCall) => boolean])[] = [
 
 for (const [step, call] of STEPS) {
   for (const effect of ["none", "done"] as const) {
-    test(`[19.2] killed ${effect === "none" ? "before" : "after"} ${step}, the next life loses and repeats nothing`, async () => {
+    test(`[19.2] agent killed ${effect === "none" ? "before" : "after"} ${step} loses and repeats no log line in its next life`, async () => {
       let left: Stage | undefined;
       const outcome = await play(
         scenario({
@@ -173,7 +173,7 @@ for (const effect of ["none", "done"] as const) {
   });
 }
 
-test("[19.2] on a full disk logs are rotated and the oldest go; what cannot be compressed stays as it is, with nothing beside it", async () => {
+test("[19.2] on a full disk, logs are rotated and the oldest removed; what cannot be compressed stays unchanged without temporary files", async () => {
   let left: Stage | undefined;
   const full = (call: PortCall, nowMs: number): Fault | undefined =>
     call.name === "compress" && nowMs > 12_000
@@ -190,17 +190,17 @@ test("[19.2] on a full disk logs are rotated and the oldest go; what cannot be c
 });
 
 const ROTATIONS = 100;
-/** Time for more than so many. */
+/** Enough time for more than ROTATIONS rotations. */
 const MANY_ROTATIONS_MS = 560_000;
 const FOLLOWED_FROM_MS = 10_000;
 
 interface Follower {
-  /** The moments of the lines he was given. */
+  /** The timestamps of the lines that this follower received. */
   readonly seen: readonly number[];
   readonly ended: Promise<string>;
 }
 
-/** From the beginning of the log as it is now. */
+/** Follows from the beginning of the log as it is now. */
 function follow({ node, world, pod }: Stage, until: AbortSignal): Follower {
   const found: number[] = [];
   let rest = "";
@@ -261,7 +261,7 @@ test(`[19.4] [scenario 40] a follower sees every line exactly once over ${ROTATI
   assert.ok(seen.length > (MANY_ROTATIONS_MS - FOLLOWED_FROM_MS) / TICK_MS - 1_000, `${seen.length} lines`);
 });
 
-test(`[19.2] [scenario 40] killed at a step of every third of ${ROTATIONS} rotations, it leaves a log that can be read, and the next start begins it anew`, async () => {
+test(`[19.2] [scenario 40] agent killed at a step of every third of ${ROTATIONS} rotations leaves a readable log without gaps, and its next start recreates 0.log`, async () => {
   let [rotations, deaths] = [0, 0];
   const steps: readonly ((call: PortCall) => boolean)[] = STEPS.slice(1).map(([, call]) => call);
   let dueAt = 3;
@@ -276,9 +276,9 @@ test(`[19.2] [scenario 40] killed at a step of every third of ${ROTATIONS} rotat
   let left: Stage | undefined;
   const readable: string[] = [];
   const look = (stage: Stage) => {
-    // A life that has just begun may still have to ask for it.
+    // An agent that has just started may not have reopened the log yet.
     const isSettled = stage.world.clock.monotonicMs() - stage.node.startedMonotonicMs > 5_000 && stage.node.isRunning;
-    if (isSettled && !logFolder(stage).names.includes("0.log"))
+    if (isSettled && !logDirectory(stage).names.includes("0.log"))
       readable.push(`none at ${stage.world.clock.monotonicMs()}`);
   };
   const looks = Array.from(

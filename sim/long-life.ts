@@ -1,6 +1,7 @@
 /**
- * One node that works for simulated hours: pods of several kinds come and go, crash and are started again, what they mount is edited, their logs and the
- * node's certificates are rotated. What a cluster forgets with time is forgotten here too, so that whatever still grows is the agent's.
+ * One node that runs for simulated hours. Pods of several kinds come and go, crash and restart. Their volumes' contents
+ * are edited, and their logs and the node's certificates are rotated. The world forgets what a cluster forgets with
+ * time, so that whatever still grows belongs to the agent.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { certificateSigningRequests, configMaps, coreEvents, pods } from "../src/api/resources.ts";
@@ -19,12 +20,12 @@ const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
 const POD_EVERY_MS = 20 * SECOND_MS;
 const LIVING_MAX = 8;
-/** As long as the API server keeps Events. */
+/** How long the API server keeps Events. */
 const EVENTS_KEPT_MS = HOUR_MS;
 const EDITED = "edited";
 
 export interface LongLifeOptions {
-  /** What the agent is handed instead of its ports. */
+  /** Replaces the ports that the agent receives. */
   readonly change?: (ports: KubeletPorts) => KubeletPorts;
 }
 
@@ -50,7 +51,7 @@ export class LongLife {
     return this.#identity.world;
   }
 
-  /** How many pods were made. */
+  /** How many pods were created. */
   get made(): number {
     return this.#made;
   }
@@ -60,12 +61,12 @@ export class LongLife {
     return this.#identity.shown.length;
   }
 
-  /** With what the agent ended by itself. */
+  /** The error with which the agent ended by itself. */
   get failure(): unknown {
     return this.#identity.node.failure?.error;
   }
 
-  /** Lets hours pass, and stops where no pod is coming or going. */
+  /** Runs for `hours`, and stops at a time when no pod is being created or deleted. */
   async pass(hours: number): Promise<void> {
     const endMs = this.world.clock.monotonicMs() + hours * HOUR_MS;
     while (this.world.clock.monotonicMs() < endMs) {
@@ -96,7 +97,9 @@ export class LongLife {
     else writes.update(kind, object, undefined, ADMIN);
   }
 
-  /** As the cluster does: Events have their time, decided requests are cleaned up, old versions are compacted away. */
+  /**
+   * Forgets what a cluster forgets: old Events and CertificateSigningRequests are removed, old versions are compacted.
+   */
   #forget(): void {
     const { store } = this.world.api;
     const beforeWallMs = this.world.clock.trueWallMs() - EVENTS_KEPT_MS;
@@ -111,7 +114,7 @@ export class LongLife {
   }
 }
 
-/** Its log is rotated again and again. */
+/** A pod whose log is rotated again and again. */
 const talker: Pod = ordinaryPod({ name: "talker", behaviour: { ...SERVER, tickEveryMs: SECOND_MS } });
 
 const KINDS: readonly ((name: string) => Pod)[] = [

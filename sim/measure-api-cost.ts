@@ -1,6 +1,7 @@
 /**
- * Prints what a node costs the API server, as Markdown for docs/scale.md: `npm run api-cost -- hour` in seconds, `npm run api-cost -- day`
- * in a minute or two. The figures of the Go kubelet are not measured here: they are constants, and the document says where they come from.
+ * Prints what a node costs the API server, as Markdown for docs/scale.md. `npm run api-cost -- hour` takes seconds,
+ * `npm run api-cost -- day` a minute or two. The Go kubelet's numbers are constants, not measured here; the document
+ * says where they come from.
  */
 import { BUSY, type Cost, IDLE, type Load, measure, type Tally } from "./api-cost.ts";
 
@@ -9,7 +10,10 @@ const DAY_MS = 24 * HOUR_MS;
 const DAY_SECONDS = 86_400;
 const FLEETS = [5_000, 100_000] as const;
 
-/** Go kubelet v1.36.4, from an audit log: 6 lease updates and about 0.2 others per idle minute, 17 requests per pod that came and went. */
+/**
+ * Go kubelet v1.36.4, from an audit log: 6 lease updates and about 0.2 other requests per idle minute, and 17 requests
+ * per pod that was created and deleted.
+ */
 const GO_PER_IDLE_MINUTE = 6.2;
 const GO_PER_LIFECYCLE = 17;
 
@@ -68,7 +72,7 @@ function dayRow(name: string, { requests, sentBytes, receivedBytes }: Tally): st
   return `| ${cells.join(" | ")} |`;
 }
 
-/** Watches are left out on both sides: that audit log was too short to show them opened again. */
+/** Watches are left out on both sides: the audit log was too short to show them reopened. */
 function goLine(calls: Cost["calls"], lifecycles: number): string {
   const ours = total([...calls].filter(([name]) => !name.startsWith("watch ")).map(([, tally]) => tally)).requests;
   const go = GO_PER_IDLE_MINUTE * 24 * 60 + GO_PER_LIFECYCLE * lifecycles;

@@ -1,4 +1,4 @@
-/** The table of families (compat/metrics.yaml) beside what a kubelet has, and beside the ledger. */
+/** Compares the table of metric families (compat/metrics.yaml) with a kubelet's registries and with the ledger. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Family } from "../src/base/metrics/family.ts";
@@ -31,12 +31,12 @@ const shapesOf = (fill: (registry: Registry) => void): readonly FamilyShape[] =>
 
 const withoutLabels = ({ name, kind }: Family): FamilyShape => ({ name, kind, labels: [] });
 
-/** Nobody has these to compare with. */
+/** The Go kubelet has no metrics to compare these with. */
 const isOwn = ({ name }: FamilyShape) => /^(deckhand|nodejs)_/.test(name);
 
-const told = ({ name, kind, labels }: FamilyShape): string => `${kind} ${name}{${[...labels].toSorted().join()}}`;
+const reported = ({ name, kind, labels }: FamilyShape): string => `${kind} ${name}{${[...labels].toSorted().join()}}`;
 
-test("[21.6] every family that the table has is there with its kind and labels, and no other", async () => {
+test("[21.6] exposes exactly the table's metric families, with their kinds and labels", async () => {
   const figures = await new FakeOwnProcess({ wallMs: () => 0, monotonicMs: () => 0 }).facts();
   const own: Readonly<Record<string, readonly FamilyShape[]>> = {
     kubelet: kubeletShapes(),
@@ -50,11 +50,11 @@ test("[21.6] every family that the table has is there with its kind and labels, 
   for (const [by, shapes] of Object.entries(own)) {
     const listed = table.families.filter((family) => (family.by ?? "kubelet") === by);
     const others = shapes.filter((shape) => !isOwn(shape));
-    assert.deepEqual(others.map(told).toSorted(), listed.map(told).toSorted(), by);
+    assert.deepEqual(others.map(reported).toSorted(), listed.map(reported).toSorted(), by);
   }
 });
 
-test("a family waits for a row that is not done, and is in one list only", () => {
+test("a waiting family names a ledger row that is not done, and each family is in one list only", () => {
   const states = ledgerStates();
   for (const { name, row } of table.waiting) {
     assert.ok(states.has(row), `${row} is a row of the ledger`);

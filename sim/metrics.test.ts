@@ -1,4 +1,4 @@
-/** What is counted of a kubelet: over a day, and of what seldom happens. */
+/** Tests the kubelet's metrics over hours and for rare events. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
@@ -34,7 +34,7 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
     remove,
     collect,
     ...plainPods(world),
-    /** Of a histogram: how often, and how much in all. */
+    /** Samples of a metric without its buckets, by suffix and labels. */
     figures: (name: string): Readonly<Record<string, number>> => {
       const family = collect().get(name);
       const samples = (family?.samples ?? []).filter((sample) => !sample.name.endsWith("_bucket"));
@@ -45,10 +45,10 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
   };
 }
 
-/** A day of it, 35 s of work, has as many. */
+/** A whole day, which takes 35 s of work, has the same number of series. */
 const HOURS = 3;
 
-test("[21.6] however long pods come, fail and go, there are no more series than after two hours", async () => {
+test("[21.6] pods that start, fail and are deleted for hours add no series after the second hour", async () => {
   const { world, create, remove, collect, figures } = begin();
   const sizes: number[] = [];
   for (let hour = 0; hour < HOURS; hour += 1) {
@@ -72,14 +72,14 @@ test("[21.6] however long pods come, fail and go, there are no more series than 
   ]);
 });
 
-test("[21.7] a start is measured once, from creation to its being seen", async () => {
+test("[21.7] measures a pod start once, from creation until the start is observed", async () => {
   const { world, create, figures } = begin();
   await world.advance(10_000);
   create("plain", { command: [...scripted(server)] });
   await world.advance(5_000);
   const first = figures("kubelet_pod_start_sli_duration_seconds");
   assert.equal(first["_count"], 1);
-  // The API server keeps whole seconds of creation.
+  // The API server keeps creation times in whole seconds.
   assert.ok((first["_sum"] ?? 0) > 0 && (first["_sum"] ?? 9) < 2, JSON.stringify(first));
   assert.deepEqual(figures("kubelet_pod_start_total_duration_seconds"), first);
   assert.deepEqual(figures("kubelet_first_network_pod_start_sli_duration_seconds"), { "": first["_sum"] });
@@ -89,13 +89,13 @@ test("[21.7] a start is measured once, from creation to its being seen", async (
   assert.deepEqual(figures("kubelet_pod_start_sli_duration_seconds"), first);
 });
 
-test("[21.7][9.14] a pull is part of the whole start, not of what the node is held to", async () => {
+test("[21.7][9.14] a pull counts in the total start duration, but not in the SLI start duration", async () => {
   const { world, create, figures } = begin();
   for (const image of ["slow", "slower"]) world.registry.add(image);
   world.registry.pullMs = ({ path }) => (path.endsWith("slower") ? 20_000 : 15_000);
   await world.advance(10_000);
   const container = { imagePullPolicy: "Always", command: [...scripted(server)] };
-  // Side by side, so that both together take as long as the slower.
+  // The pulls run in parallel, so that both together take as long as the slower one.
   create("pulled", {}, { containers: ["slow", "slower"].map((image) => ({ ...container, name: image, image })) });
   await world.advance(60_000);
   const seconds = (which: string) => figures(`kubelet_pod_start_${which}_duration_seconds`)["_sum"] ?? Number.NaN;
@@ -106,7 +106,7 @@ test("[21.7][9.14] a pull is part of the whole start, not of what the node is he
   assert.ok(Math.abs(sum - 35) < 0.1, JSON.stringify(pulls));
 });
 
-test("[6.7] a pod that nobody knows is counted once, however long it takes to end", async () => {
+test("[6.7] counts an orphaned pod once, however long its termination takes", async () => {
   const { world, node, start, create, remove, figures } = begin();
   create("left", { command: [...scripted({ onSignal: {} })] });
   await world.advance(10_000);
@@ -117,7 +117,7 @@ test("[6.7] a pod that nobody knows is counted once, however long it takes to en
   assert.deepEqual(figures("kubelet_orphaned_runtime_pods_total"), { "": 1 });
 });
 
-test("[6.8] a static pod whose manifest went and came back is counted as restarted", async () => {
+test("[6.8] counts a static pod as restarted when its manifest is removed and written again", async () => {
   const { world, node, figures } = begin();
   const manifest = JSON.stringify({
     apiVersion: "v1",
@@ -141,7 +141,7 @@ test("[6.8] a static pod whose manifest went and came back is counted as restart
   assert.deepEqual(figures("kubelet_restarted_pods_total"), { "static=": 0, "static=true": 1 });
 });
 
-test("[5.1] a pod that is not taken is counted by its reason, once and not again by the next agent", async () => {
+test("[5.1] counts a rejected pod by its reason once, and not again after an agent restart", async () => {
   const { world, node, start, create, figures } = begin();
   create("refused", { volumeDevices: [{ name: "raw", devicePath: "/dev/raw" }] });
   await world.advance(10_000);
@@ -153,7 +153,7 @@ test("[5.1] a pod that is not taken is counted by its reason, once and not again
   assert.deepEqual(figures("kubelet_admission_rejections_total"), {});
 });
 
-test("[21.6] what failed is counted beside what was tried", async () => {
+test("[21.6] counts failed operations in addition to attempts", async () => {
   let failures = 2;
   const { world, create, figures } = begin(({ port, name }) => {
     if (port !== "runtime" || name !== "RunPodSandbox" || failures === 0) return undefined;
@@ -171,7 +171,7 @@ test("[21.6] what failed is counted beside what was tried", async () => {
   assert.ok((errors["code=ErrImagePull,container_type=container"] ?? 0) >= 1, JSON.stringify(errors));
 });
 
-test("[10.2][10.4] lists and looks are measured, and when the last list was", async () => {
+test("[10.2][10.4] measures relists and pod inspections, and records the time of the last relist", async () => {
   const { world, create, figures } = begin();
   create("a", { command: [...scripted(server)] });
   await world.advance(10 * 60_000);
@@ -186,7 +186,7 @@ test("[10.2][10.4] lists and looks are measured, and when the last list was", as
   assert.ok(Math.abs(world.clock.wallMs() / 1000 - lastSeen) <= 61);
 });
 
-test("[13.3][21.6] the next agent counts the volumes it finds, and none of the ends from before it", async () => {
+test("[13.3][21.6] a restarted agent counts the volumes it finds, and no container exits from before its start", async () => {
   const { world, node, start, create, figures } = begin();
   create(
     "a",
@@ -213,7 +213,7 @@ test("[13.3][21.6] the next agent counts the volumes it finds, and none of the e
   assert.deepEqual(figures("kubelet_terminated_containers_total"), {});
 });
 
-test("[6.11] a sweep tells how many pods that are over had left something, and of how many it could not be removed", async () => {
+test("[6.11] a sweep reports how many ended pods left something behind, and how many could not be cleaned up", async () => {
   const { world, node, figures } = begin();
   await world.advance(40_000);
   const shown = () => [
@@ -229,7 +229,7 @@ test("[6.11] a sweep tells how many pods that are over had left something, and o
   assert.deepEqual(shown(), [1, 1]);
 });
 
-test("[14.2] a runtime that does not say which cgroup driver it uses is told by the version that will refuse it", async () => {
+test("[14.2] a runtime that does not report its cgroup driver is reported with the version that will refuse it", async () => {
   const { world, figures } = begin(({ port, name }) =>
     port === "runtime" && name === "RuntimeConfig"
       ? { kind: "fail", effect: "none", error: new RuntimeError("RuntimeConfig", "unimplemented", "what?") }
@@ -239,7 +239,7 @@ test("[14.2] a runtime that does not say which cgroup driver it uses is told by 
   assert.deepEqual(figures("kubelet_cri_losing_support"), { "version=1.37.0": 1 });
 });
 
-test("[21.6] the first start of a node is measured in its steps", async () => {
+test("[21.6] measures the steps of a node's first startup", async () => {
   const { world, node, start, figures } = begin();
   await world.advance(60_000);
   const step = (name: string) => figures(`kubelet_node_startup_${name}_seconds`)[""] ?? Number.NaN;

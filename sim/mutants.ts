@@ -1,29 +1,30 @@
 /**
- * Kubelets with one rule about volumes or images left out, each made of the real one by what it is handed: a port that answers before it has done its work,
- * or does too much. If the simulator does not find one of them out, it would not find the same mistake in the kubelet either.
+ * Kubelets with one rule about volumes or images left out. Each is the real kubelet with changed ports: a port that
+ * returns before its work is done, or does too much. If the simulator does not detect one of them, it would not detect
+ * the same mistake in the kubelet either.
  */
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import { kubelet } from "./kubelet.ts";
 import type { PortCall } from "./port-calls.ts";
 import type { AgentFactory, SimNode } from "./sim-node.ts";
-import { folderAt } from "./workload/disk-view.ts";
+import { directoryAt } from "./workload/disk-view.ts";
 
 export interface Mutant {
   readonly name: string;
-  /** What the finding must say: the rule as the oracle names it, or how things stand in the end. */
+  /** Text that the finding must contain: the rule as the oracle names it, or the wrong final state. */
   readonly breaks: string;
   readonly agent: AgentFactory;
-  /** Where it is looked for. */
+  /** Name of the scenario that must detect the mutant. */
   readonly scenario: string;
-  /** It shows only when the agent dies here. */
+  /** The call at which the agent must die for the mutant to show. */
   readonly diesAt?: (call: PortCall) => boolean;
 }
 
 const NEVER = new AbortController().signal;
 const LATER_MS = 20_000;
-/** A file of a set that is being written: the volume, and the file's name. */
+/** A file of a set while the set is written: captures the volume and the file's name. */
 const OF_SET = /^(?<volume>.+)\/\.\.\d{4}_[^/]+\/(?<name>[^/]+)$/;
-/** What holds a pod's volumes, and all below it. */
+/** The directories that hold a pod's volumes, and all paths below them. */
 const IN_VOLUMES = /\/pods\/[^/]+\/(volumes|volume-subpaths|plugins)(\/|$)/;
 
 /** The port with some of its calls replaced. */
@@ -39,7 +40,7 @@ export const changed =
   (ports, node) =>
     kubelet({ ...ports, ...change(ports, node) }, node);
 
-/** Says that it is done, and does it later. */
+/** Returns at once and acts later. */
 function later<Args extends readonly unknown[]>({ clock }: KubeletPorts, act: (...args: Args) => Promise<unknown>) {
   return async (...args: Args): Promise<void> => {
     const withoutSignal = args.map((each) => (each instanceof AbortSignal ? NEVER : each)) as unknown as Args;
@@ -47,14 +48,14 @@ function later<Args extends readonly unknown[]>({ clock }: KubeletPorts, act: (.
   };
 }
 
-/** Of a folder and all that is seen below it, whatever is mounted there. */
+/** Empties a directory and everything visible below it, across mounts. */
 function wipe(node: SimNode, path: string): void {
-  const folder = folderAt(node.files.disk, path);
-  for (const name of folder?.entries.keys() ?? []) wipe(node, `${path}/${name}`);
-  folder?.entries.clear();
+  const directory = directoryAt(node.files.disk, path);
+  for (const name of directory?.entries.keys() ?? []) wipe(node, `${path}/${name}`);
+  directory?.entries.clear();
 }
 
-/** Of what is written, no line that holds this. */
+/** Overwrites every line that contains `what` with "x". */
 export function without(content: Uint8Array, what: string): Uint8Array {
   const lines = Buffer.from(content).toString("latin1").split("\n");
   const kept = lines.map((line) => (line.includes(what) ? "x".repeat(line.length) : line));
@@ -110,14 +111,14 @@ const dropsOnFailure = changed(({ files }) => ({
 
 const finishesEarly = changed((ports) => {
   const { mounts, files } = ports;
-  const removeFolder = later(ports, (path: string) => files.removeFolder(path));
+  const removeDirectory = later(ports, (path: string) => files.removeDirectory(path));
   return {
     mounts: instead(mounts, {
       unmount: later(ports, (path: string, how: { readonly lazy: boolean }) => mounts.unmount(path, how, NEVER)),
       removeTree: later(ports, (path: string) => mounts.removeTree(path, NEVER)),
     }),
     files: instead(files, {
-      removeFolder: (path) => (IN_VOLUMES.test(path) ? removeFolder(path) : files.removeFolder(path)),
+      removeDirectory: (path) => (IN_VOLUMES.test(path) ? removeDirectory(path) : files.removeDirectory(path)),
     }),
   };
 });
@@ -140,14 +141,17 @@ const bindsPartsLate = changed((ports) => ({
   }),
 }));
 
-/** It does not look at what lies on the node when it starts again. */
+/** Does not list the pod directories on the node after a restart. */
 const forgetsTheNode = changed(({ files }, node) => ({
   files: instead(files, {
     list: (path) => (node.lives > 1 && path.endsWith("/kubelet/pods") ? Promise.resolve([]) : files.list(path)),
   }),
 }));
 
-/** It takes the names of a volume to be there, whatever became of the one who was to link them. */
+/**
+ * After a restart, assumes that the links of a volume's names exist, even if the previous writer died before creating
+ * them.
+ */
 const leavesNamesOut = changed(({ files }, node) => ({
   files: instead(files, {
     list: async (path) => {

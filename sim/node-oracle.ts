@@ -1,9 +1,10 @@
 /**
- * [10] What the node says about itself is true. Its Ready condition is not True while the runtime is unusable, and is True otherwise. Its lease
- * is not renewed while the main loop is dead.
+ * [10] What the node reports about itself is true. Its Ready condition is not True while the runtime is unusable, and
+ * is True otherwise. Its lease is not renewed while the main loop is dead.
  *
- * The main loop is dead when a pod that the watch delivered got no decision for as long as the agent's own watchdog allows. The agent does not
- * stop the lease itself: its watchdog is no longer fed then, and the service manager ends the process.
+ * The main loop is dead when a pod that the watch delivered got no decision for as long as the agent's own watchdog
+ * allows. The agent does not stop the lease itself: its watchdog is then no longer fed, and the service manager ends
+ * the process.
  */
 import type { Lease } from "../src/api/gen/coordination-v1.ts";
 import type { Node } from "../src/api/gen/core-v1.ts";
@@ -18,12 +19,12 @@ export interface NodeSight {
   readonly world: World;
   readonly node: SimNode;
   readonly faults: FaultLog;
-  /** Since when the pod that waits longest for a decision of the agent is known to it; undefined where none waits. */
+  /** Since when the agent knows the pod that has waited longest for its decision; undefined if none waits. */
   readonly undecidedSinceMs: () => number | undefined;
   readonly violation: (text: string) => void;
 }
 
-/** A runtime counts as down after half a minute; the status is looked at every ten seconds, and a write may be tried again. */
+/** A runtime counts as down after 30 s. The status is checked every 10 s, and a write may be retried. */
 const REPORTED_MS = 60_000;
 const SYNC_EVERY_MS = 60_000;
 const NODE_KIND = kindOf(nodes);
@@ -31,7 +32,7 @@ const LEASE_KIND = kindOf(leases);
 
 export class NodeOracle {
   readonly #sight: NodeSight;
-  /** Since when the runtime is as it is. */
+  /** Whether the runtime answers, and since when. */
   #runtime = { answers: true, sinceMs: Number.NEGATIVE_INFINITY };
   /** When the agent last could not reach the API server. */
   #awayMs = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** What a simulated node tells of its use: the same routes, over the simulator's groups, in virtual time. */
+/** The stats and metrics routes of a simulated node, over the simulator's cgroups, in virtual time. */
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { suite, test } from "node:test";
@@ -54,7 +54,7 @@ async function start() {
 }
 
 void suite("a simulated node's statistics", () => {
-  test("[21.8] nothing is read in an hour in which nobody asks, and once for all who ask within a second", async () => {
+  test("[21.8] reads no stats for an hour without requests, and once for all requests within a second", async () => {
     const { world, node, summary, ask, pods } = await start();
     pods.create("app", {});
     await world.advance(3_600_000);
@@ -69,15 +69,15 @@ void suite("a simulated node's statistics", () => {
     assert.equal(node.stats.reads, begun + 1, "the last reading is what the next is compared with");
   });
 
-  test("[21.3][21.4] a pod is told with its container, its rate, its processes and its logs, and is gone with it", async () => {
+  test("[21.3][21.4] reports a pod with its container, CPU rate, process count, logs and network", async () => {
     const { world, summary, pods } = await start();
     pods.create("app", {});
     await world.advance(20_000);
     await summary();
     await world.advance(10_000);
-    const { node, pods: told } = await summary();
+    const { node, pods: reported } = await summary();
     assert.deepEqual(
-      told.map(({ podRef, containers, process_stats }) => [
+      reported.map(({ podRef, containers, process_stats }) => [
         podRef.name,
         containers.map(({ name }) => name),
         process_stats,
@@ -86,16 +86,16 @@ void suite("a simulated node's statistics", () => {
     );
     assert.deepEqual(
       [
-        told[0]?.containers[0]?.cpu?.usageNanoCores,
-        told[0]?.containers[0]?.logs?.capacityBytes,
+        reported[0]?.containers[0]?.cpu?.usageNanoCores,
+        reported[0]?.containers[0]?.logs?.capacityBytes,
         node.systemContainers.map(({ name }) => name),
       ],
       [100_000_000, 100 * 1024 ** 3, ["pods"]],
     );
-    assert.equal(told[0]?.network?.name, "eth0");
+    assert.equal(reported[0]?.network?.name, "eth0");
   });
 
-  test("[20.12] the light variant is asked for in a query or a form, once; whatever else is below /stats is not there", async () => {
+  test("[20.12] accepts only_cpu_and_memory once, in the query or the form, and returns 404 for other paths below /stats", async () => {
     const { world, summary, router, pods } = await start();
     pods.create("app", {});
     await world.advance(20_000);
@@ -111,7 +111,7 @@ void suite("a simulated node's statistics", () => {
     );
   });
 
-  test("[21.1][21.5] both kinds of metrics name the pod's container", async () => {
+  test("[21.1][21.5] /metrics/resource and /metrics/cadvisor name the pod's container", async () => {
     const { world, ask, pods } = await start();
     pods.create("app", {});
     await world.advance(20_000);

@@ -1,6 +1,6 @@
 /**
- * What must never happen, whatever happens: checked after every event against the truth of the world, never against what the agent
- * believes. Numbers in brackets are those of the safety list the project holds itself to.
+ * Invariants that must hold whatever happens. They are checked after every event against the actual state of the world,
+ * never against what the agent believes. Numbers in brackets are those of the safety list the project holds itself to.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
@@ -23,10 +23,10 @@ import { VolumeOracle } from "./volume-oracle.ts";
 import type { World } from "./world.ts";
 
 const POD_KIND = kindOf(pods);
-/** How a pod is told that it was turned away. */
+/** How the status message of a rejected pod begins. */
 const REJECTED = "Pod was rejected: ";
 const PHASES = ["Pending", "Running", "Succeeded", "Failed"];
-/** What a container said of its health longer ago is no reason any more. */
+/** Health that a container reported longer ago no longer justifies a change. */
 const HEALTH_MS = 60_000;
 
 interface KnownPod {
@@ -34,7 +34,7 @@ interface KnownPod {
   readonly createdAtMs: number;
   goneAtMs: number | undefined;
   terminalAtMs: number | undefined;
-  /** When somebody asked for its end. */
+  /** When a user requested the pod's deletion. */
   deletedAtMs: number | undefined;
 }
 
@@ -44,19 +44,19 @@ export class Oracle {
   readonly #node: SimNode;
   readonly #pods = new Map<string, KnownPod>();
   readonly #mirrors = new Map<string, { readonly pod: Pod; readonly endings: number }>();
-  /** Container ids whose start was seen. */
+  /** Containers whose start was observed, by ID. */
   readonly #started = new Map<string, ContainerRecord>();
-  /** By the same ids: the hash of the manifest, for a static pod. */
+  /** Manifest hashes of static pods, by the same container IDs. */
   readonly #manifestHashes = new Map<string, string>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #journal: JournalTail;
   readonly #journaled = new JournaledPods();
-  /** Records that were seen: they come again when the journal is compacted. */
+  /** Records that were read. They appear again when the journal is compacted. */
   readonly #read = new Set<string>();
   readonly #health = new Map<string, { readonly wellMs: number | undefined; readonly unwellMs: number | undefined }>();
-  /** UIDs that a user removed without grace: their end is not the node's to order. */
+  /** UIDs that a user removed without grace: the node does not control how they end. */
   readonly forced = new Set<string>();
-  /** What really went wrong on the node. */
+  /** The faults that really happened on the node. */
   readonly faults: FaultLog;
   readonly foreign: ForeignOracle;
   readonly #ownNode: NodeOracle;
@@ -114,7 +114,7 @@ export class Oracle {
       deletedAtMs: (uid) => this.#pods.get(uid)?.deletedAtMs ?? Number.POSITIVE_INFINITY,
       recordsOf: (uid) => this.records(uid),
       wasEverUnwell: (id) => this.#health.get(id)?.unwellMs !== undefined,
-      askedForAllNs: (pod) => this.#askedForAllNs(pod),
+      requestedForAllNs: (pod) => this.#requestedForAllNs(pod),
       resizes: () => this.resizes,
       faults: this.faults,
       journaled: this.#journaled,
@@ -161,28 +161,28 @@ export class Oracle {
     }
   }
 
-  /** What was started of a pod, in the order it was. */
+  /** The containers of a pod, in the order they were started. */
   records(uid: string): readonly ContainerRecord[] {
     return [...this.#started.values()].filter((record) => uidOf(record) === uid);
   }
 
-  /** As it was last seen, also when it is gone. */
+  /** The pod as last observed, even after it is gone. */
   lastOf(uid: string): Pod | undefined {
     return this.#pods.get(uid)?.pod;
   }
 
-  /** How often each container of a pod was started. */
+  /** How many container starts a pod had. */
   starts(uid: string): number {
     return this.records(uid).length;
   }
 
   #violation(text: string): void {
-    if (this.#told.has(text)) return;
-    this.#told.add(text);
+    if (this.#reported.has(text)) return;
+    this.#reported.add(text);
     this.violations.push(`${this.#world.clock.monotonicMs()} ms: ${text}`);
   }
 
-  /** [8] What is published only moves forward, and [7] an object goes only when nothing of it is left. */
+  /** [8] Published status only moves forward, and [7] an object is removed only when nothing of its pod is left. */
   #checkPods(): void {
     const nowMs = this.#world.clock.monotonicMs();
     const present = new Set<string>();
@@ -197,7 +197,7 @@ export class Oracle {
       }
       const known = this.#pods.get(uid);
       if (known?.pod === pod) continue;
-      // One that a server shows again which lags behind is nobody's step.
+      // A pod that reappears because a server lags behind is not a step of the agent.
       if (known !== undefined && known.goneAtMs === undefined) {
         this.#checkStep(known.pod, pod);
         this.resizes.changed(known.pod, pod);
@@ -218,7 +218,9 @@ export class Oracle {
     }
   }
 
-  /** A static pod whose manifest is removed and written again at once ends and begins anew under the same mirror. */
+  /**
+   * A static pod whose manifest is removed and written again at once ends and starts over under the same mirror pod.
+   */
   #checkMirror(uid: string, pod: Pod): void {
     const known = this.#mirrors.get(uid);
     if (known?.pod === pod) return;
@@ -245,13 +247,16 @@ export class Oracle {
     if (waitsForAdmission(before) && !waitsForAdmission(after)) this.lives.note("a pod was taken after it had waited");
   }
 
-  /** [8] Of pods and of mirrors: phase and restart counts only grow, and what is told is told of the pod's own containers. */
+  /**
+   * [8] For pods and mirror pods: phase and restart counts only grow, and a status describes only the pod's own
+   * containers.
+   */
   #checkForward(before: Pod, after: Pod): void {
     const name = after.metadata?.name ?? "";
     const [from, to] = [phaseOf(before), phaseOf(after)];
-    // A pod whose sandbox is new is set up anew, and so is one whose containers are all run again.
+    // A pod returns to Pending when its sandbox is new or when all its containers are restarted.
     const isSetUpAgain =
-      from === "Running" && to === "Pending" && (this.#isInNewSandbox(after) || this.#askedForAllNs(after) > 0n);
+      from === "Running" && to === "Pending" && (this.#isInNewSandbox(after) || this.#requestedForAllNs(after) > 0n);
     if (from !== to && !isSetUpAgain && (PHASES.indexOf(to) < PHASES.indexOf(from) || from === "Succeeded")) {
       this.#violation(`[8] ${name}: phase went from ${from} to ${to}`);
     }
@@ -268,7 +273,7 @@ export class Oracle {
     this.#checkOwn(after);
   }
 
-  /** [8] A status tells of no container of another UID. */
+  /** [8] A status describes no container of another UID. */
   #checkOwn({ metadata, status }: Pod): void {
     const mirrored = metadata?.annotations?.[CONFIG_MIRROR];
     const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status ?? {};
@@ -292,7 +297,7 @@ export class Oracle {
     return (spec?.initContainers ?? []).length > 0 && attempts.some((attempt) => attempt > 0);
   }
 
-  /** When each container that has a probe was last well, and last unwell. */
+  /** Records when each probed container was last healthy and last unhealthy. */
   #noteHealth(): void {
     const nowMs = this.#world.clock.monotonicMs();
     for (const record of this.#node.runtime.containers.values()) {
@@ -308,7 +313,7 @@ export class Oracle {
     return probedContainers(spec).some(({ container }) => container.name === record.config.metadata.name);
   }
 
-  /** [8] Ready comes only with an answer of each container that is asked for one. */
+  /** [8] A pod becomes Ready only after each container with a readiness probe has reported itself healthy. */
   #checkRise(after: Pod): void {
     const probed = probedContainers(after.spec).filter(({ container }) => hasProbe(container, "readiness"));
     for (const { container } of probed) {
@@ -321,7 +326,7 @@ export class Oracle {
     }
   }
 
-  /** [8] An exit code is the runtime's, or says that it is unknown. */
+  /** [8] A published exit code is the runtime's, which may be its code for an unknown exit. */
   #checkExitCodes(pod: Pod): void {
     for (const { state, lastState, name } of pod.status?.containerStatuses ?? []) {
       for (const ended of [state?.terminated, lastState?.terminated]) {
@@ -336,26 +341,28 @@ export class Oracle {
     }
   }
 
-  /** [8] Ready goes away only with a container, or with the pod, or when one says that it is not. */
+  /** [8] Ready is lost only with a container, with the pod, or when a container reports itself unhealthy. */
   #checkFlip(before: Pod, after: Pod): void {
     if (after.metadata?.deletionTimestamp !== undefined) return;
-    // Whose sandbox has died has no address to answer at.
+    // A container whose sandbox has died has no address to be probed at.
     const { sandboxes } = this.#node.runtime;
     const known = this.#runningOf(after.metadata?.uid ?? "").filter(
       ({ state, sandboxId }) => state === "running" && sandboxes.get(sandboxId)?.state === "ready",
     );
     const running = new Set(known.map(({ id }) => id));
-    // One that ended while nobody could be told, and runs again by now, was not ready in between.
+    // A container that ended while its status could not be published, and runs again by now, was not ready in between.
     const sidecars = (before.status?.initContainerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
-    const told = [...(before.status?.containerStatuses ?? []), ...sidecars].map(({ containerID }) => idOf(containerID));
+    const reported = [...(before.status?.containerStatuses ?? []), ...sidecars].map(({ containerID }) =>
+      idOf(containerID),
+    );
     const sinceMs = this.#world.clock.monotonicMs() - HEALTH_MS;
-    if (told.some((id) => this.#wasUnwell(id))) return;
-    if (asksByCommand(after) && this.faults.concerned("commands", sinceMs, ...told)) return;
-    if (told.every((id) => running.has(id)))
+    if (reported.some((id) => this.#wasUnwell(id))) return;
+    if (asksByCommand(after) && this.faults.concerned("commands", sinceMs, ...reported)) return;
+    if (reported.every((id) => running.has(id)))
       this.#violation(`[8] ${after.metadata?.name}: Ready was taken away though all its containers run`);
   }
 
-  /** Within what its probes may take to find out. */
+  /** Whether the container was unhealthy within the time that its probes may take to detect it. */
   #wasUnwell(id: string): boolean {
     const { unwellMs, wellMs } = this.#health.get(id) ?? {};
     return unwellMs !== undefined && wellMs !== undefined && unwellMs > this.#world.clock.monotonicMs() - HEALTH_MS;
@@ -369,7 +376,7 @@ export class Oracle {
     const phase = pod.status?.phase;
     if (phase !== "Succeeded" && phase !== "Failed")
       this.#violation(`[7] ${name}: removed from the API in phase ${phase}`);
-    // A pod that has come to its end is removed by the server itself, at once, when a user deletes it: the agent is not asked.
+    // When a user deletes a terminal pod, the server itself removes it at once, without involving the agent.
     if (pod.metadata?.deletionTimestamp === undefined) return;
     if (this.#node.cgroups.has(`pod${uid}`))
       this.#violation(`[7] ${name}: removed from the API while its cgroup is there`);
@@ -377,7 +384,7 @@ export class Oracle {
       this.#violation(`[7] ${name}: removed from the API while ${what} is there`);
   }
 
-  /** [2] Nothing starts for a pod that is over, and a policy is kept across every death of the agent. */
+  /** [2] Nothing starts for a pod that has ended, and a restart policy holds across every death of the agent. */
   #checkStarts(): void {
     const nowMs = this.#world.clock.monotonicMs();
     for (const record of this.#node.runtime.containers.values()) {
@@ -389,8 +396,8 @@ export class Oracle {
         this.#violation(`[2] ${what} started after its end was published`);
       if (nowMs > this.#goneDeliveredMs(known) + IN_FLIGHT_MS)
         this.#violation(`[2] ${what} started though its pod is gone`);
-      // What ran before all were asked to run again belongs to another round.
-      const againNs = known === undefined ? 0n : this.#askedForAllNs(known.pod);
+      // Containers started before all were restarted belong to an earlier round.
+      const againNs = known === undefined ? 0n : this.#requestedForAllNs(known.pod);
       const before = this.records(uid).filter(({ startedWallNs = 0n }) => startedWallNs > againNs);
       this.#checkPolicy(record, known?.pod, what, before);
       this.lives.started(record, known?.pod, before);
@@ -410,7 +417,7 @@ export class Oracle {
     return this.#deliveredMs(known?.deletedAtMs ?? known?.goneAtMs);
   }
 
-  /** Since when the agent that runs knows the pod that waits longest for its decision. */
+  /** Since when the running agent knows the pod that has waited longest for its decision. */
   #undecidedSinceMs(): number | undefined {
     const waiting = [...this.#pods].flatMap(([uid, { createdAtMs, goneAtMs }]) =>
       goneAtMs === undefined && !this.#journaled.of(uid).isDecided ? [this.#deliveredMs(createdAtMs)] : [],
@@ -444,8 +451,8 @@ export class Oracle {
     }
   }
 
-  /** When a container last ended so that, by its rules, all are to be run again; 0: never. */
-  #askedForAllNs({ metadata, spec }: Pod): bigint {
+  /** When a container last ended so that its rules restart all containers; 0 if never. */
+  #requestedForAllNs({ metadata, spec }: Pod): bigint {
     let latest = 0n;
     for (const { config, state, exitCode, finishedWallNs = 0n } of this.records(metadata?.uid ?? "")) {
       const rules = containerNamed(spec, config.metadata.name)?.container.restartPolicyRules ?? [];
@@ -457,7 +464,7 @@ export class Oracle {
     return latest;
   }
 
-  /** [1] One instance of a container, one ready sandbox of a pod; [5] one static pod of a name. */
+  /** [1] One instance of each container and one ready sandbox per pod; [5] one running static pod per name. */
   #checkRunning(): void {
     const instances = new Map<string, number>();
     const names = new Map<string, Set<string>>();
@@ -465,7 +472,7 @@ export class Oracle {
       if (record.process === undefined || !isRunning(record) || record.revived === true) continue;
       const { name, namespace, uid } = sandboxOf(this.#node, record);
       count(instances, `container ${record.config.metadata.name} of ${name}`, uid);
-      // Pods of the API server are told apart by their UIDs alone: the old may be ending while the new begins.
+      // Pods of the API server are distinguished by UID alone: the old one may be terminating while the new one starts.
       if (!isStatic(this.#node, record)) continue;
       const fullName = `${namespace}/${name}`;
       names.set(fullName, (names.get(fullName) ?? new Set()).add(uid));
@@ -488,7 +495,7 @@ export class Oracle {
       this.#violation(`[9] ${addresses.size} addresses for ${sandboxes.size} sandboxes`);
   }
 
-  /** [28] What is being pulled is not pulled a second time. */
+  /** [28] An image that is being pulled is not pulled a second time. */
   #checkPulls(): void {
     for (const [what, count] of this.#node.runtime.images.pulling)
       if (count > 1) this.#violation(`[28] ${count} pulls at once of ${what.split(" ", 1)[0]}`);
@@ -515,7 +522,7 @@ const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
 const waitsForAdmission = ({ status }: Pod): boolean => status?.reason?.startsWith("WaitingFor") === true;
 
-/** Without the name of the runtime. */
+/** The container ID without the name of the runtime. */
 const idOf = (containerId: string | undefined): string => (containerId ?? "").replace(/^.*:\/\//, "");
 const uidOf = (record: ContainerRecord): string => record.config.labels?.["io.kubernetes.pod.uid"] ?? "";
 const isRunning = ({ state }: ContainerRecord): boolean => state === "running" || state === "unknown";

@@ -1,6 +1,6 @@
 /**
- * Listens in on the ports of an agent: which of its modules calls what. The caller is read off the stack, so it is a fact of the run
- * and not of a table that someone keeps. What is called goes through unchanged.
+ * Observes the calls of an agent's ports: which of its modules calls what. The caller is read from the stack, so that
+ * no table of callers needs maintenance. Calls pass through unchanged.
  */
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
@@ -9,18 +9,18 @@ export interface OverheardCall {
   readonly port: string;
   readonly method: string;
   readonly args: readonly unknown[];
-  /** "pod-workers/execute", below src/controllers; "" when no controller is on the stack. */
+  /** The calling module below src/controllers, such as "pod-workers/execute"; "" when no controller is on the stack. */
   readonly caller: string;
 }
 
 export interface Listener {
   readonly called: (call: OverheardCall) => void;
   readonly answered: (call: OverheardCall, answer: unknown) => void;
-  /** A value of a stream has come. */
+  /** Called for each value of a stream. */
   readonly streamed: (call: OverheardCall, value: unknown) => void;
 }
 
-/** Ports whose calls reach the world. */
+/** Observes the ports whose calls reach the world. */
 export function overhear(ports: KubeletPorts, listener: Listener): KubeletPorts {
   const on = <T extends object>(port: string, target: T): T => listenTo(port, target, listener);
   return {
@@ -36,7 +36,7 @@ export function overhear(ports: KubeletPorts, listener: Listener): KubeletPorts 
   };
 }
 
-/** The API server's alone, for long runs: each call that is listened to costs a look at the stack. */
+/** Observes the API server's ports only, for long runs: each observed call costs a stack trace. */
 export function overhearApi(ports: KubeletPorts, listener: Listener): KubeletPorts {
   const { api } = ports;
   if (api === undefined) return ports;
@@ -54,7 +54,7 @@ function listenTo<T extends object>(port: string, target: T, { called, answered,
     const result = run();
     if (isStream(result)) return passOn(result, (value) => streamed(call, value));
     if (!(result instanceof Promise)) return result;
-    // The agent sees the promise itself, so that its turns come in the order they would have come in.
+    // The agent gets the original promise, so that its continuations run in the original order.
     result.then(
       (answer: unknown) => answered(call, answer),
       () => undefined,
@@ -93,6 +93,6 @@ function stack(): string {
   }
 }
 
-/** The innermost controller of a stack. */
+/** The innermost controller on a stack. */
 const callerOf = (stack: string): string =>
   /\/src\/controllers\/(?<module>[a-z-]+\/[a-z-]+)\.ts/.exec(stack)?.groups?.["module"] ?? "";

@@ -1,4 +1,4 @@
-/** Pods of one container, as a user makes them in a world and looks at them there. */
+/** Pods of one container, as a user creates and inspects them in a world. */
 import type { Container, Event, Pod, PodSpec } from "../src/api/gen/core-v1.ts";
 import { coreEvents, pods } from "../src/api/resources.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
@@ -11,7 +11,7 @@ const NAMESPACE = "default";
 
 export const plainPods = (world: World) => ({
   find: (name: string) => world.api.store.get(POD_KIND, `${NAMESPACE}/${name}`) as unknown as Pod | undefined,
-  /** On the node n1, of an image that the node has unless `own` says otherwise. */
+  /** Creates the pod on node n1, with an image that the node has unless `own` says otherwise. */
   create: (name: string, own: Partial<Container>, spec: Partial<PodSpec> = {}) => {
     world.api.writes.create(POD_KIND, pod(name, { ...app(SERVER, own), ...spec }), ADMIN);
   },

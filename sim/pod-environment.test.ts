@@ -1,4 +1,7 @@
-/** What containers start with, and what they wait for: the real workers in virtual time, with the objects that pods name coming and going. */
+/**
+ * What containers start with and what they wait for: the real workers in virtual time. Objects that pods reference are
+ * created and changed.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Event, Pod, PodSpec } from "../src/api/gen/core-v1.ts";
@@ -14,7 +17,7 @@ import type { Fault, PortCall } from "./port-calls.ts";
 import { World } from "./world.ts";
 
 const SERVER: Behaviour = { onSignal: { SIGTERM: { afterMs: 100, code: 0 } } };
-/** Of calls and of telling. */
+/** Allowance for calls and publishing. */
 const SLACK_MS = 500;
 const SETTINGS = { metadata: { namespace: "default", name: "settings" } };
 
@@ -72,7 +75,7 @@ function begin(
 
 const hostsOf = (pod: Pod | undefined) => `/var/lib/kubelet/pods/${pod?.metadata?.uid}/etc-hosts`;
 
-test("[24.6] [24.7] [24.8] a container starts with what its ConfigMap, its Secret, the Services and the pod itself say", async () => {
+test("[24.6] [24.7] [24.8] a container's environment comes from its ConfigMap, its Secret, the Services and the pod's fields", async () => {
   const { world, put, create, find, environment, records } = begin();
   put(configMaps, { ...SETTINGS, data: { HOST: "db" } });
   put(secrets, { metadata: { namespace: "default", name: "hidden" }, data: { key: "cGFzcw==" } });
@@ -108,7 +111,7 @@ test("[24.6] [24.7] [24.8] a container starts with what its ConfigMap, its Secre
   assert.deepEqual(records()[0]?.config.args, ["db:443", "$(URL)", "$(NONE)"]);
 });
 
-test("[24.7] a ConfigMap that is not there is said in the status, and when it comes the container starts at once", async () => {
+test("[24.7] a missing ConfigMap sets CreateContainerConfigError, and the container starts at once when it is created", async () => {
   const { world, put, create, find, waitingOf, environment, events } = begin();
   create({ envFrom: [{ configMapRef: { name: "settings" } }] });
   await world.advance(20_000);
@@ -122,7 +125,7 @@ test("[24.7] a ConfigMap that is not there is said in the status, and when it co
   assert.equal(environment().get("A"), "1");
 });
 
-test("[24.7] a key that is not there is waited for too, and a change of what nobody waits for starts nothing", async () => {
+test("[24.7] a container waits for a missing ConfigMap key, and a later change of the ConfigMap restarts nothing", async () => {
   const { world, put, create, find, waitingOf, creations } = begin();
   put(configMaps, { ...SETTINGS, data: { A: "1" } });
   create({ env: [{ name: "B", valueFrom: { configMapKeyRef: { name: "settings", key: "B" } } }] });
@@ -139,7 +142,7 @@ test("[24.7] a key that is not there is waited for too, and a change of what nob
   assert.equal(creations.length, 1, "a container that runs keeps the environment it has");
 });
 
-test("[24.6] no container of the API server's starts before the Services were read, and then it starts at once", async () => {
+test("[24.6] waits for the Services to sync before starting containers of API pods, then starts them at once", async () => {
   let away = true;
   const { world, create, find, waitingOf, environment } = begin({
     fault: ({ name, target }) =>
@@ -160,7 +163,7 @@ test("[24.6] no container of the API server's starts before the Services were re
   assert.equal(find()?.status?.phase, "Running");
 });
 
-test("[24.4] [27.1.14] the hosts file is mounted, says who the pod is, and is made right again at the next start", async () => {
+test("[24.4] [27.1.14] the hosts file is mounted, names the pod, and is restored at the next container start", async () => {
   const { world, node, create, find, text, records } = begin();
   const crashing: Behaviour = { exit: { afterMs: 3_000, code: 1 }, ...SERVER };
   const hostAliases = [{ ip: "198.51.100.1", hostnames: ["one", "two"] }];
@@ -194,7 +197,7 @@ ${find()?.status?.podIP}\tweb.sub.default.svc.cluster.local\tweb
   assert.equal(node.files.disk.find(path), file, "the same file: containers that run have it mounted");
 });
 
-test("[24.4] a pod on the node's network has the node's hosts file, also where that is a link", async () => {
+test("[24.4] a hostNetwork pod gets the node's hosts file, even when that is a symlink", async () => {
   const { world, node, create, find, text } = begin();
   await node.writeFile("/run/hosts", "192.0.2.7 host\n");
   await node.files.port.removeFile("/etc/hosts");
@@ -205,7 +208,7 @@ test("[24.4] a pod on the node's network has the node's hosts file, also where t
   assert.equal(await text(hostsOf(find())), "# Kubernetes-managed hosts file (host network).\n192.0.2.7 host\n");
 });
 
-test("[24.1] [24.3] the sandbox has the cluster's resolver, and pod and node are told what was left out or missing", async () => {
+test("[24.1] [24.3] the sandbox gets the cluster's resolver, and the pod gets a DNSConfigForming event for omitted nameservers", async () => {
   const fourServers = ["203.0.113.1", "203.0.113.2", "203.0.113.3"];
   const { world, node, create, events } = begin();
   create({}, { dnsConfig: { nameservers: fourServers } });
@@ -216,27 +219,27 @@ test("[24.1] [24.3] the sandbox has the cluster's resolver, and pod and node are
     searches: ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"],
     options: ["ndots:5"],
   });
-  const told = (await events()).filter(({ reason }) => reason === "DNSConfigForming");
+  const reported = (await events()).filter(({ reason }) => reason === "DNSConfigForming");
   assert.deepEqual(
-    told.map(({ involvedObject, type }) => [involvedObject.kind, type]),
+    reported.map(({ involvedObject, type }) => [involvedObject.kind, type]),
     [["Pod", "Warning"]],
   );
 });
 
-test("[24.1] [24.2] without a resolver of the cluster or the node: loopback, and both pod and node say what is missing", async () => {
+test("[24.1] [24.2] without a cluster or node resolver DNS is 127.0.0.1, and pod and node get a MissingClusterDNS event", async () => {
   const { world, node, create, events } = begin({ flags: [] });
   create({});
   await world.advance(10_000);
   const [sandbox] = [...node.runtime.sandboxes.values()];
   assert.deepEqual(sandbox?.config.dns, { servers: ["127.0.0.1"], searches: ["."], options: [] });
-  const told = (await events()).filter(({ reason }) => reason === "MissingClusterDNS");
+  const reported = (await events()).filter(({ reason }) => reason === "MissingClusterDNS");
   assert.deepEqual(
-    told.map(({ involvedObject }) => involvedObject.kind).toSorted((a = "", b = "") => (a < b ? -1 : 1)),
+    reported.map(({ involvedObject }) => involvedObject.kind).toSorted((a = "", b = "") => (a < b ? -1 : 1)),
     ["Node", "Pod"],
   );
 });
 
-test("[24.2] the node's own resolver file is read, through a link to where a daemon keeps it, and cut to what resolvers take", async () => {
+test("[24.2] reads the node's resolv.conf through a symlink and limits it to 32 search domains", async () => {
   const many = Array.from({ length: 33 }, (_, index) => `d${index}`).join(" ");
   const world = begin({ flags: ["--resolv-conf=/etc/resolv.conf", "--cluster-dns=198.19.0.10"] });
   await world.node.files.port.removeFile("/etc/resolv.conf");
@@ -249,7 +252,7 @@ test("[24.2] the node's own resolver file is read, through a link to where a dae
   assert.deepEqual(sandbox?.config.dns?.options, ["edns0", "ndots:2"]);
 });
 
-test("[13.1] a pod has its sandbox while volumes that lack nothing are written, and none when one of them fails", async () => {
+test("[13.1] the sandbox starts while volumes are still set up, and does not start when a volume fails", async () => {
   const latencyMs = ({ name }: PortCall) => (name === "mountMemory" ? 1_000 : 2);
   const { world, node, create, find, put, records } = begin({ latencyMs });
   put(secrets, { metadata: { namespace: "default", name: "key" }, data: { key: "a2V5" } });
@@ -269,7 +272,7 @@ test("[13.1] a pod has its sandbox while volumes that lack nothing are written, 
   assert.equal(records().length, 1);
 });
 
-test("[13.1] volumes that are missing for 123 s are reported together, and again after as long a time", async () => {
+test("[13.1] volumes missing for 123 s are reported in one FailedMount event, and again every 123 s", async () => {
   const { world, put, create, find, events } = begin();
   put(configMaps, { ...SETTINGS, data: { word: "there" } });
   await world.advance(5_000);
@@ -295,7 +298,7 @@ test("[13.1] volumes that are missing for 123 s are reported together, and again
   assert.equal(find()?.status?.phase, "Pending");
 });
 
-test("[7.2] [13.1] a sandbox that an agent before us has in the making is waited for, whatever comes true meanwhile", async () => {
+test("[7.2] [13.1] waits for a sandbox that a previous kubelet process was creating, even when volumes become ready meanwhile", async () => {
   const latencyMs = ({ name }: PortCall) => (name === "mountMemory" ? 400 : 2);
   const { world, node, create, put, records } = begin({ latencyMs });
   node.runtime.knobs.durations = { runSandboxMs: 800, createContainerMs: 0, startContainerMs: 0 };
@@ -310,7 +313,7 @@ test("[7.2] [13.1] a sandbox that an agent before us has in the making is waited
   assert.equal(node.runtime.sandboxes.size, 0, "it is in the making");
   node.start(kubelet);
   let most = 0;
-  // Ten seconds pass before a name is given up that nobody gives back.
+  // A reserved sandbox name that nothing releases is given up after ten seconds.
   for (let step = 0; step < 150; step += 1) {
     await world.advance(100);
     most = Math.max(most, [...node.runtime.sandboxes.values()].filter(({ state }) => state === "ready").length);

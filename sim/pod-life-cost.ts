@@ -1,6 +1,7 @@
 /**
- * What one life of a pod costs: the calls to the runtime, the requests to the API server, and the writes of the journal that are synced, counted in the
- * simulator with the production code. `npm run pod-life` prints them as Markdown; docs/ARCHITECTURE.md holds the output.
+ * Counts what one pod lifecycle costs: the calls to the runtime, the requests to the API server, and the synced writes
+ * of the journal. Runs the production code in the simulator. `npm run pod-life` prints the result as Markdown;
+ * docs/ARCHITECTURE.md holds the output.
  */
 import { compose } from "../src/app/compose.ts";
 import { kubeletOptions } from "./kubelet.ts";
@@ -10,11 +11,11 @@ import { podOf } from "./sequences.ts";
 import type { AgentFactory } from "./sim-node.ts";
 
 const BEGIN_MS = 20_000;
-/** The pod's process needs 300 ms to end, and nothing periodic falls into so short a life. */
+/** The pod's process needs 300 ms to end, and nothing periodic happens in such a short lifecycle. */
 const REMOVED_MS = BEGIN_MS + 2_000;
 const LASTS_MS = REMOVED_MS + 2_500;
 
-/** By party, how often each call was made. */
+/** How often each call was made, by party. */
 type Costs = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 export async function podLifeCosts(): Promise<Costs> {
@@ -62,7 +63,7 @@ function counting(count: (party: string, what: string) => void): AgentFactory {
   };
 }
 
-/** What the node asks the runtime whatever its pods do. */
+/** Calls that the node makes to the runtime regardless of its pods. */
 const OF_THE_NODE = ["events", "imageFilesystems", "listImages", "status", "version"];
 
 function costOf({ port, method, args }: OverheardCall): [party: string, what: string] | undefined {

@@ -1,4 +1,4 @@
-/** What a pod's life looks like over minutes and hours, and over a restart of the machine: the real workers in virtual time. */
+/** Pods over minutes and hours, and over a reboot of the machine: the real workers in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec } from "../src/api/gen/core-v1.ts";
@@ -17,7 +17,7 @@ import { World } from "./world.ts";
 const POD_KIND = kindOf(pods);
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const crashing: Behaviour = { exit: { afterMs: 1_000, code: 1 }, ...server };
-/** Of calls and of telling. */
+/** Allowance for calls and publishing. */
 const SLACK_MS = 1_000;
 
 function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
@@ -49,7 +49,7 @@ const apart = (timesMs: readonly number[]): readonly number[] =>
 
 const statusOf = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0];
 
-test("[6.3] a pod to which nothing happens is looked through again after 60 to 90 s", async () => {
+test("[6.3] an unchanged pod is synced again after 60 to 90 s", async () => {
   const { world, find, create, timesOf } = begin();
   create("a", server);
   await world.advance(20_000);
@@ -61,7 +61,7 @@ test("[6.3] a pod to which nothing happens is looked through again after 60 to 9
   assert.ok(new Set(waits.map((waitMs) => Math.round(waitMs / 1_000))).size > 3, "not all at the same distance");
 });
 
-test("[6.3] after a failure a pod is tried again after 10 to 15 s", async () => {
+test("[6.3] a failed sync is retried after 10 to 15 s", async () => {
   let failures = 5;
   const { world, find, create, timesOf } = begin(({ port, name }) => {
     if (port !== "runtime" || name !== "RunPodSandbox" || failures === 0) return undefined;
@@ -76,14 +76,14 @@ test("[6.3] after a failure a pod is tried again after 10 to 15 s", async () => 
   for (const waitMs of waits) assert.ok(waitMs >= 10_000 && waitMs <= 15_000 + SLACK_MS, `${waitMs} ms`);
 });
 
-test("[6.3] a step that changes where a pod stands is followed by the next at once", async () => {
+test("[6.3] a sync that changes the pod's state is followed by the next sync at once", async () => {
   const { world, find, create } = begin();
   create("once", { exit: { afterMs: 5_000, code: 0 } }, { restartPolicy: "Never" });
   await world.advance(5_000 + SLACK_MS);
   assert.equal(find("once")?.status?.phase, "Succeeded");
 });
 
-test("[6.2] without a network only pods on the node's own start; the others say so and are tried every second", async () => {
+test("[6.2] without a pod network only hostNetwork pods start; others get NetworkNotReady and are retried every second", async () => {
   const { world, node, find, create, eventsOf } = begin();
   await world.advance(5_000);
   node.runtime.knobs.network = { ready: false, addError: "no plugin" };
@@ -94,20 +94,20 @@ test("[6.2] without a network only pods on the node's own start; the others say 
   assert.equal(find("on-node")?.status?.phase, "Running");
   assert.equal(find("waits")?.status?.phase, "Pending");
   assert.ok(![...node.runtime.sandboxes.values()].some(({ config }) => config.metadata.name === "waits"));
-  const told = (await eventsOf("waits")).filter(({ reason }) => reason === "NetworkNotReady");
+  const reported = (await eventsOf("waits")).filter(({ reason }) => reason === "NetworkNotReady");
   assert.match(
-    told[0]?.message ?? "",
+    reported[0]?.message ?? "",
     /^network is not ready: container runtime network not ready: NetworkReady=false reason:\S+ message:/,
   );
-  const count = told.reduce((sum, event) => sum + (event.count ?? event.series?.count ?? 1), 0);
+  const count = reported.reduce((sum, event) => sum + (event.count ?? event.series?.count ?? 1), 0);
   assert.ok(count >= 8, `told ${count} times in 10 s`);
   node.runtime.knobs.network = { ready: true };
-  // The runtime is asked how it is every five seconds.
+  // The runtime's status is queried every five seconds.
   await world.advance(7_000);
   assert.equal(find("waits")?.status?.phase, "Running");
 });
 
-test("[5.3] a port of the node is one pod's until that pod is over, also over a restart of the agent", async () => {
+test("[5.3] a host port belongs to one pod until that pod has terminated, also across an agent restart", async () => {
   const { world, node, find, create, eventsOf } = begin();
   const ports = [{ containerPort: 80, hostPort: 8080 }];
   const with8080 = (name: string, behaviour: Behaviour) =>
@@ -140,7 +140,7 @@ test("[5.3] a port of the node is one pod's until that pod is over, also over a 
   assert.equal(find("second")?.status?.phase, "Failed", "a verdict is not taken back");
 });
 
-test("[5.3] of two that come at once the older one gets the port", async () => {
+test("[5.3] the older of two pods found at once gets the host port", async () => {
   const { world, node, find, create } = begin();
   await world.advance(5_000);
   node.crash();
@@ -162,7 +162,7 @@ test("[5.3] of two that come at once the older one gets the port", async () => {
   assert.deepEqual([find("older")?.status?.phase, find("newer")?.status?.reason], ["Running", "NodePorts"]);
 });
 
-test("[7.3] after a restart of the machine pods go on: the same UID, a new sandbox and address, counts that continue", async () => {
+test("[7.3] after a reboot pods resume with the same UID, a new sandbox and IP, and continued restart counts", async () => {
   const { world, node, find, create } = begin();
   create("a", server);
   create("crashes", crashing);
@@ -191,7 +191,7 @@ test("[7.3] after a restart of the machine pods go on: the same UID, a new sandb
   assert.deepEqual([find("never")?.status?.phase, attemptOf("never")], ["Failed", undefined]);
 });
 
-test("[19.1] a pod that went while the agent was away leaves nothing, also when its volumes are known after the runtime has forgotten it", async () => {
+test("[19.1] a pod deleted while the agent is down leaves nothing, even when its volumes are read after the runtime forgot it", async () => {
   let isFileTrouble = false;
   const { world, node, find, create } = begin(({ port, name, target }) =>
     isFileTrouble && port === "files" && name === "list" && target === "/var/lib/kubelet/pods"
@@ -200,8 +200,8 @@ test("[19.1] a pod that went while the agent was away leaves nothing, also when 
   );
   create("a", server);
   await world.advance(10_000);
-  const folder = `/var/lib/kubelet/pods/${find("a")?.metadata?.uid}`;
-  assert.ok(node.files.disk.folder(folder) !== undefined);
+  const directory = `/var/lib/kubelet/pods/${find("a")?.metadata?.uid}`;
+  assert.ok(node.files.disk.directory(directory) !== undefined);
   node.crash();
   world.api.writes.delete(POD_KIND, { namespace: "default", name: "a" }, { gracePeriodSeconds: 0 }, ADMIN);
   isFileTrouble = true;
@@ -212,17 +212,17 @@ test("[19.1] a pod that went while the agent was away leaves nothing, also when 
   });
   await world.advance(60_000);
   assert.ok([...node.runtime.sandboxes.values()].every(({ state }) => state === "notReady"));
-  // As operators do.
+  // An operator removes the sandbox manually.
   const byHand = runtime?.removeSandbox([...node.runtime.sandboxes.keys()][0] ?? "", new AbortController().signal);
   await world.until(byHand ?? Promise.resolve());
   assert.equal(node.runtime.sandboxes.size, 0);
   await world.advance(60_000);
   isFileTrouble = false;
   await world.advance(60_000);
-  assert.ok(node.files.disk.folder(folder) === undefined, "its folder is gone");
+  assert.ok(node.files.disk.directory(directory) === undefined, "its directory is gone");
 });
 
-test("[6.10] a pod that is on its node longer than its deadline ends as failed, also when the agent was away meanwhile", async () => {
+test("[6.10] a pod that exceeds activeDeadlineSeconds fails with DeadlineExceeded, also after agent downtime", async () => {
   const { world, node, find, create } = begin();
   create("late", server, { activeDeadlineSeconds: 60 });
   await world.advance(30_000);
@@ -242,7 +242,7 @@ test("[6.10] a pod that is on its node longer than its deadline ends as failed, 
   assert.equal(statusOf(find("late"))?.state?.terminated?.exitCode, 0, "as it ended on its signal");
 });
 
-test("[6.10][11.1] of a container that was not started by its pod's deadline nobody says that it ended well", async () => {
+test("[6.10][11.1] a container not started by its pod's deadline gets ContainerStatusUnknown with exit code 137", async () => {
   const { world, find, create } = begin(({ port, name }) =>
     port === "runtime" && name === "StartContainer" ? { kind: "hang", effect: "none" } : undefined,
   );
@@ -253,7 +253,7 @@ test("[6.10][11.1] of a container that was not started by its pod's deadline nob
   assert.deepEqual([exitCode, reason], [137, "ContainerStatusUnknown"]);
 });
 
-test("[6.3][7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 300 and 300 s apart", async () => {
+test("[6.3][7.13] restarts of a crashing container wait 0, 10, 20, 40, 80, 160, 300 and 300 s", async () => {
   const { world, create, timesOf } = begin();
   create("a", crashing);
   await world.advance(1_000_000);
@@ -261,7 +261,7 @@ test("[6.3][7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 3
   assert.deepEqual(waits.slice(0, 8), [0, 10, 20, 40, 80, 160, 300, 300]);
 });
 
-test("[7.13] another image begins the count anew; a new life of the agent goes on with it", async () => {
+test("[7.13] a changed image resets the back-off; an agent restart continues it", async () => {
   const { world, node, find, create, timesOf } = begin();
   const lastWait = () => Math.round(((apart(timesOf("runtime StartContainer")).at(-1) ?? 0) - 1_000) / 1_000);
   create("a", crashing);
@@ -278,12 +278,12 @@ test("[7.13] another image begins the count anew; a new life of the agent goes o
   assert.equal(lastWait(), 10);
   await world.advance(100_000);
   assert.equal(statusOf(find("a"))?.state?.waiting?.reason, "CrashLoopBackOff");
-  const [told, before] = [statusOf(find("a"))?.state?.waiting?.message, timesOf("runtime StartContainer").length];
-  const dueMs = Date.parse(/ at (?<due>\S+Z), after exit code 1$/.exec(told ?? "")?.groups?.["due"] ?? "");
+  const [reported, before] = [statusOf(find("a"))?.state?.waiting?.message, timesOf("runtime StartContainer").length];
+  const dueMs = Date.parse(/ at (?<due>\S+Z), after exit code 1$/.exec(reported ?? "")?.groups?.["due"] ?? "");
   node.crash();
   node.start(kubelet);
   await world.advance(3_000);
-  assert.equal(statusOf(find("a"))?.state?.waiting?.message, told, "the same restart at the same instant");
+  assert.equal(statusOf(find("a"))?.state?.waiting?.message, reported, "the same restart at the same instant");
   await world.advance(Math.max(0, dueMs - world.api.wallMs()) + 1_000);
   assert.equal(timesOf("runtime StartContainer").length, before + 1, "not earlier, and not later");
 });

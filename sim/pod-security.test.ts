@@ -1,4 +1,7 @@
-/** What pods ask for of who they are and of what they share with the node, and what becomes of it: the real workers in virtual time. */
+/**
+ * Pod security and namespaces shared with the node: what pods request, and the result. Runs the real workers in virtual
+ * time.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods, runtimeClasses } from "../src/api/resources.ts";
@@ -31,7 +34,7 @@ function begin(plan: FaultPlan = () => undefined) {
   return { world, node, agent, counted, putClass, ...plainPods(world) };
 }
 
-test("[25.2] what must not run as root is not made where it would, and says so; what names a user runs", async () => {
+test("[25.2] runAsNonRoot container is not created if its user is root or not numeric, and reports why; one with a numeric runAsUser runs", async () => {
   const { world, node, find, create, eventsOf } = begin();
   const securityContext = { runAsNonRoot: true };
   create("root", { command }, { securityContext });
@@ -44,8 +47,8 @@ test("[25.2] what must not run as root is not made where it would, and says so; 
     reason: "CreateContainerConfigError",
     message,
   });
-  const told = (await eventsOf("root")).filter(({ reason }) => reason === "Failed").map((event) => event.message);
-  assert.deepEqual([...new Set(told)], [`Error: ${message}`]);
+  const reported = (await eventsOf("root")).filter(({ reason }) => reason === "Failed").map((event) => event.message);
+  assert.deepEqual([...new Set(reported)], [`Error: ${message}`]);
   assert.match(
     find("named")?.status?.containerStatuses?.[0]?.state?.waiting?.message ?? "",
     /^container has runAsNonRoot and image has non-numeric user \(www-data\), cannot verify user is non-root/,
@@ -54,7 +57,7 @@ test("[25.2] what must not run as root is not made where it would, and says so; 
   assert.equal(node.runtime.containers.size, 1);
 });
 
-test("[5.7] [25.9] the kernel's settings of a pod go to its sandbox with dots; one that is not allowed turns it away", async () => {
+test("[5.7] [25.9] sysctls of a pod reach its sandbox in dotted form; a sysctl that is not allowed rejects the pod", async () => {
   const { world, node, find, create, eventsOf } = begin();
   const asking = (name: string, value: string) => ({ securityContext: { sysctls: [{ name, value }] } });
   create("safe", { command }, asking("net/ipv4/ip_unprivileged_port_start", "80"));
@@ -67,19 +70,19 @@ test("[5.7] [25.9] the kernel's settings of a pod go to its sandbox with dots; o
   const { phase, reason, message } = find("unsafe")?.status ?? {};
   const why = 'forbidden sysctl: "kernel.msgmax" not allowlisted';
   assert.deepEqual([phase, reason, message], ["Failed", "SysctlForbidden", `Pod was rejected: ${why}`]);
-  const told = (await eventsOf("unsafe")).map((event) => [event.type, event.reason, event.message]);
-  assert.deepEqual(told, [["Warning", "SysctlForbidden", why]]);
+  const reported = (await eventsOf("unsafe")).map((event) => [event.type, event.reason, event.message]);
+  assert.deepEqual(reported, [["Warning", "SysctlForbidden", why]]);
 });
 
-test("[25.8] a pod whose class is missing says so, and runs by its handler within a second of the class", async () => {
+test("[25.8] pod with a missing RuntimeClass reports it, and starts with the class's handler within 1 s of its creation", async () => {
   const { world, node, find, create, eventsOf, putClass } = begin();
   putClass("other", "");
   create("classy", { command }, { runtimeClassName: "slow" });
   await world.advance(60_000);
   assert.equal(find("classy")?.status?.phase, "Pending");
-  const told = (await eventsOf("classy")).filter(({ reason }) => reason === "FailedCreatePodSandBox");
+  const reported = (await eventsOf("classy")).filter(({ reason }) => reason === "FailedCreatePodSandBox");
   assert.deepEqual(
-    [...new Set(told.map(({ type, message }) => `${type} ${message}`))],
+    [...new Set(reported.map(({ type, message }) => `${type} ${message}`))],
     ['Warning Failed to create pod sandbox: runtimeclass.node.k8s.io "slow" not found'],
   );
   assert.equal(node.runtime.sandboxes.size, 0);
@@ -92,7 +95,7 @@ test("[25.8] a pod whose class is missing says so, and runs by its handler withi
   );
 });
 
-test("[25.8] while the classes cannot be listed a pod of one waits with a reason, others run, and it goes on when they can", async () => {
+test("[25.8] while RuntimeClasses cannot be listed, a pod with one waits with a reason and others run; the pod starts once the list succeeds", async () => {
   let isAway = true;
   const { world, node, agent, find, create, eventsOf, putClass } = begin(({ port, target }) =>
     isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
@@ -121,7 +124,7 @@ test("[25.8] while the classes cannot be listed a pod of one waits with a reason
   assert.deepEqual([phase, reason, message], ["Running", undefined, undefined]);
 });
 
-test("[25.8] a pod that waits for its class ends at its deadline, and goes at once when it is deleted", async () => {
+test("[25.8] pod waiting for its RuntimeClass fails at its deadline, and is removed at once when deleted", async () => {
   const { world, node, find, create } = begin(({ port, target }) =>
     port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
   );
@@ -137,7 +140,7 @@ test("[25.8] a pod that waits for its class ends at its deadline, and goes at on
   assert.equal(node.runtime.sandboxes.size, 0);
 });
 
-test("[25.7] pods with users of their own have a range each, which sandbox, containers and mounts are told, until they are over", async () => {
+test("[25.7] each pod with a user namespace has its own ID range in its sandbox, containers and mounts until it is gone", async () => {
   const { world, node, agent, find, create, counted } = begin();
   const spec = { hostUsers: false };
   create("a", { command, terminationMessagePath: "/dev/termination-log" }, spec);
@@ -176,15 +179,15 @@ test("[25.7] pods with users of their own have a range each, which sandbox, cont
   assert.equal(rangeOf("d")?.uids[0]?.hostId, first, "a range is given again when its pod is over");
 });
 
-test("[25.7] a handler that has no user namespaces is told, and counted", async () => {
+test("[25.7] a handler without user namespaces is reported and counted", async () => {
   const { world, node, find, create, eventsOf, counted } = begin();
   node.runtime.knobs.userNamespaces = false;
   create("a", { command }, { hostUsers: false });
   await world.advance(5_000);
   assert.equal(find("a")?.status?.phase, "Pending");
-  const told = (await eventsOf("a")).filter(({ reason }) => reason === "FailedCreatePodSandBox");
+  const reported = (await eventsOf("a")).filter(({ reason }) => reason === "FailedCreatePodSandBox");
   assert.equal(
-    told[0]?.message,
+    reported[0]?.message,
     "Failed to create pod sandbox: can't set `spec.hostUsers: false`, runtime does not support user namespaces",
   );
   assert.equal(node.runtime.sandboxes.size, 0);

@@ -1,4 +1,4 @@
-/** What traces tell of a pod's life: the real workers, in virtual time, with a tracer that keeps everything. */
+/** Traces of a pod's life: the real workers in virtual time, with a tracer that records every span. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
@@ -33,7 +33,7 @@ function begin(failures = 0) {
 
 const called = (spans: readonly FinishedSpan[], name: string) => spans.filter((span) => span.name === name);
 
-test("[22.3] a pod's turns, its end and the removal of what is left of it are traces of their own, with the pod's names", async () => {
+test("[22.3] a pod's syncs, termination and removal are separate traces with the pod's names", async () => {
   const { world, tracer, create, find } = begin();
   create("web", { command });
   await world.advance(100_000);
@@ -66,7 +66,7 @@ test("[22.3] a pod's turns, its end and the removal of what is left of it are tr
   for (const span of tracer.finished) assert.equal(span.parent, undefined, span.name);
 });
 
-test("[22.3] a turn that failed says why", async () => {
+test("[22.3] a failed sync records its error in its span", async () => {
   const { world, tracer, create, find } = begin(1);
   create("web", { command });
   await world.advance(60_000);

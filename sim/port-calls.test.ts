@@ -1,4 +1,4 @@
-/** Every way a call can go wrong, at its exact moment. */
+/** Tests every way in which a call can fail, at its exact moment. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type CallDescription, type Fault, type Life, type PortCall, PortCalls } from "./port-calls.ts";
@@ -35,7 +35,7 @@ function begin(fault?: Fault, latencyMs = 10, seed = 1) {
   return { clock, trace, calls, life, effects, crashes, call };
 }
 
-/** What became of a promise so far, and when. */
+/** The outcome of a promise so far, with its time. */
 function outcomeOf(clock: VirtualClock, promise: Promise<unknown>): { readonly now: () => string } {
   let found = "open";
   promise.then(
@@ -80,7 +80,7 @@ for (const [name, fault, effects, outcome] of [
   });
 }
 
-test("a caller that gives up hears so at once; a request that has not arrived is taken back", async () => {
+test("a caller that aborts is rejected at once, and a request that has not arrived yet is withdrawn", async () => {
   const { clock, effects, call, life } = begin();
   const giveUp = new AbortController();
   const outcome = call(giveUp.signal);
@@ -92,7 +92,7 @@ test("a caller that gives up hears so at once; a request that has not arrived is
   assert.deepEqual([effects, life.pendingCount, clock.pending], [[], 0, 0]);
 });
 
-test("a hanging call ends with its caller's patience", async () => {
+test("a hanging call ends when its caller aborts", async () => {
   const { clock, effects, call } = begin({ kind: "hang", effect: "done" });
   const giveUp = new AbortController();
   const outcome = call(giveUp.signal);
@@ -102,7 +102,7 @@ test("a hanging call ends with its caller's patience", async () => {
   assert.deepEqual([effects, outcome.now()], [[10], "Error: enough at 500"]);
 });
 
-test("a request on its way when its agent dies takes effect or not, as the seed has it", async () => {
+test("a request in flight when its agent dies takes effect or not, depending on the seed", async () => {
   const found = new Set<string>();
   for (let seed = 0; seed < 20; seed += 1) {
     const { clock, effects, call, life } = begin(undefined, 10, seed);
@@ -116,7 +116,7 @@ test("a request on its way when its agent dies takes effect or not, as the seed 
   assert.deepEqual([...found].sort(), ["", "10"]);
 });
 
-test("the dead make no calls and set no timers", async () => {
+test("a dead agent makes no calls and sets no timers", async () => {
   const { clock, effects, call, life, calls } = begin();
   let fired = false;
   life.clock.after(10, () => (fired = true));
@@ -127,7 +127,7 @@ test("the dead make no calls and set no timers", async () => {
   assert.deepEqual([fired, effects, outcome.now(), calls.count, clock.pending], [false, [], "open", 0, 0]);
 });
 
-test("a stream brings its values in order, whatever each took, and closes when its reader leaves", async () => {
+test("a stream delivers its values in order, whatever their latency, and closes when its reader leaves", async () => {
   const clock = new VirtualClock();
   const random = new SeededRandom(3);
   const latencyMs = () => random.fraction() * 100;

@@ -1,10 +1,10 @@
 /**
- * Every call that an agent makes of the world goes through here: numbered, named, traced, delayed, and, where a plan says so, failed
- * before or after its effect, left without an answer, or made the moment at which the agent dies.
+ * Every call of an agent to the world passes through here: it is numbered, named, traced and delayed. Where a plan says
+ * so, it fails before or after its effect, hangs, or becomes the moment at which the agent dies.
  *
- * A call belongs to one life of an agent. When that life is cut, its calls neither succeed nor fail: nobody is left to hear. Whether a
- * request that was on its way still takes effect is up to chance. Promises settle only in events of the virtual clock or in the caller's
- * own abort, so the order of everything is fixed by the seed.
+ * A call belongs to one life of an agent. When that life is cut, its calls neither succeed nor fail, because no caller
+ * is left. Chance decides whether a request in transit still takes effect. Promises settle only in events of the
+ * virtual clock or in the caller's own abort, so the seed fixes the order of everything.
  */
 import type { Clock } from "../src/ports/clock.ts";
 import type { Random } from "../src/ports/random.ts";
@@ -14,11 +14,11 @@ import type { Trace } from "./trace.ts";
 export interface CallDescription {
   readonly port: string;
   readonly name: string;
-  /** Of what: an id or a name. */
+  /** The target of the call: an id or a name. */
   readonly target: string;
-  /** Of the pod that the call is for, where its caller names one that `target` does not identify. */
+  /** The UID of the pod that the call is for, when the caller names one that `target` does not identify. */
   readonly podUid?: string;
-  /** How a call of this port fails that got no answer. */
+  /** The error of a call of this port that got no answer. */
   readonly unanswered: (effect: "none" | "done") => unknown;
 }
 
@@ -35,16 +35,16 @@ export interface PortCall {
 }
 
 export type Fault =
-  /** `effect` "done" is a lost reply. Without an error of its own it fails as unanswered calls of that port do. */
+  /** `effect` "done" is a lost reply. Without `error` the call fails as unanswered calls of that port do. */
   | { readonly kind: "fail"; readonly effect: "none" | "done"; readonly error?: unknown }
   /** No answer until the caller gives up. */
   | { readonly kind: "hang"; readonly effect: "none" | "done" }
-  /** The agent dies before the call takes effect, or after that and before it hears of it. */
+  /** The agent dies before the call takes effect, or after the effect and before the reply. */
   | { readonly kind: "crash"; readonly effect: "none" | "done" };
 
 export type FaultPlan = (call: PortCall) => Fault | undefined;
 
-/** Hears of every call of a world: when it is made, and when its caller learns the result or will never learn it. */
+/** Observes every call of a world: when it is made, and when its caller gets the result or never will. */
 export interface CallListener {
   made?(call: PortCall, fault: Fault | undefined): void;
   settled?(call: PortCall, result: CallResult): void;
@@ -56,12 +56,12 @@ export type CallResult = "ok" | "failed" | "givenUp" | "cut";
 export interface PortCallsOptions {
   readonly clock: Clock;
   readonly trace: Trace;
-  /** For latencies, and for what becomes of requests under way when their agent dies. */
+  /** For latencies, and for the fate of requests in transit when their agent dies. */
   readonly random: Random;
-  /** One way, drawn once for the request and once for the reply. */
+  /** The latency of one direction, drawn once for the request and once for the reply. */
   readonly latencyMs?: (call: PortCall, random: Random) => number;
   readonly plan?: FaultPlan;
-  /** Called where a plan has the agent die: it must cut the life. */
+  /** Called when a plan makes the agent die; must cut the life. */
   readonly onCrash?: (call: PortCall) => void;
 }
 
@@ -99,15 +99,15 @@ export class PortCalls {
 }
 
 interface Pending {
-  /** The agent is dead: nothing settles any more. */
+  /** Called when the agent dies: the call or stream never settles. */
   cut(): void;
 }
 
-/** From the start of an agent to its end. */
+/** One life of an agent, from its start to its end. */
 export class Life {
   readonly who: string;
   readonly number: number;
-  /** Its timers die with it. */
+  /** The agent's clock; its timers are canceled when the life is cut. */
   readonly clock: Clock;
   readonly #calls: PortCalls;
   readonly #pending = new Set<Pending>();
@@ -139,7 +139,10 @@ export class Life {
     return this.#timers.size;
   }
 
-  /** `effect` runs in the world when the request arrives; its signal aborts when nobody waits for the answer any more. */
+  /**
+   * `effect` runs in the world when the request arrives; its signal aborts when no caller waits for the answer any
+   * more.
+   */
   call<T>(what: CallDescription, signal: AbortSignal, effect: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) return;
@@ -148,7 +151,7 @@ export class Life {
     });
   }
 
-  /** As `call`, for what answers with many values. */
+  /** Like `call`, for a stream of values. */
   stream<T>(
     what: CallDescription,
     signal: AbortSignal,
@@ -167,7 +170,7 @@ export class Life {
     );
   }
 
-  /** The agent dies here and now. */
+  /** Kills the agent now. */
   cut(): void {
     this.#alive = false;
     for (const pending of this.#pending) pending.cut();
@@ -208,10 +211,10 @@ class CallUnderWay<T> implements Pending {
   readonly #resolve: (value: T) => void;
   readonly #reject: (error: unknown) => void;
   readonly #server = new AbortController();
-  /** "lost": the request reaches nobody. */
+  /** "lost": the request never arrives. */
   #stage: "request" | "effect" | "lost" = "request";
   #open = true;
-  /** The effect is over, so nobody has to be told that nobody waits for it. */
+  /** The effect has finished, so it is not aborted. */
   #isDone = false;
 
   constructor(
@@ -252,7 +255,7 @@ class CallUnderWay<T> implements Pending {
   }
 
   readonly #onAbort = () => {
-    // A request that has not arrived is taken back.
+    // A request that has not arrived is withdrawn.
     if (this.#stage === "request") this.#stage = "lost";
     this.#finish("given up", "givenUp", () => this.#reject(this.#caller.reason));
   };
@@ -267,7 +270,7 @@ class CallUnderWay<T> implements Pending {
         return this.#reply({ kind: "refusal", error: this.#errorOf(fault) });
       case "crash":
         return this.#crash();
-      default: // It hangs.
+      default: // The call hangs.
     }
   }
 

@@ -1,18 +1,19 @@
 /**
- * A stream from the world to one life of an agent. Values arrive in the order they were sent, in events of the virtual clock. It ends when
- * the world ends it, when the reader leaves its loop, and with the reader's signal; when the life is cut it just falls silent.
+ * A stream from the world to one life of an agent. Values arrive in the order they were sent, as events of the virtual
+ * clock. The stream ends when the world ends it, when the reader leaves its loop, or when the reader's signal aborts.
+ * When the life is cut, the stream falls silent.
  */
 import type { Clock } from "../src/ports/clock.ts";
 
 export interface StreamSink<T> {
   send(value: T): void;
-  /** After what was sent. */
+  /** Ends the stream after the values sent so far. */
   end(): void;
-  /** After what was sent, which is still read. */
+  /** Fails the stream after the values sent so far, which are still read. */
   fail(error: unknown): void;
 }
 
-/** Opens the stream in the world and answers with how to close it there. Throwing refuses it. */
+/** Opens the stream in the world and returns a function that closes it there. Throwing refuses the stream. */
 export type StreamSource<T> = (sink: StreamSink<T>) => () => void;
 
 type End = { readonly kind: "ended" } | { readonly kind: "failed"; readonly error: unknown };
@@ -22,7 +23,7 @@ export class UnreadLimitError extends Error {
 }
 
 export interface StreamOptions {
-  /** How many values may wait for their reader. */
+  /** Maximum number of values that wait for their reader. */
   readonly unreadMax?: number;
   /** Called once the reader knows that the stream is open. */
   readonly onOpen?: () => void;
@@ -34,7 +35,7 @@ export interface StreamLife {
   /** The call that opens the stream: runs `effect` in the world. */
   readonly open: (effect: () => void) => Promise<void>;
   readonly isAlive: () => boolean;
-  /** What is cut with the life. */
+  /** What is cut together with the life. */
   readonly pending: Set<{ cut(): void }>;
   readonly latencyMs: () => number;
 }
@@ -51,7 +52,7 @@ export function openPortStream<T>(
   let closeSource: (() => void) | undefined;
   let lastAtMs = 0;
 
-  /** Nothing overtakes what was sent before it. */
+  /** Keeps the order: no value overtakes one that was sent before it. */
   const later = (arrive: () => void) => {
     const nowMs = clock.monotonicMs();
     lastAtMs = Math.max(lastAtMs, nowMs + latencyMs());
@@ -87,7 +88,7 @@ export function openPortStream<T>(
     pending.add(held);
     closeSource = source(sink);
   });
-  // A reply can get lost: then the world has a stream that nobody reads.
+  // If the reply gets lost, the world has a stream without a reader, which is closed here.
   opened.catch((error: unknown) => finish({ kind: "failed", error }));
 
   const more = () =>

@@ -1,4 +1,4 @@
-/** What probes do to pods over minutes, over deaths of the agent and without an API server: the real kubelet in virtual time. */
+/** Probes over minutes, over deaths of the agent and without an API server: the real kubelet in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Pod, PodSpec, Probe } from "../src/api/gen/core-v1.ts";
@@ -17,7 +17,7 @@ import { World } from "./world.ts";
 const POD_KIND = kindOf(pods);
 const SLACK_MS = 500;
 
-/** Answers like this from each age on. */
+/** A server whose health answers change at these ages. */
 const server = (...answers: readonly (readonly [fromMs: number, health: Health])[]): Behaviour => ({
   onSignal: { SIGTERM: { afterMs: 300, code: 0 } },
   answers: answers.map(([fromMs, health]) => ({ fromMs, health })),
@@ -53,7 +53,7 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
     node,
     agent,
     find,
-    /** Commands under way, and the most there ever were. */
+    /** Commands in progress, and their maximum so far. */
     execs,
     kubelet: kept.newest,
     /** When each call of this name was made, from `fromMs` on. */
@@ -63,8 +63,8 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
       create(name, { command: [...scripted(behaviour)], ...probes }, spec),
     remove: (name: string) => world.api.writes.delete(POD_KIND, { namespace: "default", name }, {}, ADMIN),
     eventsOf,
-    /** As "reason: message", once each. */
-    toldOf: async (name: string) => {
+    /** Distinct events as "reason: message". */
+    reportOf: async (name: string) => {
       const events = await eventsOf(name);
       return [...new Set(events.map(({ reason, message }) => `${reason}: ${message}`))];
     },
@@ -76,20 +76,23 @@ const readyOf = (pod: Pod | undefined) => [statusOf(pod)?.started, statusOf(pod)
 const conditionOf = (pod: Pod | undefined, wanted = "Ready") =>
   pod?.status?.conditions?.find(({ type }) => type === wanted);
 
-test("[12.1] [12.7] liveness that fails its threshold kills the container, tells why, and it runs again", async () => {
-  const { world, find, create, toldOf } = begin();
+test("[12.1] [12.7] a liveness probe at its failure threshold kills the container with events, and the container restarts", async () => {
+  const { world, find, create, reportOf } = begin();
   create("a", server([0, 200], [25_000, 500]), { livenessProbe: { ...HTTP, periodSeconds: 5, failureThreshold: 2 } });
   await world.advance(25_000);
   assert.deepEqual([statusOf(find("a"))?.restartCount, ...readyOf(find("a"))], [0, true, true]);
   await world.advance(5_000 + 5_000 + SLACK_MS);
   const status = statusOf(find("a"));
   assert.deepEqual([status?.restartCount, status?.lastState?.terminated?.exitCode, status?.ready], [1, 0, true]);
-  const told = await toldOf("a");
-  assert.ok(told.includes("Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500"), told.join("\n"));
-  assert.ok(told.includes("Killing: Container app failed liveness probe, will be restarted"), told.join("\n"));
+  const reported = await reportOf("a");
+  assert.ok(
+    reported.includes("Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500"),
+    reported.join("\n"),
+  );
+  assert.ok(reported.includes("Killing: Container app failed liveness probe, will be restarted"), reported.join("\n"));
 });
 
-test("[12.2] before its startup probe succeeds a container is asked nothing else; then it is ready at once", async () => {
+test("[12.2] other probes wait until the startup probe succeeds; then the container is ready at once", async () => {
   const { world, find, create, timesOf } = begin();
   create("a", server([9_000, 200]), {
     startupProbe: { ...HTTP, periodSeconds: 2, failureThreshold: 30 },
@@ -102,15 +105,15 @@ test("[12.2] before its startup probe succeeds a container is asked nothing else
   assert.equal(conditionOf(find("a"))?.message, "containers with unready status: [app]");
   await world.advance(3_000);
   assert.deepEqual([...readyOf(find("a")), statusOf(find("a"))?.restartCount], [true, true, 0]);
-  // Every two seconds of the startup probe's, and one of readiness.
+  // The startup probe every two seconds, and one readiness probe.
   const before = timesOf("prober http").filter((atMs) => atMs < 12_000).length;
   assert.ok(before >= 5 && before <= 7, `${before} questions`);
   await world.advance(30_000);
   assert.equal(statusOf(find("a"))?.restartCount, 0);
 });
 
-test("[12.7] [7.14] a startup probe that fails kills as liveness does, with the grace of the probe", async () => {
-  const { world, find, create, toldOf } = begin();
+test("[12.7] [7.14] a failed startup probe kills like liveness, with the probe's terminationGracePeriodSeconds", async () => {
+  const { world, find, create, reportOf } = begin();
   const deaf: Behaviour = { answers: [{ fromMs: 0, health: 503 }], onSignal: {} };
   const startupProbe = { ...EXEC, periodSeconds: 1, failureThreshold: 3, terminationGracePeriodSeconds: 4 };
   create("a", deaf, { startupProbe }, { terminationGracePeriodSeconds: 60 });
@@ -119,12 +122,12 @@ test("[12.7] [7.14] a startup probe that fails kills as liveness does, with the 
   await world.advance(4_000);
   assert.equal(statusOf(find("a"))?.restartCount, 1);
   assert.equal(statusOf(find("a"))?.lastState?.terminated?.exitCode, 137);
-  const told = await toldOf("a");
-  assert.ok(told.includes("Unhealthy: Startup probe failed: it says 503"), told.join("\n"));
-  assert.ok(told.includes("Killing: Container app failed startup probe, will be restarted"), told.join("\n"));
+  const reported = await reportOf("a");
+  assert.ok(reported.includes("Unhealthy: Startup probe failed: it says 503"), reported.join("\n"));
+  assert.ok(reported.includes("Killing: Container app failed startup probe, will be restarted"), reported.join("\n"));
 });
 
-test("[12.8] a probe without a grace of its own leaves the pod's", async () => {
+test("[12.8] a probe without terminationGracePeriodSeconds uses the pod's", async () => {
   const { world, find, create } = begin();
   const deaf: Behaviour = { answers: [{ fromMs: 0, health: 503 }], onSignal: {} };
   const livenessProbe = { ...EXEC, periodSeconds: 1, failureThreshold: 1 };
@@ -135,8 +138,8 @@ test("[12.8] a probe without a grace of its own leaves the pod's", async () => {
   assert.equal(statusOf(find("a"))?.restartCount, 1);
 });
 
-test("[12.7] whether it runs again is its policy's to say, and one that was killed for a probe has failed", async () => {
-  const { world, find, create, toldOf } = begin();
+test("[12.7] restartPolicy decides after a liveness kill: Never does not restart, OnFailure restarts despite exit code 0", async () => {
+  const { world, find, create, reportOf } = begin();
   const dies = server([0, 200], [8_000, 500]);
   const livenessProbe = { ...HTTP, periodSeconds: 1, failureThreshold: 1 };
   create("never", dies, { livenessProbe }, { restartPolicy: "Never" });
@@ -145,13 +148,13 @@ test("[12.7] whether it runs again is its policy's to say, and one that was kill
   assert.deepEqual([find("never")?.status?.phase, statusOf(find("never"))?.restartCount], ["Succeeded", 0]);
   assert.deepEqual([find("on-failure")?.status?.phase, statusOf(find("on-failure"))?.restartCount], ["Running", 1]);
   assert.ok(
-    (await toldOf("never")).includes("Killing: Stopping container app"),
+    (await reportOf("never")).includes("Killing: Stopping container app"),
     "with its last container the pod ends",
   );
 });
 
-test("[12.2] readiness gives and takes Ready, and never kills", async () => {
-  const { world, find, create, toldOf } = begin();
+test("[12.2] readiness sets and clears Ready, and never kills", async () => {
+  const { world, find, create, reportOf } = begin();
   const readinessProbe = { ...HTTP, periodSeconds: 2, failureThreshold: 2, successThreshold: 2 };
   create("a", server([600, 200], [20_000, 500], [40_000, 200]), { readinessProbe });
   await world.advance(900);
@@ -163,14 +166,14 @@ test("[12.2] readiness gives and takes Ready, and never kills", async () => {
   assert.equal(conditionOf(find("a"), "ContainersReady")?.reason, "ContainersNotReady");
   await world.advance(20_000);
   assert.deepEqual([...readyOf(find("a")), statusOf(find("a"))?.restartCount], [true, true, 0]);
-  const told = await toldOf("a");
+  const reported = await reportOf("a");
   assert.ok(
-    told.includes("Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 500"),
-    told.join("\n"),
+    reported.includes("Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 500"),
+    reported.join("\n"),
   );
 });
 
-test("[12.1] a container that is ready soon after its start is told so soon, whatever the period of its probe", async () => {
+test("[12.1] a container that is ready soon after its start is published soon, whatever the probe's period", async () => {
   const { world, find, create } = begin();
   await world.advance(5_000);
   create("a", server([600, 200]), { readinessProbe: { ...HTTP, periodSeconds: 30 } });
@@ -191,7 +194,7 @@ for (const [kind, probe] of [
   ["[12.5] gRPC", { grpc: { port: 80 } }],
   ["[12.6] exec", EXEC],
 ] as const) {
-  test(`${kind}: asked every period from the initial delay on, and killed when nobody answers any more`, async () => {
+  test(`${kind}: probes every period from the initial delay on, and kills the container when nothing answers`, async () => {
     const { world, find, create } = begin();
     const livenessProbe = { ...probe, initialDelaySeconds: 4, periodSeconds: 3, failureThreshold: 2 };
     create("well", server([0, 200]), { livenessProbe });
@@ -203,10 +206,10 @@ for (const [kind, probe] of [
   });
 }
 
-test("[12.7] what is ours is tried three times, told as that, and never counts", async () => {
+test("[12.7] a probe that cannot run is tried three times, reported as errored, and never counts", async () => {
   const error = new RuntimeError("ExecSync", "unknown", "no shim");
   let isBroken = false;
-  const { world, find, create, toldOf, timesOf } = begin(({ name }) =>
+  const { world, find, create, reportOf, timesOf } = begin(({ name }) =>
     isBroken && name === "ExecSync" ? { kind: "fail", effect: "none", error } : undefined,
   );
   const probe = { ...EXEC, periodSeconds: 2, failureThreshold: 1 };
@@ -216,13 +219,14 @@ test("[12.7] what is ours is tried three times, told as that, and never counts",
   isBroken = true;
   await world.advance(60_000);
   assert.deepEqual([...readyOf(find("a")), statusOf(find("a"))?.restartCount], [true, true, 0]);
-  const told = await toldOf("a");
+  const reported = await reportOf("a");
   const text = "probe errored and resulted in unknown state: rpc error: code = Unknown desc = no shim";
-  for (const kind of ["Liveness", "Readiness"]) assert.ok(told.includes(`Unhealthy: ${kind} ${text}`), told.join("\n"));
+  for (const kind of ["Liveness", "Readiness"])
+    assert.ok(reported.includes(`Unhealthy: ${kind} ${text}`), reported.join("\n"));
   assert.equal(timesOf("runtime ExecSync", 12_000).filter((atMs) => atMs < 14_000).length, 6);
 });
 
-test("[12.9] while a pod ends its liveness is not asked any more, and its readiness until it is dead", async () => {
+test("[12.9] a terminating pod's liveness is no longer probed; its readiness is probed until it has ended", async () => {
   const { world, find, create, remove, kubelet } = begin();
   const draining: Behaviour = {
     ...server([0, 200], [12_000, 500]),
@@ -244,7 +248,7 @@ test("[12.9] while a pod ends its liveness is not asked any more, and its readin
   assert.equal(kubelet().cells.probeResults.size, 0);
 });
 
-test("[12.10] probes are counted by what they came to, and those that went well are measured", async () => {
+test("[12.10] counts probes by result, and measures the duration of successful probes", async () => {
   const { world, find, create, kubelet } = begin();
   create("a", server([0, 200], [10_000, 500]), { readinessProbe: { ...HTTP, periodSeconds: 5 } });
   await world.advance(21_000);
@@ -265,7 +269,7 @@ test("[12.10] probes are counted by what they came to, and those that went well 
   );
 });
 
-test("[12.1] a clock that is set, back or forth, neither hurries a probe nor makes it wait", async () => {
+test("[12.1] wall-clock jumps neither hasten nor delay probes", async () => {
   const { world, find, create } = begin();
   const probe = { ...HTTP, initialDelaySeconds: 5, periodSeconds: 2 };
   world.clock.jumpWall(3_600_000);
@@ -281,7 +285,7 @@ test("[12.1] a clock that is set, back or forth, neither hurries a probe nor mak
   assert.deepEqual([...readyOf(find("a")), statusOf(find("a"))?.restartCount], [true, true, 0]);
 });
 
-/** As many pods as are ready, unready, and not started yet. */
+/** Creates these numbers of pods that are ready, unready, and not started yet. */
 function crowd({ create }: ReturnType<typeof begin>, [ready, unready, unstarted]: readonly [number, number, number]) {
   const probe = { ...HTTP, periodSeconds: 10 };
   const make = (kind: string, count: number, behaviour: Behaviour, probes: Partial<Container>) => {
@@ -296,15 +300,15 @@ function crowd({ create }: ReturnType<typeof begin>, [ready, unready, unstarted]
 const verdictsOf = ({ world }: ReturnType<typeof begin>) =>
   [...world.api.store.values(POD_KIND)].map((object) => {
     const pod = object as unknown as Pod;
-    const told = (pod.status?.conditions ?? []).map(({ type, status, lastTransitionTime }) => [
+    const reported = (pod.status?.conditions ?? []).map(({ type, status, lastTransitionTime }) => [
       type,
       status,
       lastTransitionTime,
     ]);
-    return [pod.metadata?.name, ...readyOf(pod), statusOf(pod)?.restartCount, told];
+    return [pod.metadata?.name, ...readyOf(pod), statusOf(pod)?.restartCount, reported];
   });
 
-test("[11.12] a new life of the agent changes no condition and no time of transition of 100 ready and 10 unready pods", async () => {
+test("[11.12] an agent restart changes no condition and no lastTransitionTime of 100 ready and 10 unready pods", async () => {
   const world = begin();
   crowd(world, [100, 7, 3]);
   await world.world.advance(60_000);
@@ -325,7 +329,7 @@ test("[11.12] a new life of the agent changes no condition and no time of transi
 const countIn = (timesMs: readonly number[], fromMs: number) =>
   timesMs.filter((atMs) => atMs >= fromMs && atMs < fromMs + 1_000).length;
 
-test("[11.12] nor does one that cannot reach the API server, nor the moment at which it can again", async () => {
+test("[11.12] a restart without the API server changes no condition, and neither does the API server's return", async () => {
   const world = begin();
   crowd(world, [20, 5, 3]);
   await world.world.advance(60_000);
@@ -341,7 +345,7 @@ test("[11.12] nor does one that cannot reach the API server, nor the moment at w
   assert.deepEqual(verdictsOf(world), before);
 });
 
-test("[11.12] a verdict that the last life came to and could not tell is told by the next, without asking first", async () => {
+test("[11.12] a probe result the previous kubelet process could not publish is published without probing again", async () => {
   const { world, node, agent, find, create } = begin();
   const readinessProbe = { ...HTTP, periodSeconds: 300, initialDelaySeconds: 20 };
   create("a", server([0, 200]), { readinessProbe });
@@ -356,7 +360,7 @@ test("[11.12] a verdict that the last life came to and could not tell is told by
   assert.deepEqual(readyOf(find("a")), [true, true]);
 });
 
-test("[11.12] what the Go kubelet published of a container stands when it is ours", async () => {
+test("[11.12] a status published by the Go kubelet stands when the agent takes over its container", async () => {
   const { world, node, agent, find, create } = begin();
   create("a", server([0, 200]), {
     readinessProbe: { ...HTTP, periodSeconds: 60 },
@@ -365,7 +369,7 @@ test("[11.12] what the Go kubelet published of a container stands when it is our
   await world.advance(10_000);
   assert.deepEqual(readyOf(find("a")), [true, true]);
   node.crash();
-  // As if another kubelet had run here: it keeps no journal.
+  // As if the Go kubelet had run here, which keeps no journal.
   await node.files.port.removeTree("/var/lib/kubelet/deckhand/journal");
   const transition = conditionOf(find("a"))?.lastTransitionTime;
   node.start(agent);
@@ -373,7 +377,7 @@ test("[11.12] what the Go kubelet published of a container stands when it is our
   assert.deepEqual([...readyOf(find("a")), conditionOf(find("a"))?.lastTransitionTime], [true, true, transition]);
 });
 
-test("[12.7] a container that is to be killed for its liveness is killed by the next life of the agent too", async () => {
+test("[12.7] a container due to be killed for its liveness is killed by the next kubelet process too", async () => {
   let isStuck = true;
   const { world, node, agent, find, create } = begin(({ name }) =>
     isStuck && name === "StopContainer" ? { kind: "hang", effect: "none" } : undefined,
@@ -388,7 +392,7 @@ test("[12.7] a container that is to be killed for its liveness is killed by the 
   assert.equal(statusOf(find("a"))?.restartCount, 1);
 });
 
-test("[12.6] the commands of 220 exec probes keep to the node's budget, the same command runs once, and none fails for waiting", async () => {
+test("[12.6] 220 exec probes keep to the node's concurrency limit, run equal commands once, and none fails from waiting", async () => {
   const { world, node, create, find, timesOf, execs } = begin();
   const command = scripted({ exit: { afterMs: 40, code: 0 } });
   const probe = { exec: { command }, periodSeconds: 1, failureThreshold: 1, initialDelaySeconds: 1 };
@@ -410,7 +414,7 @@ test("[12.6] the commands of 220 exec probes keep to the node's budget, the same
 
 const PODS = 110;
 
-test("[12.2] while the journal cannot be written, readiness goes and comes back all the same", async () => {
+test("[12.2] readiness is cleared and set again even while the journal cannot be written", async () => {
   const { world, node, find, create } = begin();
   const readinessProbe = { ...HTTP, periodSeconds: 1, failureThreshold: 1 };
   create("a", server([0, 200], [20_000, 500], [30_000, 200]), { readinessProbe });

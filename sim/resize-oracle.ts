@@ -1,6 +1,7 @@
 /**
- * What must never happen when pods are given other resources: more is promised than the machine has, somebody is held to less memory than it uses, what
- * was not done is said to be, or a promise is told that is not written down. Promises are read from the journal on the disk, deeds from the runtime.
+ * Invariants of pod resizes. Pods are not allocated more than the machine has. No container is limited to less memory
+ * than it uses. A resize that was not done is not reported as done. No allocation is published that is not in the
+ * journal. Allocations are read from the journal on the disk, actual resources from the runtime.
  */
 import type { Container, Pod, ResourceRequirements } from "../src/api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../src/base/quantity.ts";
@@ -21,10 +22,10 @@ import { IN_FLIGHT_MS } from "./start-oracle.ts";
 export interface ResizeSight {
   readonly node: SimNode;
   readonly podOf: (uid: string) => Pod | undefined;
-  /** Those that are not gone. */
+  /** Pods that are not gone. */
   readonly pods: () => readonly Pod[];
   readonly violation: (text: string) => void;
-  /** Told of what did happen. */
+  /** Called with descriptions of what was observed, for coverage. */
   readonly note: (what: string) => void;
   readonly nowMs: () => number;
   readonly faults: FaultLog;
@@ -34,9 +35,9 @@ interface Promised {
   readonly sinceMs: number;
   readonly allocation: ResourceAllocation;
   readonly generation: number;
-  /** Of the last that is said to be carried out. */
+  /** Generation of the last allocation that was recorded as carried out. */
   carriedOut: number;
-  /** Something of it has been done. */
+  /** Part of the allocation has been applied. */
   isBegun: boolean;
 }
 
@@ -52,26 +53,26 @@ const isSameFacts = (a: RestartFacts, b: RestartFacts): boolean =>
 
 const CRITICAL = 2_000_000_000;
 const DEFAULT_GRACE_SECONDS = 30;
-/** From what its pod was allocated then, at the earliest, a container is created. */
+/** A container is created from an allocation that its pod had at most this long ago. */
 const DECIDED_MS = 15_000;
 const RESOURCES = ["cpu", "memory"] as const;
 
 export class ResizeOracle {
   readonly #sight: ResizeSight;
   readonly #promised = new Map<string, Promised>();
-  /** By UID: all that it was ever promised, as its status may tell it. */
+  /** By UID: every allocation of the pod, as its status may report it. */
   readonly #ever = new Map<string, Set<string>>();
-  /** By UID: all that it was allocated, oldest first. */
+  /** By UID: all allocations, oldest first. */
   readonly #allocations = new Map<string, { readonly allocation: ResourceAllocation; readonly sinceMs: number }[]>();
-  /** By the id of a container: what it was last seen to have. */
+  /** By container id: the resources that it was last seen to have. */
   readonly #has = new Map<string, LinuxResources | undefined>();
-  /** By the id of a container: the requirements that those resources may stand for. */
+  /** By container id: the requirements that those resources may stand for. */
   readonly #requirements = new Map<string, readonly ResourceRequirements[]>();
-  /** By the id of a container: until when it may be stopped so that it starts again with other resources. */
+  /** By container id: until when it may be stopped to restart with other resources. */
   readonly #mayStopUntilMs = new Map<string, number>();
-  /** By the id of a container: whether it must restart, and what that was decided from. */
+  /** By container id: whether it must restart, and the facts behind that decision. */
   readonly #restarts = new Map<string, { readonly facts: RestartFacts; readonly mustRestart: boolean }>();
-  /** Ids of containers that were stopped for that. */
+  /** Ids of containers that were stopped to restart with other resources. */
   readonly #stopped = new Set<string>();
 
   constructor(sight: ResizeSight) {
@@ -86,7 +87,7 @@ export class ResizeOracle {
     return this.#promised.get(uid)?.allocation;
   }
 
-  /** A promise is half kept, or kept and not said to be. */
+  /** Whether an allocation is partly applied, or applied and not yet recorded as such. */
   get isUnderWay(): boolean {
     this.#checkContainers();
     return [...this.#promised.values()].some(
@@ -95,9 +96,9 @@ export class ResizeOracle {
   }
 
   /**
-   * Whether this container may be stopped now so that it starts again with other resources: its pod was allocated an amount that its resize
-   * policy says it takes by a restart. That ends with the container, or when it was allocated what it has again. A stop that is under way then
-   * goes on, after its hook.
+   * Whether this container may be stopped now to restart with other resources: its pod was allocated an amount that
+   * needs a restart under its resizePolicy. The permission ends with the container, or when it is allocated again what
+   * it has. A stop in progress then continues, after its hook.
    */
   mayStop({ id }: ContainerRecord): boolean {
     const may = this.#mayStop(id);
@@ -109,14 +110,14 @@ export class ResizeOracle {
     return (this.#mayStopUntilMs.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#sight.nowMs();
   }
 
-  /** Whether this container was stopped so that it starts again with other resources: that is no end of its own. */
+  /** Whether this container was stopped to restart with other resources, which costs no back-off. */
   wasStopped(id: string): boolean {
     return this.#stopped.has(id);
   }
 
   changed(before: Pod, after: Pod): void {
     this.#noteConditions(before, after);
-    this.#checkTold(after);
+    this.#checkReported(after);
   }
 
   #noteConditions(before: Pod, after: Pod): void {
@@ -130,8 +131,8 @@ export class ResizeOracle {
     if (isRefused && isBelowUsage(resizeInProgress(after)?.message)) note("a resize was refused for what is in use");
   }
 
-  /** [8.1] What is told to be promised was written down before. */
-  #checkTold({ metadata, status }: Pod): void {
+  /** [8.1] Published allocatedResources were journaled before. */
+  #checkReported({ metadata, status }: Pod): void {
     const ever = this.#ever.get(metadata?.uid ?? "");
     if (ever === undefined || this.#isForgotten(metadata?.uid)) return;
     for (const { name, allocatedResources } of status?.containerStatuses ?? []) {
@@ -165,7 +166,10 @@ export class ResizeOracle {
     this.#checkUsage(record, before);
   }
 
-  /** Of the allocations that its pod had when the agent decided, those that the runtime's amounts fit. It has no amount for a memory request. */
+  /**
+   * The allocations that its pod had when the agent decided and that match the runtime's amounts. The runtime has no
+   * amount for a memory request.
+   */
   #requirementsOf(record: ContainerRecord): readonly ResourceRequirements[] {
     const all = this.#allocations.get(uidOf(record)) ?? [];
     const sinceMs = this.#sight.nowMs() - DECIDED_MS;
@@ -194,7 +198,7 @@ export class ResizeOracle {
     const known = this.#restarts.get(record.id);
     if (known !== undefined && isSameFacts(known.facts, facts)) return known.mustRestart;
     const container = containerNamed(pod.spec, nameOf(record))?.container;
-    // An agent that lost the allocation takes the pod to have been allocated what its spec wants.
+    // An agent that lost the allocation assumes that the pod was allocated what its spec requests.
     const allocations = [promised, ...(facts.isForgotten ? [allocationOf(pod)] : [])];
     const wanted = allocations.flatMap((each) =>
       each === undefined ? [] : (allocated(effective(each), nameOf(record)) ?? []),
@@ -212,12 +216,12 @@ export class ResizeOracle {
     return mustRestart;
   }
 
-  /** The journal may have lost what this pod was allocated last. */
+  /** Whether the journal may have lost this pod's last allocation. */
   #isForgotten(uid = ""): boolean {
     return this.#sight.faults.concerned("memory", this.#promised.get(uid)?.sinceMs ?? 0, uid);
   }
 
-  /** [8.4] Nobody is held to less memory than it uses. */
+  /** [8.4] No container is limited to less memory than it uses. */
   #checkUsage(record: ContainerRecord, before: LinuxResources | undefined): void {
     const { memoryLimitBytes = 0n } = record.resources ?? {};
     const used = record.process?.memoryBytes ?? 0n;
@@ -227,11 +231,11 @@ export class ResizeOracle {
     );
   }
 
-  /** Reads a record that was not on the disk before. */
+  /** Processes a record that is new on the disk. */
   read(record: JournalRecord): void {
     if (record.kind === "allocated") this.#notePromise(record.uid, record.generation, record.allocation);
     if (record.kind === "resized") this.#checkDone(record.uid, record.generation);
-    // Whatever ends it then, such as a loss of power, it ends for that.
+    // Whatever ends the container then, such as a power loss, counts as a stop for the resize.
     if (record.kind === "restartForResize" && this.#mayStop(record.containerId)) this.#stopped.add(record.containerId);
   }
 
@@ -247,15 +251,15 @@ export class ResizeOracle {
     this.#checkRoom(uid);
   }
 
-  /** [5.2] [8.2] What is promised to those that are there is not more than the machine has. */
+  /** [5.2] [8.2] The pods on the node are not allocated more than the machine has. */
   #checkRoom(uid: string): void {
     const { node, pods, violation } = this.#sight;
     const present = pods();
     if (present.some(({ metadata }) => this.#isForgotten(metadata?.uid))) return;
-    // Those who end for a critical one and take too long do not count any more.
+    // Preempted pods that exceed their grace period no longer count.
     if (present.some(({ spec }) => (spec?.priority ?? 0) >= CRITICAL)) return;
     const own = present.find(({ metadata }) => metadata?.uid === uid);
-    // What ends before it was ever judged is taken in for its end alone.
+    // A pod that terminates before its admission is admitted only to terminate it.
     if (own === undefined || own.metadata?.deletionTimestamp !== undefined || isOver(own)) return;
     const holding = present.filter((pod) => pod === own || this.#holds(pod));
     const { cpus, memoryBytes } = node.machine.machine;
@@ -267,7 +271,7 @@ export class ResizeOracle {
     }
   }
 
-  /** It runs: whatever becomes of it, until it does not, its room is its own. */
+  /** Whether the pod has a running container: until that stops, the pod keeps its resources. */
   #holds(pod: Pod): boolean {
     if (isOver(pod)) return false;
     const { uid } = pod.metadata ?? {};
@@ -283,7 +287,7 @@ export class ResizeOracle {
     return quantity === undefined ? 0n : amountOf(resource, quantity);
   }
 
-  /** [8.1] What is said to be carried out is: each that runs has what it was promised. */
+  /** [8.1] After a "resized" record each running container has its allocated resources. */
   #checkDone(uid: string, generation: number): void {
     const { podOf, violation } = this.#sight;
     const promised = this.#promised.get(uid);
@@ -299,7 +303,7 @@ export class ResizeOracle {
       violation(`[8.1] ${pod.metadata?.name} is said to be resized, and ${text}`);
   }
 
-  /** Those of its containers that run with something else than this, each in words. */
+  /** Describes the running containers whose resources differ from this allocation. */
   unlike(pod: Pod, allocation: ResourceAllocation): readonly string[] {
     const wanted = effective(allocation);
     return this.#running(pod).flatMap((record) => {
@@ -333,7 +337,7 @@ export const resizePending = (pod: Pod) => condition(pod, "PodResizePending");
 export const resizeInProgress = (pod: Pod) => condition(pod, "PodResizeInProgress");
 export const isBelowUsage = (message = ""): boolean => message.startsWith("cannot decrease memory limits");
 
-/** As the API documents it: by default a container takes a change of this resource without a restart. */
+/** As the API documents: by default a change of this resource needs no restart. */
 const takesByRestart = ({ resizePolicy = [] }: Container, resource: string): boolean =>
   resizePolicy.some(
     ({ resourceName, restartPolicy }) => resourceName === resource && restartPolicy === "RestartContainer",
@@ -345,7 +349,7 @@ const isSameAmount = (a: ResourceRequirements, b: ResourceRequirements, name: st
     return (one?.nanos ?? 0n) === (other?.nanos ?? 0n);
   });
 
-/** However its amounts are written. */
+/** A key that does not depend on how the amounts are written. */
 function promiseOf(container: string, requests: Readonly<Record<string, string>>): string {
   const amounts = [...parseResourceList(requests)].map(([name, { nanos }]) => `${name}=${nanos}`);
   return `${container} ${amounts.sort().join()}`;
@@ -354,7 +358,7 @@ function promiseOf(container: string, requests: Readonly<Record<string, string>>
 const isSame = (a: LinuxResources | undefined, b: LinuxResources | undefined): boolean =>
   a?.cpuShares === b?.cpuShares && a?.cpuQuotaUs === b?.cpuQuotaUs && a?.memoryLimitBytes === b?.memoryLimitBytes;
 
-/** Of what the kernel is told: memory that is only requested is not. */
+/** Differences in the amounts that the kernel receives. A memory request is not among them. */
 function unlikeIn(record: ContainerRecord, { requests, limits }: ResourceRequirements): readonly string[] {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs = DEFAULT_PERIOD_US, memoryLimitBytes } = record.resources ?? {};
   const [asked, limited] = [parseResourceList(requests), parseResourceList(limits)];

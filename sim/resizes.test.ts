@@ -1,4 +1,7 @@
-/** Pods that want other resources while they run: what is granted, what waits, what is told and counted, the real loops in virtual time. */
+/**
+ * Pods whose resources are resized while they run: what is granted, deferred, reported and counted. Runs the real loops
+ * in virtual time.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec, ResourceRequirements } from "../src/api/gen/core-v1.ts";
@@ -58,7 +61,7 @@ function begin({ plan = () => undefined, latencyMs = () => 2, seed = 1 }: Weathe
 const condition = (pod: Pod | undefined, type: string) => pod?.status?.conditions?.find((one) => one.type === type);
 const resources = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0]?.resources;
 
-test("[8.2] [8.3] [8.6] what does not fit waits and says for whom; it is granted when a pod goes, told and counted", async () => {
+test("[8.2] [8.3] [8.6] a resize that does not fit is Deferred and names the pod in its way; it is granted, reported and counted when that pod is gone", async () => {
   const { world, find, create, resize, remove, eventsOf, counted } = begin();
   create("a", asks("1"));
   create("b", asks("2500m"));
@@ -82,9 +85,9 @@ test("[8.2] [8.3] [8.6] what does not fit waits and says for whom; it is granted
   assert.equal(condition(find("a"), "PodResizePending"), undefined);
   assert.deepEqual(resources(find("a")), asks("2"));
   assert.deepEqual(find("a")?.status?.containerStatuses?.[0]?.allocatedResources, asks("2").requests);
-  const told = (await eventsOf("a")).filter(({ reason }) => reason?.startsWith("Resize"));
+  const reported = (await eventsOf("a")).filter(({ reason }) => reason?.startsWith("Resize"));
   assert.deepEqual(
-    told.map(({ type, reason, message }) => [type, reason, message?.split(": ")[0]]),
+    reported.map(({ type, reason, message }) => [type, reason, message?.split(": ")[0]]),
     [
       ["Warning", "ResizeDeferred", "Pod resize OutOfcpu"],
       ["Normal", "ResizeStarted", "Pod resize started"],
@@ -103,7 +106,7 @@ test("[8.2] [8.3] [8.6] what does not fit waits and says for whom; it is granted
   assert.deepEqual(counted("kubelet_pod_in_progress_resizes"), { "": 0 });
 });
 
-test("[8.3] what one gives back another has in the same turn, and a wish that is taken back waits no more", async () => {
+test("[8.3] resources that one pod releases are granted to another in the same pass, and a withdrawn resize no longer waits", async () => {
   const { world, find, create, resize } = begin();
   create("a", asks("1"));
   create("b", asks("2500m"));
@@ -121,7 +124,7 @@ test("[8.3] what one gives back another has in the same turn, and a wish that is
   assert.equal(condition(find("a"), "PodResizePending"), undefined);
 });
 
-test("[5.2] [5.13] [8.1] after a restart a pod has what it was allocated, whatever its spec wants, and others are judged beside that", async () => {
+test("[5.2] [5.13] [8.1] after a restart a pod keeps its allocation whatever its spec requests, and other pods are admitted against it", async () => {
   const { world, node, start, find, create, resize } = begin();
   create("a", asks("1"));
   await world.advance(10_000);
@@ -141,7 +144,7 @@ test("[5.2] [5.13] [8.1] after a restart a pod has what it was allocated, whatev
   assert.equal(condition(find("a"), "PodResizePending")?.observedGeneration, 3);
 });
 
-test("[8.4] a runtime that does not know of the sandbox's resources is no hindrance; one that refuses is told of and asked again", async () => {
+test("[8.4] a resize that the runtime refuses is reported as Error and retried until it succeeds", async () => {
   let refuses = true;
   const plan: FaultPlan = ({ name }) => {
     if (name === "UpdatePodSandboxResources") return undefined;
@@ -166,7 +169,7 @@ test("[8.4] a runtime that does not know of the sandbox's resources is no hindra
 
 const SEEDS = Array.from({ length: 12 }, (_, index) => index + 1);
 
-test("[8.2] [8.3] whatever is wanted in whatever order of a slow runtime and a dying agent: no generation goes back, and every resize ends", async () => {
+test("[8.2] [8.3] random resizes with a slow runtime and a crashing agent: no generation goes back, and every resize settles", async () => {
   for (const seed of SEEDS) {
     const random = new SeededRandom(`resizes/${seed}`);
     let isCalm = false;

@@ -1,4 +1,4 @@
-/** A rule that restarts all containers of a pod in its place: the real loops in virtual time. */
+/** The RestartAllContainers action of restartPolicyRules: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, PodStatus } from "../src/api/gen/core-v1.ts";
@@ -28,7 +28,7 @@ const conditionOf = (status: PodStatus | undefined) => {
   return found && [found.status, found.reason, found.message];
 };
 
-test("[7.12] [7.18] [11.4] all containers are killed, removed and run again in the same sandbox, and the pod says so all the way", async () => {
+test("[7.12] [7.18] [11.4] RestartAllContainers kills, removes and restarts all containers in the same sandbox, and the status shows it", async () => {
   const world = new World({ seed: 1, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
@@ -52,8 +52,8 @@ test("[7.12] [7.18] [11.4] all containers are killed, removed and run again in t
     const status = find("a")?.status;
     if (status !== seen.at(-1)) seen.push(status);
   }
-  const told = seen.map(conditionOf).filter((one) => one !== undefined);
-  const changes = told.filter((one, index) => index === 0 || one[0] !== told[index - 1]?.[0]);
+  const reported = seen.map(conditionOf).filter((one) => one !== undefined);
+  const changes = reported.filter((one, index) => index === 0 || one[0] !== reported[index - 1]?.[0]);
   assert.deepEqual(changes, [
     ["False", undefined, undefined],
     ["True", "RestartAllContainersStarted", "container exited with restart policy rule"],

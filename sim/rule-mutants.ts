@@ -1,4 +1,7 @@
-/** Kubelets with one rule left out about what may start, how often and how long a container is asked to end, and whose things are touched. */
+/**
+ * Kubelets with one rule left out about what may start, how often and how long a container is stopped, or whose
+ * resources are touched.
+ */
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { RuntimeStatus } from "../src/domain/runtime/runtime-info.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
@@ -11,7 +14,7 @@ import type { AgentFactory } from "./sim-node.ts";
 
 const NEVER = new AbortController().signal;
 
-/** Nothing of it is admitted in writing. */
+/** Admissions are not journaled. */
 const admitsUnwritten = changed(({ files }) => ({
   files: instead(files, {
     appendAt: (path, offsetBytes, content, sync) =>
@@ -28,7 +31,7 @@ const forgetsExits = changed(({ files }) => ({
   }),
 }));
 
-/** The API server's word that a pod is deleted is not heard. */
+/** Deletions reported by the API server are ignored. */
 const ignoresDeletion = changed((ports) =>
   reading(ports, (pod) => {
     const { deletionTimestamp: _, ...metadata } = pod.metadata ?? {};
@@ -36,7 +39,7 @@ const ignoresDeletion = changed((ports) =>
   }),
 );
 
-/** Before a sandbox is stopped, it is given one more container; before it is removed, there is one more sandbox. */
+/** Creates one more container before a sandbox is stopped, and one more sandbox before a sandbox is removed. */
 const startsAtTheEnd = changed(({ runtime }) => {
   const sandboxes = new Map<string, { readonly config: SandboxConfig; readonly handler: string }>();
   const containers = new Map<string, Parameters<typeof runtime.createContainer>>();
@@ -90,7 +93,7 @@ const asksTwice = changed(({ runtime }) => ({
   }),
 }));
 
-/** In its second life it does not read which hooks were run. */
+/** In its second life the agent does not read which hooks ran. */
 const forgetsHooks = changed(({ files }, node) => ({
   files: instead(files, {
     read: async (path, ...rest) => {
@@ -100,7 +103,7 @@ const forgetsHooks = changed(({ files }, node) => ({
   }),
 }));
 
-/** A container that takes one resource by a restart takes the other one by a restart too. */
+/** A container that restarts to resize one resource also restarts to resize the other. */
 const restartsForEveryResize = changed((ports) =>
   readingContainers(ports, (container) => ({
     ...container,
@@ -164,7 +167,7 @@ const blamesTheRuntime = changed(({ runtime, clock }) => ({
   }),
 }));
 
-/** Its main loop waits for ever for the second pod to be in the journal. */
+/** The main loop waits forever for the second pod's admission to be journaled. */
 const comesToRest = changed(({ files, clock }) => ({
   files: instead(files, {
     appendAt: (path, offsetBytes, content, sync) => {
@@ -176,7 +179,7 @@ const comesToRest = changed(({ files, clock }) => ({
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Statuses of pods as each life of this agent writes them. */
+/** Changes pod statuses as each life of this agent writes them. */
 const writing = (begin: () => (body: Body, name: string) => Body) =>
   changed(({ api }) => {
     if (api === undefined) return {};
@@ -189,7 +192,7 @@ const writing = (begin: () => (body: Body, name: string) => Body) =>
     return { api: { ...api, main: instead(api.main, { patch }) } };
   });
 
-/** What it has of the first pod it tells of the second. */
+/** Publishes the status of the first pod for the second. */
 const writesForeignStatus = writing(() => {
   let first: unknown;
   return (body, name) => {
@@ -208,7 +211,9 @@ const mirrorFailsForAMoment = writing(() => {
   };
 });
 
-/** Before a static pod starts, so does the last of its name whose manifest was seen, or one that was replaced. */
+/**
+ * Before a static pod starts, starts the pod of its name whose manifest came last, or one whose manifest was replaced.
+ */
 const startsInOtherOrder =
   (whom: "newest" | "replaced"): AgentFactory =>
   (ports, node) => {

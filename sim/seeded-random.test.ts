@@ -12,7 +12,7 @@ test("the same seed gives the same draws, another seed others", () => {
   assert.notDeepEqual(draw(new SeededRandom(7)), draw(new SeededRandom(8)));
 });
 
-test("the draws of a seed stay what they are from release to release", () => {
+test("the draws of a seed are the same in every release", () => {
   const random = new SeededRandom(42);
   assert.deepEqual([random.fraction(), random.uuid()], [0.2188063463384684, "415bd9d8-f471-4139-942c-8def0f98eb2a"]);
 });

@@ -1,10 +1,11 @@
 /**
- * Chance from a seed: the same seed gives the same run. Streams are split by name, so that one more draw in one part does not
- * change what another part draws. The generator is sfc32, small and of good quality; it is no source of secrets.
+ * Randomness from a seed: the same seed gives the same run. Streams are split by name, so that one more draw in one
+ * part does not change the draws of another part. The generator is sfc32, small and of good quality; it must not
+ * generate secrets.
  */
 import type { Random } from "../src/ports/random.ts";
 
-/** Draws that mix the seed into all of the state before the first is used. */
+/** Number of draws that mix the seed into the whole state before the first value is used. */
 const WARM_UP = 15;
 
 export class SeededRandom implements Random {
@@ -32,7 +33,7 @@ export class SeededRandom implements Random {
     return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
   }
 
-  /** A stream of its own. It depends on the seed and the name only, not on what was drawn before. */
+  /** Returns a separate stream. It depends on the seed and the name only, not on earlier draws. */
   split(name: string): SeededRandom {
     return new SeededRandom(`${this.#name}/${name}`);
   }
@@ -49,7 +50,7 @@ export class SeededRandom implements Random {
   }
 }
 
-/** FNV-1a over the text, three times with another start each: enough to tell names apart. */
+/** FNV-1a over the text, three times with different start values: enough to distinguish names. */
 function hash(text: string): readonly number[] {
   return [0x811c9dc5, 0x9e3779b9, 0x85ebca6b].map((start) => {
     let value = start;

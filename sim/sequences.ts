@@ -1,6 +1,6 @@
 /**
- * Three ways of a pod as they happen in the simulator, with the production code: who calls whom, and when. `npm run sequences` prints them
- * as Markdown; docs/from-the-go-kubelet.md holds the output.
+ * Three pod lifecycles as they happen in the simulator with the production code: who calls whom, and when. `npm run
+ * sequences` prints them as Markdown; docs/from-the-go-kubelet.md holds the output.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { compose } from "../src/app/compose.ts";
@@ -23,12 +23,12 @@ interface Sequence {
   readonly title: string;
   readonly scenario: Omit<Scenario, "name">;
   readonly fromMs: number;
-  /** A row before the first: what the world did. */
+  /** The row before the first recorded one: what the world did. */
   readonly first: Omit<Row, "atMs">;
 }
 
 const BEGIN_MS = 20_000;
-/** Long enough for the last row, and shorter than the next sweep of leftovers. */
+/** Long enough for the last row, and shorter than the time to the next orphan sweep. */
 const LASTS_MS = 2_500;
 
 export function podOf(behaviour: Behaviour): Pod {
@@ -99,7 +99,7 @@ async function asMarkdown({ title, scenario, fromMs, first }: Sequence): Promise
   const { violations, wrong } = await play({ name: title, ...scenario }, { agent: listening(rows) });
   if (violations.length + wrong.length > 0) throw new Error(`${title}: ${[...violations, ...wrong].join("; ")}`);
   const shown = merged(rows.filter(({ atMs }) => atMs >= fromMs));
-  // A death is seen when its event comes; the clock of the table begins there.
+  // A container's exit is observed when its event arrives; the table's clock starts there.
   const zeroMs = first.who === "user" ? fromMs : (shown[0]?.atMs ?? fromMs);
   const lines = [{ atMs: zeroMs, ...first }, ...shown].map(
     ({ atMs, who, whom, what }) => `| ${atMs - zeroMs} | ${who} | ${whom} | ${what} |`,
@@ -107,7 +107,7 @@ async function asMarkdown({ title, scenario, fromMs, first }: Sequence): Promise
   return [`### ${title}`, "", "| ms | who | whom | what |", "| ---: | --- | --- | --- |", ...lines, ""].join("\n");
 }
 
-/** The kubelet, with its calls and its cells' new values noted. */
+/** The kubelet, with its calls and the new values of its cells recorded. */
 function listening(rows: Row[]): AgentFactory {
   return (ports, node) => {
     const note = (row: Omit<Row, "atMs"> | undefined) => {
@@ -152,17 +152,17 @@ function describeView(view: PodRuntimeView | undefined): string {
   return [...sandboxes, ...containers].join(", ") || "nothing runs";
 }
 
-/** What belongs to the node and not to the pod. */
-const NODE_FOLDERS = ["node", "images", "stats", "resources", "cluster-objects"];
+/** Directories of controllers that concern the node, not the pod. */
+const NODE_DIRECTORIES = ["node", "images", "stats", "resources", "cluster-objects"];
 const READS = ["list", "facts", "readHead", "exists", "children", "pathOf"];
-/** The rest of a look, and what asks whether the runtime lives. */
+/** The remaining calls of a pod inspection, and the calls that check whether the runtime is alive. */
 const PARTS_OF_A_LOOK = ["listContainers", "sandboxStatus", "containerStatus", "status", "version", "events"];
 const PARTIES: Readonly<Record<string, string>> = { api: "API server", images: "runtime" };
 
 function rowOfCall({ port, method, args, caller }: OverheardCall): Omit<Row, "atMs"> | undefined {
-  const [folder = ""] = caller.split("/");
+  const [directory = ""] = caller.split("/");
   const isLeftOut =
-    NODE_FOLDERS.includes(folder) ||
+    NODE_DIRECTORIES.includes(directory) ||
     (port === "runtime" && PARTS_OF_A_LOOK.includes(method)) ||
     (port !== "api" && READS.includes(method)) ||
     (port === "api" && method === "watch") ||
@@ -191,7 +191,7 @@ interface Patch {
   readonly body?: { readonly status?: Pod["status"] };
 }
 
-/** The phase, the containers' states and readiness; where none of these change, which conditions do. */
+/** The phase, and the containers' states and readiness; if none of these change, the conditions that do. */
 function changesIn({ phase, containerStatuses = [], conditions = [] }: NonNullable<Pod["status"]>): string {
   const states = containerStatuses.flatMap(({ name, state }) =>
     Object.entries(state ?? {}).flatMap(([kind, value]) => (value === null ? [] : `${name} ${kind}`)),
@@ -214,7 +214,7 @@ function describeVersion(pod: Pod | undefined): string {
   return ` (${pod?.status?.phase ?? "no phase"}${isDeleted ? ", being deleted" : ""})`;
 }
 
-/** The same twice in a row is one row with a count. */
+/** Merges equal consecutive rows into one row with a count. */
 function merged(rows: readonly Row[]): readonly Row[] {
   const kept: (Row & { readonly count: number })[] = [];
   for (const row of rows) {

@@ -1,6 +1,6 @@
 /**
- * One machine of a simulated world, with everything that outlives its agent: runtime, disk, control groups. Agents come and go; each life
- * sees the world through ports of its own, which fall silent when it dies.
+ * One machine of a simulated world, with everything that outlives its agent: runtime, disk, cgroups. Agents come and
+ * go. Each life of an agent sees the world through its own ports, which stop answering when it dies.
  */
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import { assert } from "../src/base/assert.ts";
@@ -47,7 +47,7 @@ export interface Agent {
 
 export type AgentFactory = (ports: KubeletPorts, node: SimNode) => Agent;
 
-/** What a node takes from its world. */
+/** What a node uses of its world. */
 export interface NodeSurroundings {
   readonly clock: VirtualClock;
   readonly random: SeededRandom;
@@ -69,7 +69,7 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "writeAtomically",
   "appendAt",
   "overwrite",
-  "makeFolder",
+  "makeDirectory",
   "makeFile",
   "writeNew",
   "setOwner",
@@ -78,7 +78,7 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "link",
   "readLink",
   "removeFile",
-  "removeFolder",
+  "removeDirectory",
   "removeTree",
 ];
 const LOG_FILE_CALLS: readonly (keyof LogFiles)[] = ["open", "openCompressed", "identityAt", "compress"];
@@ -94,7 +94,7 @@ const MOUNT_CALLS: readonly (keyof Mounts)[] = [
   "unmount",
   "kindOf",
   "groupOf",
-  "makeFolder",
+  "makeDirectory",
   "makeFile",
   "own",
   "measure",
@@ -115,13 +115,13 @@ const MACHINE_CALLS: readonly (keyof Machine)[] = [
   "lookup",
 ];
 
-/** What every machine comes with and an agent reads. */
+/** Files that every machine has and an agent reads. */
 const FIRST_FILES: Readonly<Record<string, string>> = {
   "/etc/resolv.conf": "nameserver 198.18.255.53\nsearch example\n",
   "/etc/hosts": "127.0.0.1 localhost\n",
 };
 
-/** As long as a status may take by default. */
+/** The default time limit of a node status request. */
 const HEARTBEAT_LIMIT_MS = 10_000;
 
 interface Running {
@@ -141,7 +141,7 @@ export class SimNode {
   readonly stats: FakeStats;
   /** The containers answer at their pods' addresses, on every port. */
   readonly prober: FakeProber;
-  /** What the agent sees to for its machine. Nothing fails there by chance: a kernel answers. */
+  /** What the agent manages on its machine. No random faults occur there: a kernel always answers. */
   readonly host = {
     settings: new FakeKernelSettings(),
     messages: new FakeKernelMessages(),
@@ -175,7 +175,7 @@ export class SimNode {
     return this.#running !== undefined;
   }
 
-  /** Of the agent that runs now. */
+  /** The life of the running agent. */
   get life(): Life | undefined {
     return this.#running?.life;
   }
@@ -195,7 +195,7 @@ export class SimNode {
     return this.#startedMonotonicMs;
   }
 
-  /** With what the last agent ended by itself: a bug of the agent's. */
+  /** The error with which the last agent ended by itself, which is a bug of the agent. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }
@@ -218,7 +218,7 @@ export class SimNode {
     this.#running = { life, shutdown, ended };
   }
 
-  /** The agent is killed: what it has under way is cut, what the world has, stays. */
+  /** Kills the agent: its calls in progress are cut, and the world keeps its state. */
   crash(): void {
     if (this.#running === undefined) return;
     this.#say("the agent is killed");
@@ -227,7 +227,7 @@ export class SimNode {
     this.files.kill();
   }
 
-  /** The power fails and comes back: processes are gone, and of the disk is left what was synced. */
+  /** Reboots the machine after a power loss: processes are gone, and the disk keeps what was synced. */
   crashMachine(): void {
     this.crash();
     this.#say("the machine restarts");
@@ -242,13 +242,13 @@ export class SimNode {
     };
   }
 
-  /** Somebody who is not the agent writes a file, such as a manifest. */
+  /** Writes a file, such as a manifest, from outside the agent. */
   async writeFile(path: string, text: string): Promise<void> {
-    this.files.makeFolder(path.slice(0, path.lastIndexOf("/")), 0o755);
+    this.files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o755);
     await this.files.port.writeAtomically(path, new TextEncoder().encode(text), 0o644);
   }
 
-  /** Asks the agent to end; resolves when it has. Time must go on for it. */
+  /** Requests the agent's shutdown; resolves when the agent has ended. The clock must advance for that. */
   async stop(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
@@ -309,7 +309,7 @@ export class SimNode {
   }
 }
 
-/** What is asked of a hook's path is noted as a command is: it was run in the container. */
+/** A request to a hook's path is recorded like a command: it was run in the container. */
 const serverOf = (health: Health, { commands }: Pick<ContainerRecord, "commands">): FakeServer => ({
   http: ({ target }) => {
     const run: CommandRun = { argv: ["GET", target], begunWallNs: 0n };
@@ -324,7 +324,7 @@ const serverOf = (health: Health, { commands }: Pick<ContainerRecord, "commands"
 
 const unansweredMount = (name: string, path: string) => new MountError(name, path, "unresponsive", "no answer");
 
-/** Containers have a group of their own below their pod's, made and removed by the runtime. */
+/** Each container has its own cgroup below its pod's; the runtime creates and removes it. */
 function inCgroups(cgroups: FakeCgroups): ProcessWatcher {
   const nameOf = (parent: string, id: string) => [...parseCgroupPath(parent), id];
   return {

@@ -1,6 +1,8 @@
 /**
- * [2] Which pods nothing may start for: those whose termination began, those that ended, and those that were never admitted. [5] In which order
- * static pods of one name start. [8] Which containers may be removed. Judged when the agent makes the call, so that a call which was on its way is nobody's fault.
+ * [2] Which pods nothing may start for: those whose termination began, those that ended, and those that were never
+ * admitted. [5] In which order static pods of one name start. [8] Which containers may be removed.
+ *
+ * Calls are judged when the agent makes them, so a call that was already in flight breaks no rule.
  */
 import type { JournalRecord } from "../src/domain/journal/records.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -15,25 +17,25 @@ export interface StartSight {
   readonly journaled: JournaledPods;
   readonly faults: FaultLog;
   readonly nameOf: (uid: string) => string;
-  /** When the oracle first saw the pod; undefined for a pod that is not of the API server. */
+  /** When the oracle first saw the pod; undefined for a pod that is not from the API server. */
   readonly createdMs: (uid: string) => number | undefined;
   readonly isGone: (uid: string) => boolean;
-  /** When the agent's watch delivered that the pod is being deleted, or is gone; infinity where it did not. */
+  /** When the agent's watch delivered that the pod is being deleted or gone; infinity if it did not. */
   readonly deletionDeliveredMs: (uid: string) => number;
-  /** When the pod's terminal phase was published; infinity where it was not. */
+  /** When the pod's terminal phase was published; infinity if it was not. */
   readonly terminalMs: (uid: string) => number;
   readonly violation: (text: string) => void;
 }
 
 const STARTS: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
-/** The reply to a write, or a watch event, arrives within this. */
+/** The reply to a write, or a watch event, arrives within this time. */
 const REPLY_MS = 10;
-/** An agent that learns of a deletion stops what it has under way within this. */
+/** An agent that observes a deletion stops its work in progress within this time. */
 export const IN_FLIGHT_MS = 2_000;
 
 export class StartOracle implements CallListener {
   readonly #sight: StartSight;
-  /** Ids of containers whose StartContainer was answered to the agent. */
+  /** IDs of containers whose StartContainer reply reached the agent. */
   readonly #answered = new Set<string>();
   /** Static pods by full name, in the order in which the agent accepted their manifests. */
   readonly #manifests = new Map<string, Manifest[]>();
@@ -46,7 +48,7 @@ export class StartOracle implements CallListener {
     if (record.kind !== "staticPod") return;
     const { pod, uid, source } = record;
     const known = this.#manifests.get(pod) ?? [];
-    // One that is still wanted keeps its place; one that comes again comes last.
+    // A manifest that is still wanted keeps its place; one that returns comes last.
     if (known.some((each) => each.uid === uid && each.source === source && each.replacedMs > this.#sight.nowMs()))
       return;
     const others = known.filter((each) => each.uid !== uid);
@@ -68,7 +70,7 @@ export class StartOracle implements CallListener {
     if (call.name === "StartContainer" && result === "ok") this.#answered.add(call.target);
   }
 
-  /** Whether the agent was told that it runs. */
+  /** Whether the agent received the reply that the container runs. */
   wasAnswered(containerId: string): boolean {
     return this.#answered.has(containerId);
   }
@@ -86,21 +88,28 @@ export class StartOracle implements CallListener {
       violation(`[2] ${what}, which was never admitted`);
   }
 
-  /** [8] The exit of a container is in the journal before the container is removed, as long as there is a pod whose status tells it. */
+  /**
+   * [8] A container's exit is journaled before the container is removed, as long as a pod exists whose status reports
+   * the exit.
+   */
   #checkRemoval(id: string): void {
     const { node, nowMs, journaled, faults, createdMs, isGone, nameOf, violation } = this.#sight;
     const record = node.runtime.containers.get(id);
     const uid = record?.config.labels?.[UID_LABEL] ?? "";
-    // A runtime that lost sight of a container has no exit to tell.
+    // A runtime that lost track of a container has no exit to report.
     if (record?.startedWallNs === undefined || record.overlooked === true || journaled.exited.has(id)) return;
     if (createdMs(uid) === undefined || isGone(uid)) return;
-    // One that started since the agent asked for its state, which takes two replies, is removed as one that did not.
+    // A container that started after the agent queried its state, which takes two replies, is removed as one that did
+    // not start.
     const isKnown = nowMs() > record.startedMonotonicMs + 2 * REPLY_MS;
     if (isKnown && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
       violation(`[8] ${record.config.metadata.name} of ${nameOf(uid)} is removed, and its exit is not in the journal`);
   }
 
-  /** A source wants one pod of a name at a time. [5] A static pod overtakes no other of its name that is wanted, and does not start when another took its place. */
+  /**
+   * [5] A source wants one pod of a name at a time. A static pod does not overtake an earlier wanted pod of its name,
+   * and does not start once another manifest has replaced its own.
+   */
   #checkOrder({ target }: PortCall, uid: string): void {
     const { nowMs, journaled, node, violation } = this.#sight;
     const name = target.slice(0, target.lastIndexOf("/"));
@@ -125,7 +134,7 @@ interface Manifest {
 }
 
 const FILE = "file:";
-/** What other sources serve is not looked at. */
+/** Whether the manifest's file exists. Sources other than files are not checked. */
 const isThere = (node: SimNode, source: string): boolean =>
   !source.startsWith(FILE) || entryAt(node.files.disk, source.slice(FILE.length)) !== undefined;
 

@@ -1,4 +1,4 @@
-/** The signal that asks a container to end, named by its pod: the real loops in virtual time. */
+/** The stop signal that a pod names for its container: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
@@ -9,7 +9,7 @@ import { kubeletWith } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import { World } from "./world.ts";
 
-/** Heeds this signal and no other. */
+/** Exits on this signal and on no other. */
 const heeding: Behaviour = { onSignal: { SIGUSR1: { afterMs: 200, code: 0 } } };
 
 async function end(...flags: readonly string[]) {
@@ -27,10 +27,10 @@ async function end(...flags: readonly string[]) {
   return { shown, isGone: find("a") === undefined };
 }
 
-test("[7.16] with the gate a container is stopped by the signal that its pod names, and its status names it", async () => {
+test("[7.16] with ContainerStopSignals a container is stopped by its pod's stopSignal, and its status reports the signal", async () => {
   assert.deepEqual(await end("--feature-gates=ContainerStopSignals=true"), { shown: "SIGUSR1", isGone: true });
 });
 
-test("[7.16] without it a container has the runtime's own, and its status says nothing", async () => {
+test("[7.16] without ContainerStopSignals a container is stopped by the runtime's signal, and its status reports none", async () => {
   assert.deepEqual(await end(), { shown: undefined, isGone: false });
 });

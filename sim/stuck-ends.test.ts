@@ -1,4 +1,7 @@
-/** Ends that hang, one step after the other, and ends that go on: the real loops in virtual time. */
+/**
+ * Terminations that get stuck, at one step after the other, and terminations that proceed. Runs the real loops in
+ * virtual time.
+ */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { PodSpec } from "../src/api/gen/core-v1.ts";
@@ -18,7 +21,7 @@ import { World } from "./world.ts";
 
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const GRACE_SECONDS = 5;
-/** After the end of its grace. */
+/** Measured from the end of the grace period. */
 const TOLD_WITHIN_MS = 10_000;
 const GONE_WITHIN_MS = 5_000;
 
@@ -122,9 +125,9 @@ const stuck: readonly Stuck[] = [
   },
 ];
 
-describe("an end that hangs", () => {
+describe("a stuck termination", () => {
   for (const { step, reason, fault, says, spec = {} } of stuck) {
-    test(`[6.5] [6.6] at its step "${step}" is told within 10 s after its grace, in a condition, an event and the journal, and is over within 5 s of the step's healing`, async () => {
+    test(`[6.5] [6.6] at step "${step}" is reported within 10 s after the grace period in a condition, an event and the journal, and ends within 5 s once the step works`, async () => {
       const { world, find, create, remove, failWith, blocked, eventsOf, hangsOn } = begin();
       create(spec);
       await world.advance(20_000);
@@ -137,9 +140,9 @@ describe("an end that hangs", () => {
       const condition = blocked();
       assert.deepEqual([condition?.status, condition?.reason], ["True", reason]);
       assert.match(condition?.message ?? "", says);
-      const told = (await eventsOf("a")).filter((event) => event.reason === "TerminationBlocked");
+      const reported = (await eventsOf("a")).filter((event) => event.reason === "TerminationBlocked");
       assert.deepEqual(
-        told.map(({ type, message, count }) => [type, message, count ?? 1]),
+        reported.map(({ type, message, count }) => [type, message, count ?? 1]),
         [["Warning", condition?.message, 1]],
       );
       const kept = await hangsOn();
@@ -152,7 +155,7 @@ describe("an end that hangs", () => {
     });
   }
 
-  test("[6.5] [6.6] whose API server answers nothing has its step in the journal, and is over within 5 s of the answers", async () => {
+  test("[6.5] [6.6] with a failing API server has its step in the journal, and ends within 5 s once the server answers", async () => {
     const { world, find, create, remove, failWith, hangsOn } = begin();
     create({});
     await world.advance(20_000);
@@ -166,7 +169,7 @@ describe("an end that hangs", () => {
     assert.equal(find("a"), undefined);
   });
 
-  test("[6.5] in a call that gives no answer is told too, and goes on when it does", async () => {
+  test("[6.5] in a call that never returns is reported as well", async () => {
     const { world, create, remove, failWith, blocked, hangsOn } = begin();
     create({});
     await world.advance(20_000);
@@ -178,7 +181,7 @@ describe("an end that hangs", () => {
     assert.deepEqual([kept?.step, kept?.state], ["sandbox", "begun"]);
   });
 
-  test("[6.5] in a hook is in the journal while it lasts, and the grace ends it", async () => {
+  test("[6.5] in a preStop hook is journaled while the hook runs, and the grace period ends the hook", async () => {
     const { world, find, create, remove, blocked, hangsOn } = begin();
     create({}, server, {});
     await world.advance(20_000);
@@ -190,7 +193,7 @@ describe("an end that hangs", () => {
     assert.deepEqual([find("a"), blocked()], [undefined, undefined]);
   });
 
-  test("[6.6] of a pod that stays says nothing any more when it has come to its end", async () => {
+  test("[6.6] of a pod that is not deleted removes its condition once it completes", async () => {
     const { world, find, create, failWith, blocked } = begin();
     create({ ...memory, restartPolicy: "Never" }, { exit: { afterMs: 3_000, code: 0 } });
     failWith(failing("mounts", "unmount", busy));
@@ -202,7 +205,7 @@ describe("an end that hangs", () => {
   });
 });
 
-test("[6.5] [6.6] another try of a step that fails as before is no news to the journal, and its tries are counted over a restart", async () => {
+test("[6.5] [6.6] retries of a step that fails as before add no journal records, and a restart adds at most one", async () => {
   const { world, node, create, remove, failWith, endings } = begin();
   create(memory);
   await world.advance(20_000);
@@ -220,7 +223,7 @@ test("[6.5] [6.6] another try of a step that fails as before is no news to the j
   assert.equal((await endings()).filter(({ state }) => state === "failed").length <= 2, true);
 });
 
-test("[6.5] [6.6] an end that hangs says so without a break over a restart of the agent, and its owner is not told again", async () => {
+test("[6.5] [6.6] a stuck termination stays reported without a gap across an agent restart, and its event is not repeated", async () => {
   for (const [spec, fault] of [
     [memory, failing("mounts", "unmount", busy)],
     [{}, failing("runtime", "StopContainer", refused)],
@@ -240,9 +243,9 @@ test("[6.5] [6.6] an end that hangs says so without a break over a restart of th
       await world.advance(50);
       assert.deepEqual([blocked()?.reason, blocked()?.lastTransitionTime], [reason, lastTransitionTime]);
     }
-    const told = (await eventsOf("a")).filter((event) => event.reason === "TerminationBlocked");
+    const reported = (await eventsOf("a")).filter((event) => event.reason === "TerminationBlocked");
     assert.deepEqual(
-      told.map(({ count }) => count ?? 1),
+      reported.map(({ count }) => count ?? 1),
       [1],
     );
     failWith(() => undefined);
@@ -251,7 +254,7 @@ test("[6.5] [6.6] an end that hangs says so without a break over a restart of th
   }
 });
 
-test("[6.5] [6.6] while the runtime is away an end is tried every few seconds, not all the time", async () => {
+test("[6.5] [6.6] while the runtime is unavailable, a termination is retried every few seconds, not continuously", async () => {
   let asked = 0;
   const { world, create, remove, failWith } = begin();
   create({});
@@ -266,7 +269,7 @@ test("[6.5] [6.6] while the runtime is away an end is tried every few seconds, n
   assert.ok(asked <= 150, `asked ${asked} times in a minute`);
 });
 
-test("[6.5] [6.6] an end without trouble says nothing of it", async () => {
+test("[6.5] [6.6] a termination without errors reports nothing", async () => {
   const { world, find, create, remove, eventsOf, endings } = begin();
   create(memory);
   await world.advance(20_000);
@@ -283,7 +286,7 @@ test("[6.5] [6.6] an end without trouble says nothing of it", async () => {
   );
 });
 
-test("what the runtime lists as running though no process is left is blocked by that, then taken from it, and its owner hears of it", async () => {
+test("a container that is listed as running without a process blocks termination, is removed after a minute and reported in an event", async () => {
   const { world, node, find, create, remove, blocked, eventsOf } = begin();
   create({});
   await world.advance(5_000);
@@ -297,15 +300,15 @@ test("what the runtime lists as running though no process is left is blocked by 
   assert.equal(find("a"), undefined);
   assert.equal(node.runtime.containers.size, 0);
   const events = await eventsOf("a");
-  const told = events.filter(({ reason }) => reason === "FailedKillPod");
+  const reported = events.filter(({ reason }) => reason === "FailedKillPod");
   assert.equal(events.find(({ reason }) => reason === "Killing")?.count, 1, "a stop that is tried again is no news");
   assert.deepEqual(
-    told.map(({ message }) => message),
+    reported.map(({ message }) => message),
     ["error killing pod: container app still listed as running a minute after the last process ended, removed"],
   );
 });
 
-test("a process that cannot be killed is not taken for one that has ended", async () => {
+test("a process that cannot be killed does not count as ended", async () => {
   const { world, node, find, create, remove, blocked } = begin();
   create({}, { unkillable: true });
   await world.advance(5_000);
@@ -317,7 +320,7 @@ test("a process that cannot be killed is not taken for one that has ended", asyn
   assert.notEqual(find("a"), undefined);
 });
 
-test("[23.2] a pod that the runtime refuses to kill has the event FailedKillPod in the Go kubelet's words, at most every ten seconds", async () => {
+test("[23.2] a pod that the runtime refuses to kill gets the event FailedKillPod with the Go kubelet's message, at most every ten seconds", async () => {
   const refusals = [
     ["StopContainer", 'failed to "KillContainer" for "app" with KillContainerError'],
     ["StopPodSandbox", 'failed to "KillPodSandbox" for "UID" with KillPodSandboxError'],
@@ -344,7 +347,7 @@ test("[23.2] a pod that the runtime refuses to kill has the event FailedKillPod 
   }
 });
 
-test("[23.2] a pod whose status the runtime does not report has the event FailedSync, and goes on as soon as the runtime reports it", async () => {
+test("[23.2] a pod whose container status the runtime does not report gets the event FailedSync, and proceeds as soon as the runtime reports it", async () => {
   const { world, find, create, failWith, eventsOf } = begin();
   create({ restartPolicy: "Never" }, { exit: { afterMs: 30_000, code: 3 } });
   await world.advance(20_000);

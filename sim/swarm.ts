@@ -1,7 +1,8 @@
 /**
- * A swarm of runs, each from one seed: a few pods with volumes, images and lives of all sorts, users that change and delete things, and faults of the
- * kinds this seed has drawn. First all of that goes on; then everything is right again and has time to settle. Nothing that must not happen may happen at
- * any time, and in the end all must be as the users wanted it, with nothing left of what is gone and the agent at rest.
+ * A swarm of runs, each from one seed: a few pods with varied volumes, images and lifetimes, users that change and
+ * delete objects, and faults of the kinds that this seed has drawn. First all of that happens; then the faults end and
+ * the world has time to settle. No invariant may be violated at any time. In the end everything must be as the users
+ * requested it, with nothing left of what is gone and the agent at rest.
  */
 
 import { HostFileError } from "../src/ports/host-files.ts";
@@ -25,7 +26,7 @@ import { World } from "./world.ts";
 
 export interface SwarmSettings {
   readonly seed: number;
-  /** In all: faults for a part of it, then rest. */
+  /** Total duration: faults for a part of it, then rest. */
   readonly minutes: number;
   readonly agent?: AgentFactory;
 }
@@ -45,7 +46,7 @@ export interface SwarmOutcome {
   readonly sometimes: ReadonlyMap<string, number>;
   /** By rule. */
   readonly judgements: ReadonlyMap<string, JudgementCount>;
-  /** Of pods that were there, as long as they were. */
+  /** The lifetimes of all pods together. */
   readonly podHours: number;
   readonly hash: string;
   readonly lastLines: readonly string[];
@@ -53,12 +54,12 @@ export interface SwarmOutcome {
 
 const NODE = "n1";
 const MINUTE_MS = 60_000;
-/** The longest wait after a failure is five minutes; then there must be time to use it. */
+/** The longest back-off is five minutes; the retry needs time after it. */
 const SETTLE_MINUTES = 7;
 /** Shorter than any hook takes. */
 const IN_HOOK_MS = 30;
 const QUIET_MS = 2 * MINUTE_MS;
-/** What one pod that is not well, or one token that ends soon, may do in that time. */
+/** How many calls one unhealthy pod, or one token that expires soon, may cause in that time. */
 const DEEDS_PER_TROUBLE = 60;
 
 export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): Promise<SwarmOutcome> {
@@ -135,18 +136,18 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
   };
 }
 
-/** Without its journal an agent does not know what it must not do again: it says so and ends, and is started again. */
+/** Without its journal an agent does not know what it must not repeat. It exits with an error and is restarted. */
 const refusesToBegin = (error: unknown): boolean =>
   error instanceof HostFileError && /^(list|read) \S+\/deckhand\/journal\b/.test(error.message);
 
-/** One after the other. */
+/** Runs the seeds one after the other. */
 export async function runSeeds({ first, seeds, minutes }: SeedRange): Promise<readonly SwarmOutcome[]> {
   const outcomes: SwarmOutcome[] = [];
   for (let seed = first; seed < first + seeds; seed += 1) outcomes.push(await runSeed({ seed, minutes }));
   return outcomes;
 }
 
-/** Some runtimes are slow, so that what happens meanwhile finds work half done. */
+/** Some runtimes are slow, so that events find work half done. */
 const drawDurations = (draw: Draw): RuntimeDurations => ({
   runSandboxMs: draw.pick([0, 20, 800]),
   createContainerMs: draw.pick([0, 10, 300]),
@@ -163,7 +164,10 @@ async function pass(stage: Stage, supervisor: Supervisor, untilMs: number): Prom
   }
 }
 
-/** Pods that crash or wait are tried again for ever; tokens are renewed, also long ones of pods that are old by then. */
+/**
+ * The number of pods that keep the agent busy. Pods that crash or wait are retried forever; tokens are renewed, also
+ * long-lived ones of pods that are old by then.
+ */
 const troubles = ({ pods }: Workload): number =>
   pods.filter(({ pod, end }) => {
     const tokens = pod.spec?.volumes?.flatMap(({ projected }) => projected?.sources ?? []) ?? [];
@@ -177,7 +181,7 @@ const troubles = ({ pods }: Workload): number =>
 const podHours = ({ pods }: Workload, endMs: number): number =>
   pods.reduce((sum, { createMs, fate }) => sum + (fate.kind === "stays" ? endMs : fate.atMs) - createMs, 0) / 3_600_000;
 
-/** For people: what broke, and how to see it again. */
+/** For people: what broke, and how to reproduce it. */
 export const describeOutcome = (
   { seed, faults, violations, wrong, lastLines }: SwarmOutcome,
   minutes: number,

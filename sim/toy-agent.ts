@@ -1,6 +1,6 @@
 /**
- * The smallest agent that shows what the world can do: it registers its Node, renews a lease, and keeps one running container per pod,
- * looking before it creates. It stands in for the kubelet in tests of the world itself.
+ * The smallest agent that shows what the world can do: it registers its Node, renews a Lease, and keeps one running
+ * container per pod, listing before it creates. It replaces the kubelet in tests of the world itself.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { leases, nodes, pods } from "../src/api/resources.ts";
@@ -32,7 +32,7 @@ export const toyAgent: AgentFactory = (ports, { name }) => ({
   },
 });
 
-/** Runs a loop again and again until the agent is told to end. */
+/** Retries a failing loop until the agent is shut down. */
 async function persist({ clock }: KubeletPorts, shutdown: AbortSignal, loop: () => Promise<void>): Promise<void> {
   while (!shutdown.aborted) {
     try {
@@ -89,7 +89,7 @@ async function followPods(
         if (event.kind === "deleted") fresh.delete(uid);
         else fresh.set(uid, event.object);
       }
-      // Until the list is whole, what is missing in it is not gone.
+      // Until the list is complete, a pod that is missing in it may still exist.
       if (isComplete) known.clear();
       for (const [uid, pod] of fresh) known.set(uid, pod);
       if (isComplete) wanted.set(new Map(known));
@@ -184,7 +184,7 @@ async function removeAll({ runtime }: KubeletPorts, uid: string, graceSeconds: n
   }
 }
 
-/** What runs for a pod that is no longer there. */
+/** Removes the sandboxes of pods that no longer exist. */
 async function sweep(ports: KubeletPorts, wanted: ReadonlyMap<string, Pod>, shutdown: AbortSignal): Promise<void> {
   for (const { labels } of await ports.runtime.listSandboxes({}, shutdown)) {
     const uid = labels["uid"] ?? "";

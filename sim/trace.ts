@@ -1,6 +1,6 @@
 /**
- * What happened in a run, line by line: a hash over all of it, so that two runs can be compared, and the last lines, for people. A line
- * holds nothing that differs between two runs of one seed.
+ * Records a run line by line: a hash over all lines, to compare two runs, and the last lines, for people. A line
+ * contains nothing that differs between two runs of one seed.
  */
 const KEPT_LINES_MAX = 2000;
 
@@ -14,7 +14,7 @@ export class Trace {
     this.#count += 1;
     this.#mix(line);
     this.#kept.push(line);
-    // Cut rarely, because cutting costs.
+    // Cut rarely, because cutting is expensive.
     if (this.#kept.length > 2 * KEPT_LINES_MAX) this.#kept.splice(0, this.#kept.length - KEPT_LINES_MAX);
   }
 
@@ -26,7 +26,7 @@ export class Trace {
     return this.#kept.slice(-KEPT_LINES_MAX);
   }
 
-  /** Of every line so far. */
+  /** The hash of every line so far. */
   get hash(): string {
     return [this.#high, this.#low].map((half) => (half >>> 0).toString(16).padStart(8, "0")).join("");
   }

@@ -12,7 +12,7 @@ clockContract("the virtual clock", () => {
   return { clock, pass: (ms) => clock.advance(ms) };
 });
 
-test("a timer fires exactly at its time, however long that is", async () => {
+test("a timer fires exactly at its time, even after a year", async () => {
   const clock = new VirtualClock();
   const yearMs = 365 * 24 * 3_600_000;
   const firedMs: number[] = [];
@@ -23,7 +23,7 @@ test("a timer fires exactly at its time, however long that is", async () => {
   assert.deepEqual(firedMs, [yearMs]);
 });
 
-test("timers of one time fire in the order they were set", async () => {
+test("timers for the same time fire in the order they were set", async () => {
   const clock = new VirtualClock();
   const order: number[] = [];
   for (let i = 0; i < 100; i += 1) clock.after(7, () => order.push(i));
@@ -51,7 +51,7 @@ test("time does not move while a promise can still run", async () => {
   assert.deepEqual(seenMs, [10, 11, 20]);
 });
 
-test("the calendar can jump while monotonic time and timers go on", async () => {
+test("the wall clock can jump while monotonic time and timers continue", async () => {
   const clock = new VirtualClock(1_000_000);
   let fired = false;
   clock.after(10, () => (fired = true));
@@ -61,7 +61,7 @@ test("the calendar can jump while monotonic time and timers go on", async () => 
   assert.deepEqual([clock.wallMs(), clock.monotonicMs(), fired], [500_010, 10, true]);
 });
 
-test("running until idle ends at the last timer, or says that some are left", async () => {
+test("runUntilIdle ends at the last timer, or returns false when timers are left", async () => {
   const clock = new VirtualClock();
   clock.after(5, () => clock.after(5, () => {}));
   assert.equal(await clock.runUntilIdle(1000), true);
@@ -97,7 +97,7 @@ test("any set of timers, some cancelled, fires in order and leaves none behind",
   );
 });
 
-test("a wait too short for the clock to show still ends later than it began", async () => {
+test("a wait below the clock's resolution still ends later than it began", async () => {
   const clock = new VirtualClock();
   await clock.advance(1_000_000);
   let firedMs = 0;

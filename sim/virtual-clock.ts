@@ -1,6 +1,6 @@
 /**
- * Time that moves only when the scenario says so, and never while a promise can still run: a run is then the same every time.
- * The calendar can be made to jump while monotonic time goes on, as on a machine whose clock is set.
+ * Time that moves only when the scenario advances it, and never while a promise can still run, so that every run is the
+ * same. The wall clock can jump while monotonic time continues, as on a machine whose clock is set.
  */
 import { type Timed, TimeHeap } from "../src/base/time-heap.ts";
 import type { Clock } from "../src/ports/clock.ts";
@@ -10,10 +10,10 @@ interface Timer extends Timed {
   readonly fire: () => void;
 }
 
-/** A calendar start far from zero, so that a mixed-up reading of the two clocks shows. */
+/** A wall-clock start far from zero, so that confusing the two clocks shows. */
 const DEFAULT_START_WALL_MS = Date.UTC(2026, 0, 1);
 
-/** What a machine's timers tell apart. */
+/** The resolution of a machine's timers. */
 const STEP_MS = 1;
 
 export class VirtualClock implements Clock {
@@ -33,7 +33,7 @@ export class VirtualClock implements Clock {
     return Math.trunc(this.#wallOffsetMs + this.#nowMs);
   }
 
-  /** The calendar of those whose clock is right: it never jumps. */
+  /** The wall clock of machines whose clock is right: it never jumps. */
   trueWallMs(): number {
     return Math.trunc(this.#startWallMs + this.#nowMs);
   }
@@ -43,8 +43,8 @@ export class VirtualClock implements Clock {
   }
 
   after(delayMs: number, fire: () => void): () => void {
-    const wishedMs = delayMs > 0 ? delayMs : 0; // Not a number becomes 0 too.
-    // Whoever waits, however shortly, finds time gone on: else he would wait again, for ever.
+    const wishedMs = delayMs > 0 ? delayMs : 0; // NaN becomes 0 too.
+    // Every wait, however short, must advance time; otherwise the caller would wait again, forever.
     const waitMs = wishedMs > 0 && this.#nowMs + wishedMs === this.#nowMs ? STEP_MS : wishedMs;
     let pending = true;
     const timer = {
@@ -63,22 +63,22 @@ export class VirtualClock implements Clock {
     };
   }
 
-  /** How many timers wait. */
+  /** The number of pending timers. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** How many timers have fired: the events of a run. */
+  /** The number of timers that have fired: the events of a run. */
   get firedCount(): number {
     return this.#firedCount;
   }
 
-  /** Makes the calendar of the machines jump, forwards or back. Timers do not notice. */
+  /** Makes the wall clock of the machines jump, forward or back. Timers are not affected. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
   }
 
-  /** Lets `byMs` pass, firing what is due in order. */
+  /** Advances time by `byMs` and fires due timers in order. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
     do await drain();
@@ -86,7 +86,7 @@ export class VirtualClock implements Clock {
     this.#nowMs = endMs;
   }
 
-  /** Lets time pass until no timer waits or `limitMs` has gone by; says whether none waits. */
+  /** Advances time until no timer is pending or `limitMs` has passed; returns whether none is pending. */
   async runUntilIdle(limitMs: number): Promise<boolean> {
     const endMs = this.#nowMs + limitMs;
     do await drain();
@@ -96,7 +96,10 @@ export class VirtualClock implements Clock {
     return false;
   }
 
-  /** Fires the earliest timer that is due by `endMs` and moves time to it; false when there is none. Promises it frees run after. */
+  /**
+   * Fires the earliest timer that is due by `endMs` and moves time to it; returns false if there is none. Promises that
+   * it resolves run later.
+   */
   fireNext(endMs: number): boolean {
     const next = this.#timers.takeDue(endMs);
     if (next === undefined) return false;

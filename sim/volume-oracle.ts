@@ -1,44 +1,45 @@
 /**
- * What must never happen to volumes, checked after every event against the truth of the world: the kernel's table, the disk, the processes. Numbers in
- * brackets are those of the safety list the project holds itself to.
+ * Invariants of volumes, checked after every event against the actual state of the world: the kernel's mount table, the
+ * disk, the processes. Numbers in brackets are those of the project's safety list.
  *
- * It also plays the part of the containers: each writes a marker into the empty folders it was given, and that marker is there as long as the pod is.
+ * The oracle also acts for the containers: each writes a marker into its emptyDir volumes, and that marker stays as
+ * long as the pod.
  */
 import type { Pod, Volume } from "../src/api/gen/core-v1.ts";
-import { podFolder } from "../src/domain/pod/pod-names.ts";
+import { podDirectory } from "../src/domain/pod/pod-names.ts";
 import type { ContainerMount } from "../src/domain/runtime/container.ts";
-import { markerFolder, subPathsFolder, volumeFolder } from "../src/domain/volumes/layout.ts";
+import { markerDirectory, subPathsDirectory, volumeDirectory } from "../src/domain/volumes/layout.ts";
 import type { DiskMount } from "./disk-mounts.ts";
-import { type DiskEntry, type DiskFile, type DiskFolder, newFile } from "./fake-disk.ts";
+import { type DiskDirectory, type DiskEntry, type DiskFile, newFile } from "./fake-disk.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
 import type { SimNode } from "./sim-node.ts";
-import { entryAt, folderAt, namesOfSet, visibleFiles } from "./workload/disk-view.ts";
+import { directoryAt, entryAt, namesOfSet, visibleFiles } from "./workload/disk-view.ts";
 import { filePluginOf, flawsOf } from "./workload/file-volume-rules.ts";
-import { toldBy } from "./workload/telling-objects.ts";
+import { reportedBy } from "./workload/telling-objects.ts";
 
-/** An object whose values do not say whose they are. */
+/** Name of an object whose values do not name their origin. */
 export const UNTOLD = "untold";
 export const ROOT = "/var/lib/kubelet";
 const PODS = `${ROOT}/pods`;
 const JOURNAL = `${ROOT}/deckhand/journal`;
 const DEVICE_MOUNTS = `${ROOT}/plugins/kubernetes.io/local-volume/mounts/`;
-/** Of what containers write: theirs alone. */
+/** Mode of the files that containers write: for their owner only. */
 const MARKER_MODE = 0o600;
 const UID_OF_PATH = /^\/var\/lib\/kubelet\/pods\/(?<uid>[^/]+)\//;
 
 export interface VolumeOracleParts {
   readonly node: SimNode;
-  /** The newest that was seen of a pod of the API server, also when it is gone. */
+  /** The newest version seen of a pod of the API server, also when the pod is gone. */
   readonly podOf: (uid: string) => Pod | undefined;
-  /** All that were ever seen. */
+  /** All pods that were ever seen. */
   readonly pods: () => readonly Pod[];
   readonly isGone: (uid: string) => boolean;
-  /** The journal has its terminal phase, whatever its restart policy says: another pod may have needed its place. */
+  /** The journal has the pod's terminal phase, whatever its restartPolicy: the pod may have been preempted. */
   readonly hasEnded: (uid: string) => boolean;
   readonly violation: (text: string) => void;
 }
 
-/** What a running container has mounted, and what was there when it began. */
+/** What a running container has mounted, and what was there when it started. */
 interface Use {
   readonly record: Readonly<ContainerRecord>;
   readonly pod: Pod;
@@ -47,26 +48,26 @@ interface Use {
 
 interface Guard {
   readonly path: string;
-  /** What is there now. */
+  /** The entry that is there now. */
   readonly look: () => DiskEntry | undefined;
   readonly file: DiskFile;
   readonly content: Uint8Array;
-  /** Whose it is; undefined: it must outlive everything. */
+  /** The UID of the pod that owns the file; undefined: the file must outlive everything. */
   readonly uid: string | undefined;
 }
 
 export class VolumeOracle {
   readonly #parts: VolumeOracleParts;
   readonly #created = new Set<string>();
-  /** Made after their pods' end. */
+  /** Containers created after their pods had terminated. */
   readonly #unchecked = new Set<string>();
-  /** By pod and container, the newest that was seen. */
+  /** By pod and container name: the newest container seen. */
   readonly #newest = new Map<string, Readonly<ContainerRecord>>();
   readonly #uses = new Map<string, Use>();
   readonly #names = new Map<string, ReadonlySet<string>>();
   readonly #dirty = new Set<string>();
   readonly #guards = new Map<string, Guard>();
-  /** Mounts of somebody else's. */
+  /** Mounts that are not the agent's. */
   readonly #planted = new Set<string>();
   #mounts: ReadonlySet<string> = new Set();
   #table: readonly DiskMount[] = [];
@@ -93,47 +94,47 @@ export class VolumeOracle {
     for (const guard of this.#guards.values()) this.#checkGuard(guard);
   }
 
-  /** Puts a file there that nobody may ever take away or change. */
+  /** Creates a file that must never be removed or changed. */
   guard(path: string, text: string): void {
     const { files } = this.#parts.node;
-    files.makeFolder(path.slice(0, path.lastIndexOf("/")), 0o755);
+    files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o755);
     this.#plant(path, text, undefined);
   }
 
-  /** As `guard`, on a device that is not mounted yet. */
-  guardDevice(device: string, folder: DiskFolder, text: string): void {
-    this.#write(folder, "user-data", text, {
+  /** Like `guard`, on a device that is not mounted yet. */
+  guardDevice(device: string, directory: DiskDirectory, text: string): void {
+    this.#write(directory, "user-data", text, {
       path: `${device}: user-data`,
       uid: undefined,
-      look: () => folder.entries.get("user-data"),
+      look: () => directory.entries.get("user-data"),
     });
   }
 
-  /** Somebody who is not the agent shows `source` at `target`. */
+  /** Bind-mounts `source` at `target` from outside the agent. */
   plantBind(source: string, target: string): void {
     const { files } = this.#parts.node;
-    files.makeFolder(target, 0o755);
+    files.makeDirectory(target, 0o755);
     const [from, to] = [files.disk.follow(source), files.disk.follow(target)];
     if (from === undefined || to === undefined) throw new Error(`nothing is at ${source}`);
     this.#planted.add(target);
     files.disk.mounts.attach({ ...from.mount, root: from.entry, rootPath: from.path }, to);
   }
 
-  /** Whether what was planted there is still there. */
+  /** Whether the foreign mount at `target` still exists. */
   isPlanted(target: string): boolean {
     return this.#planted.has(target) && this.#parts.node.files.disk.mounts.at(target).length > 0;
   }
 
-  /** What is still there of a pod's volumes, as a user or the next kubelet would find it. */
+  /** What is left of a pod's volumes, as a user or the next kubelet would find it. */
   remainsOf(uid: string): readonly string[] {
     const { node } = this.#parts;
-    const folder = podFolder(ROOT, uid);
-    const mounts = node.files.disk.mounts.all.filter(({ path }) => path.startsWith(`${folder}/`));
-    const plugins = folderAt(node.files.disk, `${folder}/volumes`)?.entries ?? new Map<string, DiskEntry>();
+    const directory = podDirectory(ROOT, uid);
+    const mounts = node.files.disk.mounts.all.filter(({ path }) => path.startsWith(`${directory}/`));
+    const plugins = directoryAt(node.files.disk, `${directory}/volumes`)?.entries ?? new Map<string, DiskEntry>();
     const volumes = [...plugins].flatMap(([plugin, entry]) =>
-      entry.kind === "folder" ? [...entry.entries.keys()].map((name) => `${plugin}/${name}`) : [],
+      entry.kind === "directory" ? [...entry.entries.keys()].map((name) => `${plugin}/${name}`) : [],
     );
-    const parts = folderAt(node.files.disk, subPathsFolder(folder));
+    const parts = directoryAt(node.files.disk, subPathsDirectory(directory));
     return [
       ...mounts.map(({ path }) => `the mount ${path}`),
       ...volumes.map((name) => `the volume ${name}`),
@@ -141,10 +142,10 @@ export class VolumeOracle {
     ];
   }
 
-  /** What is on the node of pods that are over, when everything has had its time. */
+  /** What is left on the node of terminated or deleted pods, once everything has settled. */
   left(isOver: (uid: string) => "gone" | "ended" | "lives"): readonly string[] {
     const { node } = this.#parts;
-    const known = new Set(folderAt(node.files.disk, PODS)?.entries.keys() ?? []);
+    const known = new Set(directoryAt(node.files.disk, PODS)?.entries.keys() ?? []);
     for (const { path } of node.files.disk.mounts.all) {
       const uid = UID_OF_PATH.exec(path)?.groups?.["uid"];
       if (uid !== undefined) known.add(uid);
@@ -152,13 +153,13 @@ export class VolumeOracle {
     const ofPods = [...known].flatMap((uid) => {
       const state = isOver(uid);
       if (state === "lives") return [];
-      const folder = state === "gone" && folderAt(node.files.disk, podFolder(ROOT, uid)) !== undefined;
-      return [...this.remainsOf(uid).map((what) => `${uid}: ${what}`), ...(folder ? [`${uid}: its folder`] : [])];
+      const directory = state === "gone" && directoryAt(node.files.disk, podDirectory(ROOT, uid)) !== undefined;
+      return [...this.remainsOf(uid).map((what) => `${uid}: ${what}`), ...(directory ? [`${uid}: its directory`] : [])];
     });
     return [...ofPods, ...this.#idleDevices()];
   }
 
-  /** Devices that are mounted on the node though no pod has them. */
+  /** Devices that are mounted on the node though no pod uses them. */
   #idleDevices(): readonly string[] {
     const { all } = this.#parts.node.files.disk.mounts;
     const used = new Set(all.filter(({ path }) => UID_OF_PATH.test(path)).map(({ device }) => device));
@@ -167,7 +168,7 @@ export class VolumeOracle {
       .map(({ path }) => `the device at ${path}`);
   }
 
-  /** [6] What is mounted is in the journal first, on disk; what a mount comes or goes under is looked at. */
+  /** [6] A mount is in the journal on disk before it exists. Containers of pods whose mounts changed are checked. */
   #checkMounts(): void {
     const { all } = this.#parts.node.files.disk.mounts;
     if (all === this.#table) return;
@@ -186,7 +187,7 @@ export class VolumeOracle {
 
   #isJournalled(path: string): boolean {
     const needle = Buffer.from(JSON.stringify(path));
-    const segments = folderAt(this.#parts.node.files.disk, JOURNAL)?.entries.values() ?? [];
+    const segments = directoryAt(this.#parts.node.files.disk, JOURNAL)?.entries.values() ?? [];
     return [...segments].some((entry) => entry.kind === "file" && Buffer.from(entry.onDisk).includes(needle));
   }
 
@@ -194,7 +195,8 @@ export class VolumeOracle {
     if (!this.#created.has(record.id)) {
       this.#created.add(record.id);
       this.#newest.set(`${uidOf(record)}/${record.config.metadata.name}`, record);
-      // A create that was given up when its pod ended may still be done, and nobody starts it: that is looked at when somebody does.
+      // A create that was aborted at its pod's end may still complete. Such a container is checked only if it is
+      // started.
       if (this.#isOver(uidOf(record))) this.#unchecked.add(record.id);
       else this.#checkCreated(record);
     }
@@ -211,7 +213,7 @@ export class VolumeOracle {
     this.#writeMarkers(record, pod);
   }
 
-  /** [6] A container is made only when all that it mounts is there and whole. */
+  /** [6] A container is created only when everything it mounts is there and complete. */
   #checkCreated(record: Readonly<ContainerRecord>): void {
     const uid = uidOf(record);
     const pod = this.#parts.podOf(uid);
@@ -241,31 +243,33 @@ export class VolumeOracle {
     const uid = pod.metadata?.uid ?? "";
     const plugin = filePluginOf(volume);
     const inMemory = plugin === undefined ? volume.emptyDir?.medium === "Memory" : plugin !== "configmap";
-    const folder = volumeFolder(podFolder(ROOT, uid), plugin ?? "empty-dir", volume.name);
+    const directory = volumeDirectory(podDirectory(ROOT, uid), plugin ?? "empty-dir", volume.name);
     const isMounted = (path: string) => node.files.disk.mounts.at(path).length > 0;
     const flaws: string[] = [];
-    if (inMemory && !isMounted(folder)) flaws.push("no memory is mounted");
+    if (inMemory && !isMounted(directory)) flaws.push("no memory is mounted");
     if (volume.persistentVolumeClaim !== undefined && !isMounted(mount.hostPath)) flaws.push("nothing is bound");
     if (subPath !== undefined && !isMounted(mount.hostPath)) flaws.push(`the part ${subPath} is not bound`);
-    if (plugin !== undefined) flaws.push(...flawsOf(pod, volume, visibleFiles(node.files.disk, folder)));
+    if (plugin !== undefined) flaws.push(...flawsOf(pod, volume, visibleFiles(node.files.disk, directory)));
     flaws.push(...this.#flawsOfOwner(pod, volume, mount.hostPath, subPath));
-    const ready = `${markerFolder(podFolder(ROOT, uid), plugin ?? "empty-dir", volume.name)}/ready`;
+    const ready = `${markerDirectory(podDirectory(ROOT, uid), plugin ?? "empty-dir", volume.name)}/ready`;
     const isMarked = plugin !== undefined || volume.emptyDir !== undefined;
     if (isMarked && entryAt(node.files.disk, ready) === undefined) flaws.push("nothing says that it is whole");
     return flaws;
   }
 
-  /** A folder of the pod's own is open to all its users, and to the group that the pod names. */
+  /** An emptyDir is open to all users. An emptyDir or claimed directory belongs to the pod's fsGroup. */
   #flawsOfOwner(pod: Pod, volume: Volume, path: string, subPath: string | undefined): readonly string[] {
     const isOwn = volume.emptyDir !== undefined || volume.persistentVolumeClaim !== undefined;
-    const folder = folderAt(this.#parts.node.files.disk, path);
-    if (!isOwn || subPath !== undefined || folder === undefined) return [];
-    // What several pods claim is the group's of whoever came first; the others hear of it.
+    const directory = directoryAt(this.#parts.node.files.disk, path);
+    if (!isOwn || subPath !== undefined || directory === undefined) return [];
+    // A claim of several pods belongs to the fsGroup of the first pod; the others get an event.
     const group = this.#isShared(volume) ? undefined : pod.spec?.securityContext?.fsGroup;
-    const isOpen = volume.emptyDir === undefined || (folder.mode & 0o777) === 0o777;
+    const isOpen = volume.emptyDir === undefined || (directory.mode & 0o777) === 0o777;
     return [
-      ...(group === undefined || folder.gid === group ? [] : [`the folder is of group ${folder.gid}, not ${group}`]),
-      ...(isOpen ? [] : [`the folder has mode ${folder.mode.toString(8)}`]),
+      ...(group === undefined || directory.gid === group
+        ? []
+        : [`the directory is of group ${directory.gid}, not ${group}`]),
+      ...(isOpen ? [] : [`the directory has mode ${directory.mode.toString(8)}`]),
     ];
   }
 
@@ -279,29 +283,29 @@ export class VolumeOracle {
     return claims.length > 1;
   }
 
-  /** Variables that a pod takes from objects hold what their keys hold. */
+  /** Environment variables from ConfigMaps and Secrets hold the values of their keys. */
   #flawsOfEnvironment({ config, environment }: Readonly<ContainerRecord>, pod: Pod | undefined): readonly string[] {
     const container = pod?.spec?.containers.find(({ name }) => name === config.metadata.name);
     return (container?.env ?? []).flatMap(({ name, valueFrom }) => {
       const reference = valueFrom?.configMapKeyRef ?? valueFrom?.secretKeyRef;
       if (reference === undefined || reference.name === UNTOLD) return [];
-      const told = toldBy(new TextDecoder().decode(environment.get(name)));
+      const reported = reportedBy(new TextDecoder().decode(environment.get(name)));
       const isAbsent = environment.get(name) === undefined;
       if (isAbsent && reference.optional === true) return [];
-      const isRight = told?.name === reference.name && told?.key === reference.key;
+      const isRight = reported?.name === reference.name && reported?.key === reference.key;
       return isRight ? [] : [`its variable ${name} is not key ${reference.key} of ${reference.name}`];
     });
   }
 
-  /** [6] Nothing is taken from under a running container, and [37] what it sees of written files is the old set or the new. */
+  /** [6] Nothing is removed under a running container. [37] Its view of written files is the old set or the new one. */
   #checkUses(uid: string): void {
     const { disk } = this.#parts.node.files;
     for (const { record, pod, seen } of this.#uses.values()) {
       if (uidOf(record) !== uid) continue;
       const what = `${record.config.metadata.name} of ${pod.metadata?.name}`;
       for (const { path, entry } of seen) {
-        // The file that a container's last words go to is the agent's to replace; so is the hosts file.
-        if (path.startsWith(`${podFolder(ROOT, uid)}/volume`) && entryAt(disk, path) !== entry)
+        // The agent may replace the termination message file and the hosts file.
+        if (path.startsWith(`${podDirectory(ROOT, uid)}/volume`) && entryAt(disk, path) !== entry)
           this.#parts.violation(`[6] ${path} was taken from under ${what}, which runs`);
       }
       const used = new Set(
@@ -315,15 +319,15 @@ export class VolumeOracle {
     const plugin = filePluginOf(volume);
     if (plugin === undefined) return;
     const { disk } = this.#parts.node.files;
-    const folder = volumeFolder(podFolder(ROOT, pod.metadata?.uid ?? ""), plugin, volume.name);
-    const set = namesOfSet(disk, folder);
-    const visible = new Set([...set].filter((name) => entryAt(disk, `${folder}/${name}`) !== undefined));
-    const gone = [...(this.#names.get(folder) ?? [])].filter((name) => set.has(name) && !visible.has(name));
+    const directory = volumeDirectory(podDirectory(ROOT, pod.metadata?.uid ?? ""), plugin, volume.name);
+    const set = namesOfSet(disk, directory);
+    const visible = new Set([...set].filter((name) => entryAt(disk, `${directory}/${name}`) !== undefined));
+    const gone = [...(this.#names.get(directory) ?? [])].filter((name) => set.has(name) && !visible.has(name));
     for (const name of gone) this.#parts.violation(`[37] ${what} lost sight of ${volume.name}/${name}`);
-    this.#names.set(folder, visible);
-    // A name that the new set brings gets its link last: until then the old names are all there is.
+    this.#names.set(directory, visible);
+    // A new name of the new set is linked last: until then only the old names exist.
     if (visible.size < set.size) return;
-    for (const flaw of flawsOf(pod, volume, visibleFiles(disk, folder)))
+    for (const flaw of flawsOf(pod, volume, visibleFiles(disk, directory)))
       this.#parts.violation(`[37] ${what}: of ${volume.name} ${flaw}`);
   }
 
@@ -332,29 +336,29 @@ export class VolumeOracle {
       const name = /\/volumes\/kubernetes\.io~empty-dir\/(?<name>[^/]+)$/.exec(hostPath)?.groups?.["name"];
       const path = `${hostPath}/written-by-${record.config.metadata.name}`;
       if (name === undefined || this.#guards.has(path)) continue;
-      const folder = folderAt(this.#parts.node.files.disk, hostPath);
-      if (folder !== undefined) this.#plant(path, `by a container at ${containerPath}\n`, pod.metadata?.uid ?? "");
+      const directory = directoryAt(this.#parts.node.files.disk, hostPath);
+      if (directory !== undefined) this.#plant(path, `by a container at ${containerPath}\n`, pod.metadata?.uid ?? "");
     }
   }
 
   #plant(path: string, text: string, uid: string | undefined): void {
     const { disk } = this.#parts.node.files;
     const slash = path.lastIndexOf("/");
-    const folder = folderAt(disk, path.slice(0, slash));
-    if (folder === undefined) throw new Error(`there is no folder for ${path}`);
-    this.#write(folder, path.slice(slash + 1), text, { path, uid, look: () => entryAt(disk, path) });
+    const directory = directoryAt(disk, path.slice(0, slash));
+    if (directory === undefined) throw new Error(`there is no directory for ${path}`);
+    this.#write(directory, path.slice(slash + 1), text, { path, uid, look: () => entryAt(disk, path) });
     if (uid === undefined) disk.syncName(path);
   }
 
-  #write(folder: DiskFolder, name: string, text: string, guard: Pick<Guard, "path" | "uid" | "look">): void {
+  #write(directory: DiskDirectory, name: string, text: string, guard: Pick<Guard, "path" | "uid" | "look">): void {
     const content = new TextEncoder().encode(text);
     const file = newFile(MARKER_MODE, 0n, content);
     file.onDisk = content;
-    folder.entries.set(name, file);
+    directory.entries.set(name, file);
     this.#guards.set(guard.path, { ...guard, file, content });
   }
 
-  /** [6] What users wrote stays. */
+  /** [6] Files that users wrote stay unchanged. */
   #checkGuard(guard: Guard): void {
     const { path, file, content, uid, look } = guard;
     const isSame = file.content === content && (uid === undefined || (file.mode === MARKER_MODE && file.gid === 0));
@@ -366,7 +370,7 @@ export class VolumeOracle {
     this.#parts.violation(`[6] what a user wrote to ${path} is gone, or no longer as it was`);
   }
 
-  /** Whether nothing of a pod runs, and nothing will. */
+  /** Whether no container of the pod runs, and none will run. */
   #isOver(uid: string): boolean {
     if ([...this.#uses.values()].some(({ record }) => uidOf(record) === uid)) return false;
     const pod = this.#parts.podOf(uid);
@@ -385,7 +389,7 @@ export class VolumeOracle {
     });
   }
 
-  /** Memory is gone, and of what was on its way to the disk some. */
+  /** A reboot loses tmpfs content and some unsynced writes. */
   #machineRestarted(): void {
     this.#bootId = this.#parts.node.machine.machine.bootId;
     for (const { path, uid } of this.#guards.values()) if (uid !== undefined) this.#guards.delete(path);
@@ -396,5 +400,5 @@ export class VolumeOracle {
 
 const uidOf = ({ config }: Readonly<ContainerRecord>): string => config.labels?.["io.kubernetes.pod.uid"] ?? "";
 
-/** Whether it has a process, whatever the runtime believes. */
+/** Whether the container has a live process, whatever the runtime reports. */
 const isAlive = ({ process }: Readonly<ContainerRecord>): boolean => process !== undefined && process.end === undefined;

@@ -1,4 +1,7 @@
-/** What the service manager hears of a whole kubelet: which of its loops are watched, that each is missed when it hangs, and none while it is well. */
+/**
+ * What the service manager observes of a whole kubelet: which loops are watched, that each one is reported when it
+ * hangs, and none while the kubelet is healthy.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { compose, type Kubelet } from "../src/app/compose.ts";
@@ -12,7 +15,7 @@ import { World, type WorldOptions } from "./world.ts";
 
 const MINUTE = 60_000;
 
-/** Which calls do what no port may: they never answer, whatever becomes of their signal. */
+/** Calls that do what no port may: they never settle, whatever happens to their signal. */
 type Hangs = Set<string>;
 
 function hanging<T extends object>(port: T, name: string, hangs: Hangs): T {
@@ -60,7 +63,7 @@ function start({ flags = [], ports = (same) => same, options = (same) => same, w
     return started.kubelet;
   });
   const { turns } = started.kubelet ?? assert.fail("it is not there");
-  /** Who was late at any minute of them. */
+  /** The loops that were late at any of these minutes. */
   const lateIn = async (minutes: number) => {
     const late = new Set<string>();
     for (let minute = 0; minute < minutes; minute += 1) {
@@ -76,7 +79,7 @@ function start({ flags = [], ports = (same) => same, options = (same) => same, w
 const OF_EVERY_NODE = ["image list", "node cgroups", "node usage", "runtime health", "runtime list", "sync loop"];
 const ALL = [...OF_EVERY_NODE, "lease", "node status"].toSorted();
 
-test("[1.18] every loop that carries the node is watched from the start, and takes its turns for an hour", async () => {
+test("[1.18] every loop that the node depends on is watched from the start, and is never late during an hour", async () => {
   const { world, turns, lateIn } = start();
   assert.deepEqual(turns.names, ALL);
   plainPods(world).create("app", {});
@@ -84,7 +87,7 @@ test("[1.18] every loop that carries the node is watched from the start, and tak
   for (const loop of ALL) assert.ok(turns.lastMs(loop) !== undefined, `${loop} was never told of`);
 });
 
-test("[1.18] without an API server there are no heartbeats to miss", async () => {
+test("[1.18] without an API server, no heartbeat loops are watched", async () => {
   const { turns, lateIn } = start({ ports: (ports) => ({ ...ports, api: undefined }) });
   assert.deepEqual(turns.names, OF_EVERY_NODE);
   assert.deepEqual(await lateIn(30), []);
@@ -100,7 +103,7 @@ for (const [loop, call] of [
   ["runtime list", "runtime.listSandboxes"],
   ["sync loop", "files.appendAt"],
 ] as const) {
-  test(`[1.18] the ${loop} that hangs is missed, and the watchdog is not fed`, async () => {
+  test(`[1.18] a hanging ${loop} is reported as late, and the watchdog is not fed`, async () => {
     const hangs: Hangs = new Set();
     const flags = ["--eviction-hard=memory.available<100Mi"];
     const { world, turns, lateIn } = start({ flags, ports: (ports) => hangingPorts(ports, hangs) });
@@ -116,7 +119,7 @@ for (const [loop, call] of [
     const service = runService(wiring, [loopsSign(turns)], Promise.resolve(), stop.signal);
     await world.advance(2 * MINUTE);
     hangs.add(call);
-    // Something new to take in, and to report.
+    // A new pod to admit and to report.
     plainPods(world).create("app", {});
     assert.deepEqual(await lateIn(14), [loop]);
     const count = said.length;
@@ -127,14 +130,14 @@ for (const [loop, call] of [
   });
 }
 
-test("[1.18] an agent that never comes to its loops is missed after five minutes", async () => {
+test("[1.18] an agent whose loops never start is reported as late after five minutes", async () => {
   const hangs: Hangs = new Set(["files.list"]);
   const { lateIn } = start({ ports: (ports) => hangingPorts(ports, hangs) });
   assert.deepEqual(await lateIn(5), []);
   assert.deepEqual(await lateIn(1), ALL);
 });
 
-test("[1.18] a node that nobody registers is watched over and well", async () => {
+test("[1.18] a node that is never registered is watched and healthy", async () => {
   assert.deepEqual(await start({ flags: ["--register-node=false"] }).lateIn(30), []);
   let refusals = 0;
   const refuses: WorldOptions["plan"] = ({ port, name, target }) => {
@@ -146,7 +149,7 @@ test("[1.18] a node that nobody registers is watched over and well", async () =>
   assert.ok(refusals > 100);
 });
 
-test("[1.18] slow heartbeats that the operator asked for are no silence", async () => {
+test("[1.18] slow heartbeats that the operator configured are not late", async () => {
   const { lateIn } = start({
     options: (options) => ({
       ...options,
@@ -156,7 +159,7 @@ test("[1.18] slow heartbeats that the operator asked for are no silence", async 
   assert.deepEqual(await lateIn(90), []);
 });
 
-test("[1.18] a runtime that takes every call's whole time is not the agent's silence", async () => {
+test("[1.18] a runtime that takes the whole timeout of every call does not make loops late", async () => {
   const limitMs = 15 * MINUTE;
   const slow = <T extends object>(port: T, { clock }: KubeletPorts): T =>
     new Proxy(port, {
@@ -166,7 +169,7 @@ test("[1.18] a runtime that takes every call's whole time is not the agent's sil
         return async (...args: unknown[]) => {
           const signal = args.find((each) => each instanceof AbortSignal) ?? new AbortController().signal;
           await sleep(clock, limitMs, signal);
-          // The version is what is asked for first, and comes.
+          // The version is queried first, and is answered.
           if (key !== "version") throw new Error("no answer");
           return (member as (...args: unknown[]) => unknown).apply(target, args);
         };

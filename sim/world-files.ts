@@ -1,16 +1,18 @@
-/** Files that others than the agent put on the fake disk: what a machine comes with, and the logs of containers. */
-import { type DiskFile, folderOf, nameOf, newFile } from "./fake-disk.ts";
+/**
+ * Files on the fake disk that do not come from the agent: the initial files of a machine, and the logs of containers.
+ */
+import { type DiskFile, directoryOf, nameOf, newFile } from "./fake-disk.ts";
 import type { FakeFiles } from "./fake-files.ts";
 import type { LogSink } from "./fake-runtime/logs.ts";
 
 const LOG_MODE = 0o640;
 const FILE_MODE = 0o644;
-const FOLDER_MODE = 0o755;
+const DIRECTORY_MODE = 0o755;
 
-/** Opens what is there, or makes it. */
+/** Opens the file, or creates it. */
 function openFile(files: FakeFiles, path: string, mode: number): DiskFile {
-  files.makeFolder(folderOf(path), FOLDER_MODE);
-  const entries = files.disk.folder(folderOf(path))?.entries;
+  files.makeDirectory(directoryOf(path), DIRECTORY_MODE);
+  const entries = files.disk.directory(directoryOf(path))?.entries;
   const found = entries?.get(nameOf(path));
   if (found?.kind === "file") return found;
   const made = newFile(mode, 0n, new Uint8Array());
@@ -18,7 +20,7 @@ function openFile(files: FakeFiles, path: string, mode: number): DiskFile {
   return made;
 }
 
-/** A file that was there before anyone looked, and survives a loss of power. */
+/** Creates a file that exists from the beginning and survives a power loss. */
 export function install(files: FakeFiles, path: string, text: string): void {
   const file = openFile(files, path, FILE_MODE);
   file.content = new TextEncoder().encode(text);
@@ -26,7 +28,7 @@ export function install(files: FakeFiles, path: string, text: string): void {
   files.disk.syncName(path);
 }
 
-/** A log on the node's disk. As a real one it stays the same file when it is renamed. */
+/** Logs on the node's disk. Like a real log, an open one stays the same file when it is renamed. */
 export const diskLogs = (files: FakeFiles): LogSink => ({
   open: (path) => {
     const file = openFile(files, path, LOG_MODE);

@@ -1,4 +1,4 @@
-/** The world itself: what a crash leaves, what a seed fixes, and that nodes do not disturb each other. */
+/** Tests the world itself: what a crash leaves, what a seed determines, and that nodes do not disturb each other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -27,7 +27,7 @@ function worldWith(nodeCount: number, options: Partial<WorldOptions> = {}): { wo
 
 const runningOn = (node: SimNode) => [...node.runtime.containers.values()].filter(({ state }) => state === "running");
 
-test("an agent runs its pods, and when they are deleted nothing is left of them", async () => {
+test("an agent runs its pods, and nothing is left of them after their deletion", async () => {
   const { world, all } = worldWith(2);
   for (const node of all) node.start(toyAgent);
   const [first, second] = all as readonly [SimNode, SimNode];
@@ -45,7 +45,7 @@ test("an agent runs its pods, and when they are deleted nothing is left of them"
   await assert.rejects(world.until(world.user.get(pods, { namespace: "default", name: "a" }, forever)));
 });
 
-test("a crashed agent falls silent, its containers run on, and the next one finds them", async () => {
+test("a crashed agent falls silent, its containers keep running, and the next agent finds them", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
   node.start(toyAgent);
@@ -67,7 +67,7 @@ test("a crashed agent falls silent, its containers run on, and the next one find
   assert.equal(node.lives, 2);
 });
 
-test("an agent that is asked to end does so, and leaves no timer, call or watch", async () => {
+test("an agent that is stopped ends, and leaves no timer, call or watch", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
   node.start(toyAgent);
@@ -79,7 +79,7 @@ test("an agent that is asked to end does so, and leaves no timer, call or watch"
   assert.deepEqual([life?.pendingCount, life?.timerCount], [0, 0]);
 });
 
-test("a machine that loses its power keeps what was on disk and no process", async () => {
+test("a machine that loses power keeps what was on disk, and no process", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
   node.start(toyAgent);
@@ -95,7 +95,7 @@ test("a machine that loses its power keeps what was on disk and no process", asy
   assert.equal(runningOn(node).length, 1);
 });
 
-test("an API server that goes away changes nothing on the nodes, and they find it again", async () => {
+test("an API server outage changes nothing on the nodes, and they reconnect afterwards", async () => {
   const { world, all } = worldWith(2);
   for (const node of all) node.start(toyAgent);
   const [first] = all as readonly [SimNode];
@@ -113,7 +113,7 @@ test("an API server that goes away changes nothing on the nodes, and they find i
   assert.ok(ages.every((ms) => ms < 12_000));
 });
 
-/** Some minutes of a world full of faults, from a seed; then some without. */
+/** Some minutes of a world with many faults, drawn from a seed, then some minutes without. */
 async function troubled(
   seed: number,
 ): Promise<{ readonly world: World; readonly crashes: number; readonly failed: number }> {
@@ -155,7 +155,7 @@ async function troubled(
   return { world, crashes, failed };
 }
 
-test("whatever fails, crashes or hangs, after it the world comes to rest with what is wanted, once", async () => {
+test("after failures, crashes and hangs the world settles with exactly one instance of each desired pod", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const { world, crashes, failed } = await troubled(seed);
     assert.ok(crashes > 10 && failed > 20, `seed ${seed}: ${crashes} crashes, ${failed} failures`);
@@ -183,7 +183,7 @@ test("the same seed gives the same trace, another seed another", async () => {
   assert.notEqual(traces[0], traces[2]);
 });
 
-test("a crash at any call, before or after its effect, is outlived by the world", async () => {
+test("the world survives a crash at any call, before or after its effect", async () => {
   const run = async (at: { readonly number: number; readonly effect: "none" | "done" } | undefined) => {
     let crashed: PortCall | undefined;
     const plan: FaultPlan = ({ number }) => (number === at?.number ? { kind: "crash", effect: at.effect } : undefined);
@@ -216,7 +216,7 @@ test("a crash at any call, before or after its effect, is outlived by the world"
   assert.ok(points > 30, `${points} points`);
 });
 
-test("time given to a world in pieces or at once makes no difference", async () => {
+test("advancing a world's time in pieces or at once makes no difference", async () => {
   const run = async (pieces: readonly number[]) => {
     const { world, all } = worldWith(2, { latencyMs: (_, random) => random.fraction() * 30 });
     for (const node of all) node.start(toyAgent);

@@ -1,6 +1,7 @@
 /**
- * A world: many nodes, one API server, one registry, one clock, and chance from one seed. Everything in it happens in events of the clock,
- * so a world made twice from one seed and told the same lives twice the same life; the hash of its trace shows it.
+ * A world: many nodes, one API server, one registry, one clock, and randomness from one seed. Everything in it happens
+ * in events of the clock. Two worlds with the same seed and the same inputs therefore run identically; the hash of the
+ * trace shows it.
  */
 import { assert } from "../src/base/assert.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
@@ -20,15 +21,15 @@ export interface WorldOptions {
   readonly seed: number | string;
   readonly latencyMs?: PortCallsOptions["latencyMs"];
   readonly plan?: FaultPlan;
-  /** Told after an agent died where the plan wanted it: the place to start the next one. */
+  /** Called after an agent died where the plan wanted it: the place to start the next one. */
   readonly onCrash?: (node: SimNode, call: PortCall) => void;
   readonly watchTimes?: Partial<WatchTimes>;
-  /** What containers do whose command is no script. */
+  /** What containers do whose command is not a script. */
   readonly behaviourOf?: FakeRuntimeOptions["behaviourOf"];
   readonly logOf?: (node: string, module: string) => Log;
 }
 
-/** Whose calls are the scenario's own. */
+/** The caller of the scenario's own calls. */
 const USER = "user";
 
 const SILENT: Log = { info: () => {}, error: () => {} };
@@ -60,7 +61,7 @@ export class World {
       onCrash: (call) => this.#crash(call),
     });
     this.api = new FakeApiServer({
-      // On a machine of its own, whose clock is right.
+      // The API server runs on its own machine, whose clock is correct.
       clock: {
         wallMs: () => clock.trueWallMs(),
         monotonicMs: () => clock.monotonicMs(),
@@ -86,12 +87,12 @@ export class World {
     return node;
   }
 
-  /** Lets time pass. */
+  /** Advances the clock. */
   advance(byMs: number): Promise<void> {
     return this.clock.advance(byMs);
   }
 
-  /** Lets time pass until `promise` has settled, and answers with it; fails after `limitMs`. */
+  /** Advances the clock until `promise` has settled, and returns its result; throws after `limitMs`. */
   async until<T>(promise: Promise<T>, limitMs = 600_000): Promise<T> {
     let isSettled = false;
     const settled = () => {

@@ -1,9 +1,9 @@
-/** Puts a fake that knows nothing of lives behind the port-calls wrapper. */
+/** Puts a fake that is unaware of lives behind the port-calls wrapper. */
 import type { CallDescription, Life } from "./port-calls.ts";
 
 const NEVER = new AbortController().signal;
 
-/** `names` are the calls that are made of the world; whatever else the port has is handed on as it is. */
+/** `names` are the calls to the world; everything else on the port is passed on unchanged. */
 export function behindLife<T extends object>(
   life: Life,
   port: string,
@@ -29,7 +29,7 @@ export function behindLife<T extends object>(
   });
 }
 
-/** Of what the call is, by its first argument. */
+/** The target of a call, from its first argument. */
 function targetOf(first: unknown): string {
   if (typeof first === "string") return first;
   if (Array.isArray(first)) return first.join("/");

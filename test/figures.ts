@@ -1,7 +1,13 @@
-/** How a test reports a number it measured: it lands in the record of the run, and in the report of a proof. */
+/**
+ * How a test reports a number that it measured: the number appears in the record of the run and in the report of a
+ * proof.
+ */
 import { beforeEach, getTestContext, type TestContext } from "node:test";
 
-/** Files of deterministic suites run without the hook by which a test finds its context after an await; their tests run one by one. */
+/**
+ * Deterministic suites run without the async hook by which a test finds its context after an await. Their tests run one
+ * by one.
+ */
 let running: TestContext | undefined;
 beforeEach((context) => {
   running = context as TestContext;

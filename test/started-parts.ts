@@ -1,12 +1,12 @@
 /**
- * Which real parts the running test file has started. The record of the run names them, and the ledger believes a test by what it started, not
- * by what it imports: `deckhand` is the composed agent in a process of its own.
+ * Records which real parts the running test file has started. The record of the run names them, and the ledger judges a
+ * test by the parts it started, not by its imports. `deckhand` is the composed agent in its own process.
  */
 import { appendFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { repositoryRoot } from "../tools/repository.ts";
 
-/** Set by whoever runs test files: a directory with one file for each of them. */
+/** Set by the test runner: a directory with one file per test file. */
 const DIRECTORY = "DECKHAND_STARTED_PARTS";
 
 export function noteStarted(part: string): void {

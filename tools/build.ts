@@ -1,6 +1,7 @@
 /**
- * `npm run build [-- arm64]`: dist/deckhand.js, one bundle, and dist/deckhand, a single executable with Node inside; the bundle's papers beside
- * it. With the name of another kind of machine also dist/deckhand-<machine>, for that one.
+ * `npm run build [-- arm64]` writes dist/deckhand.js, one bundle, and dist/deckhand, a single executable that includes
+ * Node. The bundle's licenses and SBOM are written beside it. With the name of another architecture it also writes
+ * dist/deckhand-<machine> for that architecture.
  */
 import { statSync } from "node:fs";
 import { relative } from "node:path";

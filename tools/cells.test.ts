@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { cellNames, cellUse, cellUseAsMarkdown, cellUseOf } from "./cells.ts";
 import { repositoryRoot } from "./repository.ts";
 
-test("the type of a member says whether the loop reads or writes the cell", () => {
+test("the type of a member decides whether the loop reads or writes the cell", () => {
   const source = `
 export interface Parts {
   readonly clock: Clock;
@@ -20,12 +20,17 @@ export interface Parts {
   assert.deepEqual(cellUse([source, alias], cells), { reads: ["pods", "pulls", "objects"], writes: ["status"] });
 });
 
+test("a requester's own table counts as the cell that holds it", () => {
+  const sources = ["interface A { readonly preemptions: LatestTable<string, EndRequest>; }"];
+  assert.deepEqual(cellUse(sources, ["endRequests"]), { reads: [], writes: ["endRequests"] });
+});
+
 test("a cell that a directory reads and writes is listed as written", () => {
   const sources = ["interface A { readonly a: Latest<number>; }", "interface B { readonly a: LatestCell<number>; }"];
   assert.deepEqual(cellUse(sources, ["a"]), { reads: [], writes: ["a"] });
 });
 
-test("the list for a README", () => {
+test("formats the list for a README", () => {
   assert.equal(
     cellUseAsMarkdown({ reads: ["a", "b"], writes: [] }),
     "- Reads the cells: `a`, `b`\n- Writes the cells: none",

@@ -1,6 +1,7 @@
 /**
- * Which directory of controllers reads and which writes a cell, from the types that its loops demand: `Latest` and `ReadTable` read, `LatestCell` and
- * `LatestTable` write. The members of a loop's parts have the names of the cells.
+ * Determines which directory of controllers reads and which writes a cell, from the types that its loops require:
+ * `Latest` and `ReadTable` read, `LatestCell` and `LatestTable` write. The members of a loop's parts have the names of
+ * the cells.
  */
 import { globSync, readFileSync } from "node:fs";
 import { inRepository, repositoryRoot } from "./repository.ts";
@@ -12,9 +13,11 @@ export interface CellUse {
 
 const read = (path: string): string => readFileSync(inRepository(path), "utf8");
 
-/** As `src/app/wiring.ts` declares them. */
+/** The cells that `src/app/wiring.ts` declares. */
 export const cellNames = (): readonly string[] =>
-  [...read("src/app/wiring.ts").matchAll(/^ {2}readonly (\w+): Latest(?:Cell|Table)</gm)].map(([, cell = ""]) => cell);
+  [...read("src/app/wiring.ts").matchAll(/^ {2}readonly (\w+): (?:Latest(?:Cell|Table)<|EndRequestTables\b)/gm)].map(
+    ([, cell = ""]) => cell,
+  );
 
 type Access = "reads" | "writes" | undefined;
 
@@ -28,13 +31,17 @@ function accessOf(type: string, sources: readonly string[]): Access {
   return found === undefined ? undefined : accessOf(found, sources);
 }
 
-/** A directory that writes a cell may read it too, which is not listed. */
+/** Each requester writes its own table of a cell. Maps the member of the requester's parts to the cell. */
+const OWN_TABLES: Readonly<Record<string, string>> = { preemptions: "endRequests" };
+
+/** A directory that writes a cell may read it too; such a read is not listed. */
 export function cellUse(sources: readonly string[], cells: readonly string[]): CellUse {
   const found = { reads: new Set<string>(), writes: new Set<string>() };
   for (const source of sources) {
     for (const [, name = "", type = ""] of source.matchAll(/\breadonly (\w+)\??: ([^;]+);/g)) {
-      const access = cells.includes(name) ? accessOf(type.trim(), sources) : undefined;
-      if (access !== undefined) found[access].add(name);
+      const cell = OWN_TABLES[name] ?? name;
+      const access = cells.includes(cell) ? accessOf(type.trim(), sources) : undefined;
+      if (access !== undefined) found[access].add(cell);
     }
   }
   return {

@@ -1,8 +1,9 @@
 /**
- * Compares what npm has installed with the lock file: every package must be in it, with the same version and the same integrity.
+ * Compares what npm has installed with the lock file: every installed package must be in it, with the same version and
+ * integrity.
  *
- * `npm ci` would do this by itself, but it also insists on the optional packages of other systems, which a mirror of the registry may
- * not carry. `npm install` keeps to the lock file without that; this makes sure that it did.
+ * `npm ci` would check this itself, but it also requires the optional packages of other systems, which a mirror of the
+ * registry may not have. `npm install` follows the lock file without that; this check makes sure that it did.
  */
 import { readFileSync } from "node:fs";
 import { inRepository } from "./repository.ts";

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { after, describe, test } from "node:test";
 import { scratch } from "./scratch.ts";
 
@@ -19,6 +20,8 @@ describe("compat on a small repository", () => {
   tree.write("package.json", `{ "type": "module" }`);
   tree.write(".gitignore", "node_modules\n.runs/\n");
   tree.write("docs/README.md", "");
+  for (const page of ["README.md", "README.zh-CN.md"])
+    tree.write(page, "# R\n\n<!-- status: written by npm run compat -->\nold\n<!-- /status -->\nmore\n");
   tree.write("compat/ids.yaml", `P0: "1.1"\nP1: "1.2"\nP2: "1.3"\nP3: "1.4"\ncontract: "27.1.1"\n`);
   const rows = ["1.1 P0", "1.2 P1", "1.3 P2", "1.4 P3", "27.1.1 contract"].map((row) => row.split(" "));
   const ledger = (state: string) =>
@@ -42,15 +45,23 @@ describe("compat on a small repository", () => {
     return { status, stdout };
   };
 
-  test("--check finds the page missing, then up to date once written, then outdated", () => {
+  test("--check fails on a missing or outdated page and passes once the page is written", () => {
     assert.match(run("--check").stdout, /problem: docs\/compatibility\.md is not up to date/);
+    assert.equal(run().status, 0);
+    assert.equal(run("--check").status, 0);
+    assert.match(
+      readFileSync(tree.path("README.md"), "utf8"),
+      /-->\nOf \[5 behaviors and contracts\].* \*\*0 are done\*\*, .*\n<!-- \/status -->\nmore\n$/,
+    );
+    tree.write("docs/compatibility/9-gone.md", "of an area that is gone");
+    assert.match(run("--check").stdout, /problem: docs\/compatibility\/9-gone\.md is not up to date/);
     assert.equal(run().status, 0);
     assert.equal(run("--check").status, 0);
     tree.write("compat/ledger.yaml", ledger(`state: wont, reason: "not here"`));
     assert.equal(run("--check").status, 1);
   });
 
-  test("a ledger of the wrong shape is a problem, not a crash", () => {
+  test("an invalid ledger is reported as a problem, not a crash", () => {
     tree.write("compat/ledger.yaml", ledger("state: done"));
     const { status, stdout } = run();
     assert.deepEqual([status, stdout], [1, "problem: row 1.1: state done without a proof\n"]);

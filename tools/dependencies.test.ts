@@ -9,7 +9,7 @@ const ALLOWED = new Set(["Apache-2.0", "MIT", "ISC", "BSD-2-Clause", "BSD-3-Clau
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const readObject = (path: string) => fields(parseJson(read(path)), path);
 
-/** The rows of the table under a heading, without its head. */
+/** The rows of the table under a heading, without the table's head. */
 function tableUnder(heading: string, page: string): readonly (readonly string[])[] {
   const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`)) ?? "";
   const lines = section.split("\n").filter((line) => line.startsWith("| "));
@@ -27,7 +27,9 @@ interface Installed {
   readonly licence: string;
 }
 
-/** What is installed without the development packages. A linked folder stands for the package it replaces. */
+/**
+ * The packages that are installed without development packages. A linked directory stands for the package it replaces.
+ */
 function runtimeTree(lock: Fields): readonly Installed[] {
   const packages = fields(lock["packages"], "packages");
   return Object.entries(packages)
@@ -43,7 +45,7 @@ function runtimeTree(lock: Fields): readonly Installed[] {
     });
 }
 
-/** With OR one is enough, with AND all are wanted. */
+/** With OR one license must be allowed, with AND all of them. */
 const isAllowed = (licence: string): boolean =>
   licence
     .replaceAll(/[()]/g, "")
@@ -56,7 +58,7 @@ describe("docs/dependencies.md", () => {
   const page = read("docs/dependencies.md");
   const runtime = runtimeTree(readObject("package-lock.json"));
 
-  test("lists the whole runtime tree with version and licence, and nothing else", () => {
+  test("lists exactly the runtime tree, with versions and licenses", () => {
     const listed = tableUnder("Runtime", page).map(([name = "", version = "", licence = ""]) => ({
       name,
       version,
@@ -65,7 +67,7 @@ describe("docs/dependencies.md", () => {
     assert.deepEqual(listed.toSorted(byName), runtime.toSorted(byName));
   });
 
-  test("lists the development packages of package.json with their licence", () => {
+  test("lists the development packages of package.json with their licenses", () => {
     const wanted = Object.keys(fields(readObject("package.json")["devDependencies"], "devDependencies"));
     const licences = wanted.map((name) => ({
       name,
@@ -75,13 +77,13 @@ describe("docs/dependencies.md", () => {
     assert.deepEqual(listed.toSorted(byName), licences.toSorted(byName));
   });
 
-  test("gives a reason for each", () => {
+  test("gives a reason for each package", () => {
     for (const row of [...tableUnder("Runtime", page), ...tableUnder("Development", page)]) {
       assert.ok((row.at(-1) ?? "").length > 10, row.join(" "));
     }
   });
 
-  test("every licence of the runtime tree is allowed", () => {
+  test("every license of the runtime tree is allowed", () => {
     assert.deepEqual(
       runtime.filter(({ licence }) => !isAllowed(licence)),
       [],
@@ -89,7 +91,7 @@ describe("docs/dependencies.md", () => {
   });
 });
 
-test("a licence is allowed when every part that binds us is", () => {
+test("a license expression is allowed when all licenses that bind us are", () => {
   const cases = ["MIT", "GPL-3.0", "(MIT OR GPL-3.0)", "MIT AND GPL-3.0", "(Apache-2.0 AND BSD-3-Clause)"];
   assert.deepEqual(cases.map(isAllowed), [true, false, true, false, true]);
 });

@@ -1,6 +1,6 @@
 /**
- * Makes the committed generated code anew: `node tools/generate.ts [name...]`, all generators without a name. Each writes into a
- * scratch folder first, so that a failure leaves what is committed as it was.
+ * Regenerates the committed generated code: `node tools/generate.ts [name...]`, all generators without a name. Each
+ * generator writes into a temporary directory first, so that a failure leaves the committed code unchanged.
  */
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

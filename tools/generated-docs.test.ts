@@ -1,4 +1,6 @@
-/** The pages that are written from runs of the simulator, or that name much of the repository: they must say what is so today. */
+/**
+ * Checks that pages generated from simulator runs, and pages that name many of the repository's paths, are up to date.
+ */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,12 +16,12 @@ import { inRepository, repositoryRoot } from "./repository.ts";
 
 const ENGLISH = "docs/from-the-go-kubelet.md";
 const CHINESE = "docs/from-the-go-kubelet.zh.md";
-/** What to do where the behaviour has changed on purpose. */
+/** How to update a page after an intended change. */
 const AGAIN = "run this test with UPDATE_DOCS=1 and read the difference";
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 
-/** What stands between the markers of a command; with UPDATE_DOCS=1 it is written first. */
+/** Returns the text between the markers of a command; with UPDATE_DOCS=1 it writes the text first. */
 function block(path: string, command: string, wanted: string): string {
   const [begin, end] = [`<!-- ${command}: begin -->\n`, `<!-- ${command}: end -->`];
   const page = read(path);
@@ -34,7 +36,7 @@ function block(path: string, command: string, wanted: string): string {
 const pathsIn = (page: string): readonly string[] =>
   [...page.matchAll(/`((?:src|sim|test|tools|docs|bench|compat)\/[^`\s]*)`/g)].map(([, path = ""]) => path);
 
-/** The first cells of the table of components. */
+/** The first cells of the rows of the table of components. */
 const componentsIn = (page: string): readonly string[] =>
   [...page.matchAll(/^\| (`[^|]+`) \|/gm)].map(([, names = ""]) => names);
 
@@ -52,7 +54,7 @@ describe("from admission to RunPodSandbox", () => {
   const section = page.slice(page.indexOf("## From admission to RunPodSandbox"), page.indexOf("## Layers"));
   const steps = section.split(/^(?=\d\. )/m).slice(1);
 
-  test("each file named calls the next, or writes the cell that the next one reads", () => {
+  test("each file calls the next one, or writes the cell that the next one reads", () => {
     const paths = steps.map((step) => /^\d\. `([^`]+)`/.exec(step)?.[1] ?? assert.fail(step));
     assert.ok(paths.length >= 5 && paths.length <= 8, `${paths.length} files`);
     for (const [index, path] of paths.slice(0, -1).entries()) {
@@ -67,13 +69,15 @@ describe("from admission to RunPodSandbox", () => {
         assert.match(from, new RegExp(`\\.${method}\\(`), path);
         assert.match(to, new RegExp(`\\b${method}: async \\(|\\b${method}: \\(|\\b${method}\\(`), next);
       } else {
-        const called = namesImported(from, path, next).filter((name) => new RegExp(`\\b${name}\\(`).test(from));
+        const called = namesImported(from, path, next).filter((name) =>
+          new RegExp(`(?<!new )\\b${name}\\(`).test(from),
+        );
         assert.ok(called.length > 0, `${path} calls nothing of ${next}`);
       }
     }
   });
 
-  test("the costs of one life of a pod are what the simulator counts today", async () => {
+  test("the costs of a pod's lifecycle match what the simulator counts", async () => {
     const wanted = await podLifeAsMarkdown();
     assert.equal(block("docs/ARCHITECTURE.md", "npm run pod-life", wanted), wanted.trim(), AGAIN);
     const costs = await podLifeCosts();
@@ -86,7 +90,7 @@ describe("from admission to RunPodSandbox", () => {
   });
 });
 
-/** What a file imports of another, as values. */
+/** The names that a file imports from another as values. */
 function namesImported(source: string, path: string, from: string): readonly string[] {
   const imports = [...source.matchAll(/^import \{([^}]*)\} from "([^"]+)";/gm)];
   return imports
@@ -96,13 +100,13 @@ function namesImported(source: string, path: string, from: string): readonly str
 }
 
 describe("from the Go kubelet", () => {
-  test("both languages hold the sequences that the simulator plays today", async () => {
+  test("both languages contain the sequences that the simulator plays", async () => {
     const wanted = await sequencesAsMarkdown();
     for (const path of [ENGLISH, CHINESE])
       assert.equal(block(path, "npm run sequences", wanted), wanted.trim(), `${path}: ${AGAIN}`);
   });
 
-  test("every path named exists", () => {
+  test("every path that the pages name exists", () => {
     for (const page of [ENGLISH, CHINESE]) {
       const paths = pathsIn(read(page));
       assert.ok(paths.length > 50, `${page} names ${paths.length} paths`);
@@ -121,16 +125,16 @@ describe("from the Go kubelet", () => {
     assert.deepEqual(pathsIn(chinese), pathsIn(english));
   });
 
-  test("no folder of controllers and no cell is left out", () => {
-    const folders = globSync("src/controllers/*/README.md", { cwd: repositoryRoot }).map((path) =>
+  test("both languages name every directory of controllers and every cell", () => {
+    const directories = globSync("src/controllers/*/README.md", { cwd: repositoryRoot }).map((path) =>
       path.replace("README.md", ""),
     );
     const cells = cellNames();
-    assert.ok(folders.length > 10 && cells.length > 10);
+    assert.ok(directories.length > 10 && cells.length > 10);
     for (const path of [ENGLISH, CHINESE]) {
       const page = read(path);
       assert.deepEqual(
-        folders.filter((folder) => !page.includes(folder)),
+        directories.filter((directory) => !page.includes(directory)),
         [],
         path,
       );
@@ -143,12 +147,12 @@ describe("from the Go kubelet", () => {
   });
 });
 
-test("docs/scale.md holds the hour that the simulator measures today", async () => {
+test("docs/scale.md contains the hour that the simulator measures", async () => {
   const wanted = await hourAsMarkdown();
   assert.equal(block("docs/scale.md", "npm run api-cost -- hour", wanted), wanted.trim(), AGAIN);
 });
 
-/** Cells of the rows between the markers of the day, without those of heads. */
+/** The cells of the rows between the markers of `npm run api-cost -- day`, without headers. */
 function dayRows(): readonly (readonly string[])[] {
   const day = block("docs/scale.md", "npm run api-cost -- day", "");
   return day
@@ -163,17 +167,20 @@ test("docs/scale.md: the fleets' rates are the day's requests times the nodes", 
   const rows = dayRows();
   assert.ok(rows.length >= 10, `${rows.length} rows`);
   for (const [, , requests = "", , , small = "", , large = ""] of rows) {
-    for (const [nodes, told] of [
+    for (const [nodes, reported] of [
       [5_000, small],
       [100_000, large],
     ] as const) {
       const rate = (Number(requests) * nodes) / 86_400;
-      assert.ok(Math.abs(rate - Number(told)) <= Math.max(0.5, rate / 1000), `${requests} × ${nodes} is not ${told}/s`);
+      assert.ok(
+        Math.abs(rate - Number(reported)) <= Math.max(0.5, rate / 1000),
+        `${requests} × ${nodes} is not ${reported}/s`,
+      );
     }
   }
 });
 
-test("docs/explain.md shows what is printed today", async () => {
+test("docs/explain.md shows the current output", async () => {
   for (const [name, wanted] of [
     ["a failing liveness probe", await livenessExample()],
     ["a tag that does not exist", await wrongTagExample()],
@@ -182,20 +189,20 @@ test("docs/explain.md shows what is printed today", async () => {
   }
 });
 
-test("docs/doctor.md lists every finding as the code has it", () => {
+test("docs/doctor.md lists every finding of the code", () => {
   assert.equal(block("docs/doctor.md", "findings", findingsAsMarkdown()), findingsAsMarkdown(), AGAIN);
 });
 
-describe("bounds on input from outside", () => {
-  test("docs/security.md lists them as they are", async () => {
+describe("limits on external input", () => {
+  test("docs/security.md lists the current limits", async () => {
     const wanted = await limitsAsMarkdown();
     assert.equal(block("docs/security.md", "limits", wanted), wanted.trim(), AGAIN);
   });
 
-  /** Node's own server holds requests against these, each after ten seconds or more. */
+  /** Node's own HTTP server enforces these, each after ten seconds or more. */
   const BY_NODE = ["handshakeMsMax", "requestMsMax", "idleMsMax", "longAnswerMsMax"].map((name) => `LIMITS.${name}`);
 
-  test("each says what it bounds, and a test exceeds it", async () => {
+  test("each limit has a comment, and a test names it", async () => {
     for (const module of LIMIT_MODULES) {
       for (const { name, what, tests } of await limitsOf(module)) {
         assert.notEqual(what, "", `${module}: ${name} has no comment`);
@@ -204,7 +211,7 @@ describe("bounds on input from outside", () => {
     }
   });
 
-  test("docs/security.md names no path that does not exist", () => {
+  test("every path in docs/security.md exists", () => {
     const paths = pathsIn(read("docs/security.md"));
     assert.ok(paths.length > 30);
     assert.deepEqual(

@@ -8,27 +8,27 @@ import { fields, list, parseJson, text } from "./shape.ts";
 
 const readConfig = (path: string) => fields(parseJson(readFileSync(inRepository(path), "utf8")), path);
 
-function referencesOf(folder: string): readonly string[] {
-  const config = readConfig(join(folder, "tsconfig.json"));
-  return list(config["references"], folder, (each, where) =>
-    join(folder, text(fields(each, where)["path"], where)),
+function referencesOf(directory: string): readonly string[] {
+  const config = readConfig(join(directory, "tsconfig.json"));
+  return list(config["references"], directory, (each, where) =>
+    join(directory, text(fields(each, where)["path"], where)),
   ).toSorted();
 }
 
-describe("the layers", () => {
-  for (const { folder, mayImport, node } of layers) {
-    test(`${folder}/tsconfig.json refers to what the table allows, and no more`, () => {
-      assert.deepEqual(referencesOf(folder), mayImport.toSorted());
-      const { types } = fields(readConfig(`${folder}/tsconfig.json`)["compilerOptions"], folder);
+describe("layers", () => {
+  for (const { directory, mayImport, node } of layers) {
+    test(`${directory}/tsconfig.json refers to exactly what the table allows`, () => {
+      assert.deepEqual(referencesOf(directory), mayImport.toSorted());
+      const { types } = fields(readConfig(`${directory}/tsconfig.json`)["compilerOptions"], directory);
       assert.deepEqual(types, node ? ["node"] : []);
     });
   }
 
   test("tsc -b builds every layer", () => {
-    assert.deepEqual(referencesOf("."), layers.map((layer) => layer.folder).toSorted());
+    assert.deepEqual(referencesOf("."), layers.map((layer) => layer.directory).toSorted());
   });
 
-  test("every import of the tree goes the way the table allows", () => {
+  test("every import in the repository is one that the table allows", () => {
     const files = globSync("{src,sim,test,tools,bench}/**/*.{ts,js}", { cwd: repositoryRoot });
     const problems = files.flatMap((file) => importProblems(file, readFileSync(inRepository(file), "utf8")));
     assert.ok(files.length > 40, `only ${files.length} files found`);
@@ -46,8 +46,8 @@ test("no directory of src/domain has more than 35 source files, tests aside", ()
   );
 });
 
-describe("the walk over imports", () => {
-  test("sees every form of import", () => {
+describe("imports of a file", () => {
+  test("finds every form of import", () => {
     const source = `import a from "./a.ts";
 import type { B } from "./b.ts";
 import {
@@ -67,7 +67,7 @@ const notOne = 'from "./h.ts"';`;
     ["a package below the edges", "src/domain/x.ts", "yaml", /imports the package yaml/],
     ["sim reaching for the adapters", "sim/x.ts", "../src/app/main.ts", /names adapters/],
   ] as const) {
-    test(`finds ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
+    test(`reports ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
   }
 
   test("lets a unit test of bench import bench, and no other test", () => {
@@ -75,7 +75,7 @@ const notOne = 'from "./h.ts"';`;
     assert.match(importProblems("test/x.test.ts", `import { a } from "../bench/x.ts";`).join(), /may not import bench/);
   });
 
-  test("lets a unit test import what tests may", () => {
+  test("lets a unit test import what `test` may import", () => {
     assert.deepEqual(importProblems("src/domain/x.test.ts", `import { a } from "../../sim/virtual-clock.ts";`), []);
   });
 });

@@ -1,21 +1,24 @@
-/** The layers of docs/ARCHITECTURE.md as data: which folder may import from which. The compiler keeps it; a test compares both. */
+/**
+ * The layers of docs/ARCHITECTURE.md as data: which directory may import from which. The compiler enforces them through
+ * project references; a test compares both.
+ */
 import { dirname, join } from "node:path";
 
 export interface Layer {
-  /** Folder, relative to the repository. */
-  readonly folder: string;
+  /** Directory, relative to the repository. */
+  readonly directory: string;
   readonly mayImport: readonly string[];
-  /** Whether Node's own types are in reach. */
+  /** Whether Node's types are available. */
   readonly node: boolean;
-  /** Whether it may import packages: below the edges a library's types would bring its world along. */
+  /** Whether it may import packages: in the inner layers a library's types would bring in further dependencies. */
   readonly packages: boolean;
 }
 
 const inner = ["src/base", "src/api", "src/domain", "src/ports", "src/concurrency"] as const;
 const source = [...inner, "src/controllers", "src/wire", "src/server", "src/app"] as const;
 
-const layer = (folder: string, mayImport: readonly string[], reach: "pure" | "node" | "packages"): Layer => ({
-  folder,
+const layer = (directory: string, mayImport: readonly string[], reach: "pure" | "node" | "packages"): Layer => ({
+  directory,
   mayImport,
   node: reach !== "pure",
   packages: reach === "packages",
@@ -33,7 +36,7 @@ export const layers: readonly Layer[] = [
   layer("src/app", source.slice(0, -1), "packages"),
   layer(
     "sim",
-    source.filter((folder) => folder !== "src/wire"),
+    source.filter((directory) => directory !== "src/wire"),
     "packages",
   ),
   layer("tools", ["src/base", "src/api"], "packages"),
@@ -41,19 +44,19 @@ export const layers: readonly Layer[] = [
   layer("bench", [...source, "tools", "test"], "packages"),
 ];
 
-/** A package that needs no world and brings none: a tool like those beside it. */
-const isPure = ({ folder }: Layer, name: string): boolean => folder === "src/base" && name === "yaml";
+/** A pure library; a layer without packages may use it like the code beside it. */
+const isPure = ({ directory }: Layer, name: string): boolean => directory === "src/base" && name === "yaml";
 
 /**
- * A unit test sits beside its file but is compiled with `test`, so it may import what tests may. `test` may not import `bench`,
- * so the unit tests of `bench` are compiled with `bench`.
+ * A unit test is beside its file but is compiled with `test`, so it may import what tests may. `test` may not import
+ * `bench`, so the unit tests of `bench` are compiled with `bench`.
  */
 export function layerOf(path: string): Layer | undefined {
-  const folder = path.endsWith(".test.ts") && !path.startsWith("bench/") ? "test" : path;
-  return layers.find((each) => folder === each.folder || folder.startsWith(`${each.folder}/`));
+  const directory = path.endsWith(".test.ts") && !path.startsWith("bench/") ? "test" : path;
+  return layers.find((each) => directory === each.directory || directory.startsWith(`${each.directory}/`));
 }
 
-/** The module names a source imports, for types or values, statically or not. */
+/** The module names that a source imports, for types or values, statically or dynamically. */
 export function importsOf(sourceText: string): readonly string[] {
   const found = sourceText.matchAll(
     /^\s*(?:import|export)\b[^;"'`]*?\bfrom\s+"([^"]+)"|^\s*import\s+"([^"]+)"|\bimport\(\s*"([^"]+)"/gm,
@@ -61,7 +64,7 @@ export function importsOf(sourceText: string): readonly string[] {
   return [...found].flatMap(([, from, bare, dynamic]) => from ?? bare ?? dynamic ?? []);
 }
 
-/** What is wrong with the imports of one file, one sentence each. */
+/** The problems with the imports of one file, one sentence each. */
 export function importProblems(path: string, sourceText: string): readonly string[] {
   const from = layerOf(path);
   if (from === undefined) return [`${path} is in no layer`];
@@ -72,9 +75,9 @@ export function importProblems(path: string, sourceText: string): readonly strin
     const target = join(dirname(path), name);
     const to = layerOf(target);
     if (to === undefined) return target.includes("/") ? [`${path} imports ${target}, which is in no layer`] : [];
-    if (from.folder === "sim" && target === "src/app/main.ts")
+    if (from.directory === "sim" && target === "src/app/main.ts")
       return [`${path} imports ${target}, which names adapters`];
-    if (from.folder === to.folder || from.mayImport.includes(to.folder)) return [];
-    return [`${path} imports ${target}: ${from.folder} may not import ${to.folder}`];
+    if (from.directory === to.directory || from.mayImport.includes(to.directory)) return [];
+    return [`${path} imports ${target}: ${from.directory} may not import ${to.directory}`];
   });
 }

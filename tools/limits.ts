@@ -1,6 +1,6 @@
 /**
- * The bounds on input from outside as a table: every constant of the layers' `limits.ts` with its comment, its value, and the tests that name it.
- * docs/security.md holds the table; a test keeps it current.
+ * Lists the limits on external input: every constant of the layers' `limits.ts` with its comment, its value, and the
+ * tests that name it. docs/security.md contains the table; a test keeps it up to date.
  */
 import { globSync, readFileSync } from "node:fs";
 import { inRepository, repositoryRoot } from "./repository.ts";
@@ -16,10 +16,10 @@ export interface Limit {
   readonly tests: readonly string[];
 }
 
-/** A comment of one line, then a constant or a member of an object. */
+/** A one-line comment, followed by a constant or a member of an object. */
 const DECLARED = /\/\*\* (?<what>[^\n]*) \*\/\n(?:export const (?<name>[A-Z_]+) =|\s+(?<member>\w+):)/g;
 
-/** Of one module, in the order in which it declares them. */
+/** The limits of one module, in the order of their declarations. */
 export async function limitsOf(path: string): Promise<readonly Limit[]> {
   const said = new Map<string, string>();
   for (const { groups } of readFileSync(inRepository(path), "utf8").matchAll(DECLARED)) {
@@ -49,7 +49,7 @@ function testsOf(name: string): readonly string[] {
 
 const KIB = 1024;
 
-/** With the unit that the name ends in. */
+/** Formats a value with the unit that the name ends in. */
 export function valueText({ name, value }: Pick<Limit, "name" | "value">): string {
   if (/bytes_?max$/i.test(name)) {
     for (const [unit, size] of [
@@ -61,12 +61,12 @@ export function valueText({ name, value }: Pick<Limit, "name" | "value">): strin
     }
     return `${value} bytes`;
   }
-  if (/ms_?(max)?$/i.test(name)) return value % 1000 === 0 ? `${value / 1000} s` : `${value} ms`;
+  if (/(?:Ms|_MS)(?:Max|_MAX)?$/.test(name)) return value % 1000 === 0 ? `${value / 1000} s` : `${value} ms`;
   return /chars_?max$/i.test(name) ? `${value} characters` : String(value);
 }
 
 export async function limitsAsMarkdown(): Promise<string> {
-  const lines = ["| Limit | Of what | Value | Tests |", "|---|---|---|---|"];
+  const lines = ["| Limit | What it bounds | Value | Tests |", "|---|---|---|---|"];
   for (const module of LIMIT_MODULES) {
     lines.push(`| **\`${module}\`** | | | |`);
     for (const limit of await limitsOf(module)) {

@@ -19,12 +19,12 @@ const source: ImageSource = {
   names: ["registry.k8s.io/a/b:1"],
   layers: [
     [
-      { kind: "folder", path: "bin", mode: 0o755 },
+      { kind: "directory", path: "bin", mode: 0o755 },
       { kind: "file", path: "bin/tool", mode: 0o755, content: new Uint8Array(700).fill(65), uid: 33 },
       { kind: "hardLink", path: "bin/alias", target: "bin/tool" },
       { kind: "symlink", path: "bin/other", target: "tool" },
       { kind: "file", path: "bin/raised", mode: 0o6755, content: new Uint8Array(1), uid: 1, gid: 2 },
-      { kind: "folder", path: `${"long/".repeat(20)}folder`, mode: 0o1777 },
+      { kind: "directory", path: `${"long/".repeat(20)}folder`, mode: 0o1777 },
     ],
   ],
   config: { Cmd: ["/bin/tool"] },
@@ -36,7 +36,7 @@ before(async () => {
 });
 after(() => rm(scratch, { recursive: true }));
 
-test("a layer is a tar that tar itself reads, with modes, owners and links", async () => {
+test("tar lists a layer's entries with modes, owners and links", async () => {
   const layer = buildImage(source).blobs[1];
   assert.ok(layer !== undefined);
   await writeFile(join(scratch, "layer.tar"), layer.content);
@@ -63,8 +63,8 @@ test("the same source gives the same digests", () => {
   assert.deepEqual(digests(), digests());
 });
 
-test("a layer packed elsewhere is named by its own digest, and by that of what it unpacks to", () => {
-  const lower = plainLayer([{ kind: "folder", path: "x", mode: 0o755 }]);
+test("a pre-compressed layer keeps its digest in the manifest and its diff ID in the config", () => {
+  const lower = plainLayer([{ kind: "directory", path: "x", mode: 0o755 }]);
   const packed = gzipLayer(gzipSync(lower.blob.content), lower.diffId);
   const { manifest, blobs } = buildImage({ ...source, layers: [packed] });
   const text = (content: Uint8Array | undefined) => new TextDecoder().decode(content);
@@ -72,7 +72,7 @@ test("a layer packed elsewhere is named by its own digest, and by that of what i
   assert.match(text(blobs[0]?.content), new RegExp(`"diff_ids":\\["${lower.diffId}"\\]`));
 });
 
-test("an archive holds its manifest under each of its names", async () => {
+test("an archive lists its manifest under each image name", async () => {
   await writeFile(
     join(scratch, "image.tar"),
     ociArchive(buildImage({ ...source, names: ["x.test/a:1", "x.test/b:2"] })),
@@ -82,7 +82,7 @@ test("an archive holds its manifest under each of its names", async () => {
   assert.match(index, /"io\.containerd\.image\.name":"x\.test\/b:2"/);
 });
 
-test("a registry's storage leads from the tag to the manifest", async () => {
+test("in a registry's storage the tag links to the manifest", async () => {
   const image = buildImage(source);
   await addToRegistryStorage(image, scratch);
   const root = join(scratch, "docker", "registry", "v2");
@@ -93,10 +93,10 @@ test("a registry's storage leads from the tag to the manifest", async () => {
   assert.deepEqual(new Uint8Array(data), new Uint8Array(image.manifest.content));
 });
 
-test("a name without a tag, and a path too long for the header, are refused", async () => {
+test("rejects a name without a tag, and a path too long for the header", async () => {
   await assert.rejects(addToRegistryStorage(buildImage({ ...source, names: ["x.test/a"] }), scratch), /with a tag/);
   for (const path of ["x".repeat(101), `${"x".repeat(156)}/y`, `y/${"x".repeat(101)}`]) {
-    const long: ImageSource = { ...source, layers: [[{ kind: "folder", path, mode: 0o755 }]] };
+    const long: ImageSource = { ...source, layers: [[{ kind: "directory", path, mode: 0o755 }]] };
     assert.throws(() => buildImage(long), /too long/);
   }
 });

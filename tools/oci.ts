@@ -21,7 +21,7 @@ export type LayerEntry =
       readonly mode: number;
       readonly content: Uint8Array;
     } & Owner)
-  | ({ readonly kind: "folder"; readonly path: string; readonly mode: number } & Owner)
+  | ({ readonly kind: "directory"; readonly path: string; readonly mode: number } & Owner)
   /** Points at a file earlier in the same layer. */
   | { readonly kind: "hardLink"; readonly path: string; readonly target: string }
   | { readonly kind: "symlink"; readonly path: string; readonly target: string };
@@ -111,7 +111,7 @@ export function ociArchive({ names, manifest, blobs }: BuiltImage): Uint8Array {
   ]);
 }
 
-/** Adds the image to a registry's storage folder, in the layout its filesystem driver reads. */
+/** Adds the image to a registry's storage directory, in the layout its filesystem driver reads. */
 export async function addToRegistryStorage({ names, manifest, blobs }: BuiltImage, storage: string): Promise<void> {
   const root = join(storage, "docker", "registry", "v2");
   const put = async (path: string, content: Uint8Array | string) => {
@@ -125,11 +125,11 @@ export async function addToRegistryStorage({ names, manifest, blobs }: BuiltImag
   }
   for (const name of names) {
     const { repository, tag } = splitName(name);
-    const folder = `repositories/${repository}`;
-    for (const { digest } of blobs) await put(`${folder}/_layers/sha256/${digest.slice(7)}/link`, digest);
-    await put(`${folder}/_manifests/revisions/sha256/${manifest.digest.slice(7)}/link`, manifest.digest);
-    await put(`${folder}/_manifests/tags/${tag}/current/link`, manifest.digest);
-    await put(`${folder}/_manifests/tags/${tag}/index/sha256/${manifest.digest.slice(7)}/link`, manifest.digest);
+    const directory = `repositories/${repository}`;
+    for (const { digest } of blobs) await put(`${directory}/_layers/sha256/${digest.slice(7)}/link`, digest);
+    await put(`${directory}/_manifests/revisions/sha256/${manifest.digest.slice(7)}/link`, manifest.digest);
+    await put(`${directory}/_manifests/tags/${tag}/current/link`, manifest.digest);
+    await put(`${directory}/_manifests/tags/${tag}/index/sha256/${manifest.digest.slice(7)}/link`, manifest.digest);
   }
 }
 
@@ -166,7 +166,7 @@ function tar(entries: readonly LayerEntry[]): Uint8Array {
 
 function tarHeader(entry: LayerEntry): Uint8Array {
   const header = Buffer.alloc(BLOCK_BYTES);
-  const { name, prefix } = splitPath(entry.kind === "folder" ? `${entry.path}/` : entry.path);
+  const { name, prefix } = splitPath(entry.kind === "directory" ? `${entry.path}/` : entry.path);
   const octal = (value: number, offset: number, width: number) =>
     header.write(`${value.toString(8).padStart(width - 1, "0")}\0`, offset);
   header.write(name, 0);
@@ -176,7 +176,7 @@ function tarHeader(entry: LayerEntry): Uint8Array {
   octal(gid, 116, 8);
   octal(entry.kind === "file" ? entry.content.length : 0, 124, 12);
   octal(0, 136, 12);
-  header.write({ file: "0", hardLink: "1", symlink: "2", folder: "5" }[entry.kind], 156);
+  header.write({ file: "0", hardLink: "1", symlink: "2", directory: "5" }[entry.kind], 156);
   if ("target" in entry) header.write(entry.target, 157);
   header.write("ustar\x0000", 257);
   header.write(prefix, 345);

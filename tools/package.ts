@@ -1,6 +1,7 @@
 /**
- * `npm run package [-- [--to folder] [arm64]]`: builds the program (as `npm run build`) and puts it into packages below dist, or below another folder, as a Debian package, an OCI image and an npm
- * package, with their SHA-256 in `SHA256SUMS`. For another kind of machine there is a Debian package.
+ * `npm run package [-- [--to directory] [arm64]]`: builds the program (as `npm run build`) and packages it below dist,
+ * or below another directory: a Debian package, an OCI image and an npm package, with their SHA-256 in `SHA256SUMS`.
+ * For another architecture it builds a Debian package.
  */
 import { statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
@@ -13,11 +14,11 @@ import { inRepository, repositoryRoot } from "./repository.ts";
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { to: { type: "string" } } });
 const wanted = positionals.map(otherMachine);
 const program = await buildProgram(resolve(values.to ?? inRepository("dist")));
-const folder = join(program.folder, "packages");
-const { deb, image, npm } = buildPackages(program, folder);
-const others = wanted.map((machine) => buildDebFor(machine, buildForOther(program, machine), folder));
+const directory = join(program.directory, "packages");
+const { deb, image, npm } = buildPackages(program, directory);
+const others = wanted.map((machine) => buildDebFor(machine, buildForOther(program, machine), directory));
 const files = [deb, image, npm, ...others];
-writeChecksums(files, folder);
+writeChecksums(files, directory);
 for (const file of files) {
   process.stdout.write(`${relative(repositoryRoot, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB\n`);
 }

@@ -41,20 +41,20 @@ describe("proof on a small repository", () => {
     assert.deepEqual([run().stdout, run().status], ["big\n", 0]);
   });
 
-  test("refuses a proof that does not exist, and a seed that is no number", () => {
+  test("rejects an unknown proof and a seed that is not a number", () => {
     assert.equal(run("small").status, 2);
     assert.match(run("small").stderr, /no proof "small"; known: big/);
     assert.match(run("big", "--seed", "x").stderr, /--seed must be a whole number/);
   });
 
-  test("with --try it runs at the whole size and writes nothing", () => {
+  test("--try runs at the whole size and writes nothing", () => {
     const { status, stdout } = run("big", "--try", "--seed", "7");
     assert.equal(status, 0, stdout);
     assert.match(stdout, /seed seen: 7 1\n1 passed, 0 failed, 0 skipped\n$/);
     assert.equal(existsSync(report), false);
   });
 
-  test("writes a report with commit, seed, versions and figures, as JSON and to read", () => {
+  test("writes a report with commit, seed, versions and figures, as JSON and Markdown", () => {
     assert.equal(run("big", "--seed", "42").status, 0);
     const source = readFileSync(report, "utf8");
     const { suite, dirty, tests, figures } = parseRun(source, "big.json");
@@ -75,7 +75,7 @@ describe("proof on a small repository", () => {
     assert.match(page, /\| seed seen \| 42 1 \| is big \|/);
   });
 
-  test("of a proof of several files one can run alone: the report keeps the others, each with its commit", () => {
+  test("one file of a proof can run alone: the report keeps the other files, each with its commit", () => {
     tree.write(
       "test/proofs/small.proof.ts",
       `import { test } from "node:test"; import { figure } from "../figures.ts"; import { seed } from "../size.ts";
@@ -110,7 +110,7 @@ describe("proof on a small repository", () => {
     assert.notEqual(parts[0]?.[2], parts[1]?.[2]);
   });
 
-  test("refuses a tree with changes, but not for a report that waits to be committed", () => {
+  test("refuses to run with uncommitted changes, except an uncommitted report", () => {
     assert.equal(run("big").status, 0);
     tree.write("src/new.ts", "");
     const { status, stderr } = run("big");
@@ -118,7 +118,7 @@ describe("proof on a small repository", () => {
   });
 });
 
-test("a go.mod's direct requirements are told from what they pull in", () => {
+test("directRequirements leaves out a go.mod's indirect requirements", () => {
   const source =
     "module a.b/c\n\ngo 1.26\n\nrequire a.b/one v1.0.0\n\nrequire (\n\ta.b/two v2.0.0\n\ta.b/three v3.0.0 // indirect\n)\n";
   assert.deepEqual(directRequirements(source), { "a.b/one": "v1.0.0", "a.b/two": "v2.0.0" });

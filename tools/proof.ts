@@ -1,7 +1,8 @@
 /**
- * Runs a proof at its whole size and writes its report: `npm run proof -- <name> [part of a path ...] [--seed N] [--try]`. Without a name it
- * lists the proofs. A report names a commit, so the tree must be clean; `--try` runs on any tree and writes nothing. With parts of paths only
- * those of its files run, and take the place of what the report held of them: each file stands there with its own commit.
+ * Runs a proof at its whole size and writes its report: `npm run proof -- <name> [part of a path ...] [--seed N]
+ * [--try]`. Without a name it lists the proofs. A report names a commit, so the tree must be clean; `--try` runs on any
+ * tree and writes no report. With parts of paths only the matching files run. Their results replace those in the
+ * report; the report lists each file with its own commit.
  */
 import { randomInt } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

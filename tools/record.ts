@@ -1,7 +1,8 @@
 /**
- * Records answers of the Go kubelet: `npm run record -- <suite> [--runs N] [--add]`. Runs `test/<directory>/<suite>.test.ts` N times
- * (3 unless given) with the Go kubelet on the real parts; `test/golden/go-1.36.4/<suite>.jsonl` then holds the distinct answers.
- * `--add` keeps the answers that the file already holds. A run that fails is reported and ends the recording.
+ * Records responses of the Go kubelet: `npm run record -- <suite> [--runs N] [--add]`. Runs
+ * `test/<directory>/<suite>.test.ts` N times (default 3) with the Go kubelet on the real parts.
+ * `test/golden/go-1.36.4/<suite>.jsonl` then contains the distinct responses. `--add` keeps the responses that the file
+ * already contains. A failed run is reported and ends the recording.
  */
 import { spawnSync } from "node:child_process";
 import { globSync, rmSync } from "node:fs";

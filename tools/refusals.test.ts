@@ -1,6 +1,6 @@
 /**
- * Proves that the tools of `npm run check` refuse what they are there to refuse: known-bad files, with this repository's own
- * configuration, in a scratch tree. Each has a good twin that must pass, so that a rule which refuses everything is found too.
+ * Proves that the tools of `npm run check` reject known-bad files, with this repository's own configuration, in a
+ * temporary tree. Known-good counterparts must pass, so that a rule which rejects everything fails the test too.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ interface Bad {
   readonly file: string;
   readonly source: string;
   readonly code: string;
-  /** What the message must tell its reader, such as what to write instead. */
+  /** Text that the message must contain, such as what to write instead. */
   readonly says: string;
 }
 
@@ -40,49 +40,50 @@ const typeImportOf = (name: string, from: string) =>
   `import type { ${name} } from ${JSON.stringify(from)};\nexport type X = typeof ${name};`;
 const value = (expression: string) => `export const x = ${expression};`;
 
-const layerCases: readonly (readonly [what: string, folder: string, source: string, code: string, says: string])[] = [
+const layerCases: readonly (readonly [what: string, directory: string, source: string, code: string, says: string])[] =
   [
-    "domain importing controllers",
-    "domain",
-    importOf("inControllers", "../controllers/fine.ts"),
-    "TS6307",
-    "controllers/fine.ts",
-  ],
-  [
-    "domain importing ports, as a type",
-    "domain",
-    typeImportOf("inPorts", "../ports/fine.ts"),
-    "TS6307",
-    "ports/fine.ts",
-  ],
-  [
-    "wire importing controllers",
-    "wire",
-    importOf("inControllers", "../controllers/fine.ts"),
-    "TS6307",
-    "controllers/fine.ts",
-  ],
-  ["process in domain", "domain", value("process.pid"), "TS2591", "'process'"],
-  ["setTimeout in domain", "domain", value("setTimeout"), "TS2304", "'setTimeout'"],
-  ["AbortSignal in domain", "domain", "export type X = AbortSignal;", "TS2304", "'AbortSignal'"],
-  ["console in domain", "domain", value("console.log"), "TS2584", "'console'"],
-  ["node:fs in domain", "domain", importOf("readFileSync", "node:fs"), "TS2591", "'node:fs'"],
-  [
-    // In domain it would bring them back for the whole layer, and this test's other cases would pass.
-    "the types of Node brought back by a comment",
-    "controllers",
-    '/// <reference types="node" />\nexport {};',
-    "typescript(triple-slash-reference)",
-    "reference",
-  ],
-  [
-    "an error of the compiler hushed up",
-    "domain",
-    `// @ts-ignore\n${value("process.pid")}`,
-    "typescript(ban-ts-comment)",
-    "@ts-ignore",
-  ],
-];
+    [
+      "domain importing controllers",
+      "domain",
+      importOf("inControllers", "../controllers/fine.ts"),
+      "TS6307",
+      "controllers/fine.ts",
+    ],
+    [
+      "domain importing ports, as a type",
+      "domain",
+      typeImportOf("inPorts", "../ports/fine.ts"),
+      "TS6307",
+      "ports/fine.ts",
+    ],
+    [
+      "wire importing controllers",
+      "wire",
+      importOf("inControllers", "../controllers/fine.ts"),
+      "TS6307",
+      "controllers/fine.ts",
+    ],
+    ["process in domain", "domain", value("process.pid"), "TS2591", "'process'"],
+    ["setTimeout in domain", "domain", value("setTimeout"), "TS2304", "'setTimeout'"],
+    ["AbortSignal in domain", "domain", "export type X = AbortSignal;", "TS2304", "'AbortSignal'"],
+    ["console in domain", "domain", value("console.log"), "TS2584", "'console'"],
+    ["node:fs in domain", "domain", importOf("readFileSync", "node:fs"), "TS2591", "'node:fs'"],
+    [
+      // In domain it would make Node's types available to the whole layer, and this test's other cases would pass.
+      "the types of Node brought back by a comment",
+      "controllers",
+      '/// <reference types="node" />\nexport {};',
+      "typescript(triple-slash-reference)",
+      "reference",
+    ],
+    [
+      "an error of the compiler hushed up",
+      "domain",
+      `// @ts-ignore\n${value("process.pid")}`,
+      "typescript(ban-ts-comment)",
+      "@ts-ignore",
+    ],
+  ];
 
 const lintCases: typeof layerCases = [
   ["Date.now()", "controllers", value("Date.now()"), properties, USE_CLOCK],
@@ -141,9 +142,9 @@ const lintCases: typeof layerCases = [
 ];
 
 const bad: readonly Bad[] = [
-  ...[...layerCases, ...lintCases].map(([what, folder, source, code, says], index) => ({
+  ...[...layerCases, ...lintCases].map(([what, directory, source, code, says], index) => ({
     what,
-    file: `src/${folder}/bad-${index}.ts`,
+    file: `src/${directory}/bad-${index}.ts`,
     source,
     code,
     says,
@@ -212,7 +213,7 @@ interface Finding {
 
 const program = (path: string) => inRepository(`node_modules/${path}`);
 
-/** One line per error; the indented lines after it explain it and are left out. */
+/** Returns one finding per error; the indented lines that explain an error are left out. */
 function typeErrors(root: string): readonly Finding[] {
   const { stdout } = spawnSync(process.execPath, [program("typescript/bin/tsc"), "-b", "sim", "--pretty", "false"], {
     cwd: root,
@@ -250,7 +251,7 @@ describe("npm run check", () => {
   const findings = [...typeErrors(tree.root), ...lintErrors(tree.root)];
 
   for (const { what, file, code, says } of bad) {
-    test(`refuses ${what}`, () => {
+    test(`rejects ${what}`, () => {
       const ofFile = findings.filter((finding) => finding.file === file);
       const wanted = ofFile.filter((finding) => finding.code === code && finding.message.includes(says));
       assert.equal(
@@ -270,7 +271,7 @@ describe("npm run check", () => {
     });
   }
 
-  test("cannot be switched off by a comment in what is shipped, and elsewhere only rule by rule", () => {
+  test("no comment in src or sim disables a rule; elsewhere a comment disables a single named rule", () => {
     const files = globSync("{src,sim,test,tools,bench}/**/*.{ts,js}", { cwd: repositoryRoot });
     const own = files.filter((file) => !/\/gen\/|refusals\.test\.ts$/.test(file));
     assert.ok(own.length > 40, `only ${own.length} files found`);
@@ -284,7 +285,7 @@ describe("npm run check", () => {
     assert.deepEqual(found, []);
   });
 
-  test("is made of these tools, and a warning fails it", () => {
+  test("runs tsc, oxlint, biome and knip, and fails on a warning", () => {
     const { scripts } = fields(parseJson(readFileSync(inRepository("package.json"), "utf8")), "package.json");
     const check = text(fields(scripts, "scripts")["check"], "check");
     assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What a record says of the tree and the machine it was made on. */
+/** Describes the repository and the machine for a record, and resolves paths of the repository. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 
 export const repositoryRoot = dirname(import.meta.dirname);
 
-/** Paths in records are relative to the root, so that they mean the same on every machine. */
+/** Resolves a path of the repository. Records hold relative paths, so that they mean the same on every machine. */
 export const inRepository = (path: string): string => join(repositoryRoot, path);
 
 export interface HostFacts {
@@ -15,9 +15,9 @@ export interface HostFacts {
   readonly memoryGiB: number;
   readonly kernel: string;
   readonly platform: string;
-  /** Load average over one minute when the run began: a figure from a busy machine says so. */
+  /** Load average over one minute when the run began: it shows whether the machine was busy. */
   readonly load: number;
-  /** CPU time of the same work each time: on shared hardware it varies by half, and all other times with it. */
+  /** CPU time of a fixed amount of work. On shared hardware it varies by half, and all other times with it. */
   readonly fixedWorkMs?: number;
 }
 
@@ -46,7 +46,10 @@ export function git(...args: readonly string[]): string {
 
 export const currentCommit = (): string => git("rev-parse", "HEAD");
 
-/** Whether the tree differs from its commit. What git ignores does not count, nor do the reports of proofs and `reports`, which wait to be committed. */
+/**
+ * Whether the tree differs from its commit. Ignored files do not count, nor do the proofs' reports and `reports`, which
+ * are committed later.
+ */
 export const isDirty = (...reports: readonly string[]): boolean =>
   git("status", "--porcelain", "--", ".", ...["docs/proofs", ...reports].map((path) => `:!${path}`)) !== "";
 
@@ -60,11 +63,11 @@ export function isAncestor(commit: string): boolean {
   }
 }
 
-/** How many commits lie between `commit` and HEAD; with a path, those that changed something under it. */
+/** The number of commits between `commit` and HEAD; with paths, only commits that changed something under them. */
 export const commitsSince = (commit: string, ...paths: readonly string[]): number =>
   Number(git("rev-list", "--count", `${commit}..HEAD`, "--", ...paths));
 
-/** A short fingerprint of a file's content, or undefined when there is no such file. */
+/** A short hash of a file's content, or undefined when there is no such file. */
 export function fingerprint(path: string): string | undefined {
   try {
     return createHash("sha256")

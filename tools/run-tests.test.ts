@@ -37,7 +37,7 @@ describe("run-tests on a small repository", () => {
     return parseRun(readFileSync(path, "utf8"), path);
   }
 
-  test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
+  test("a passing suite ends with its count and exit code 0, and is recorded", () => {
     const { status, lastLine } = run("unit");
     assert.deepEqual({ status, lastLine }, { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" });
     const record = recordOf("unit");
@@ -54,12 +54,12 @@ describe("run-tests on a small repository", () => {
     assert.match(record.commit, /^[0-9a-f]{40}$/);
   });
 
-  test("no test at all is a failure", () => {
+  test("a run without any test fails", () => {
     const { status, lastLine } = run("unit", "no-such-file");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
   });
 
-  test("--again gives a failed integration file a second try, which counts, and --total names what passed only then", () => {
+  test("--again retries a failed integration file, the retry counts, and --total names what passed on it", () => {
     const once = `import { existsSync, writeFileSync } from "node:fs";
       const mark = new URL("./mark", import.meta.url);
       test("unsteady", () => { if (!existsSync(mark)) { writeFileSync(mark, ""); throw new Error("the first time"); } });`;
@@ -81,7 +81,7 @@ describe("run-tests on a small repository", () => {
     tree.remove("test/integration/once.test.ts");
   });
 
-  test("--again also names a file whose hook failed the first time", () => {
+  test("--again also names a file whose hook failed on the first try", () => {
     const once = `import { existsSync, writeFileSync } from "node:fs";
       import { before, suite } from "node:test";
       const mark = new URL("./hook-mark", import.meta.url);
@@ -97,11 +97,11 @@ describe("run-tests on a small repository", () => {
     tree.remove("test/integration/hook.test.ts");
   });
 
-  test("--again is refused for unit and simulator tests", () => {
+  test("--again is rejected for unit and simulator tests", () => {
     for (const suite of ["unit", "simulator"]) assert.equal(run(suite, "--again").status, 2);
   });
 
-  test("--again does not help what fails twice, what is skipped, nor more files than accidents explain", () => {
+  test("--again does not pass a file that fails twice, nor retry skipped tests or more than 5 failed files", () => {
     tree.write("test/integration/bad0.test.ts", `${good} test("bad", () => { throw new Error("always"); })`);
     const twice = run("integration", "--again", "integration/bad");
     assert.deepEqual(
@@ -160,14 +160,14 @@ describe("run-tests on a small repository", () => {
     });
   }
 
-  test("a file without tests fails the run", () => {
+  test("a file without a test fails the run", () => {
     tree.write("src/x.test.ts", "console.log('nothing here');");
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /it holds no test/);
   });
 
-  test("a file that never ends is killed even in a busy loop, and its failure says so", () => {
+  test("a file over the time limit is killed even in a busy loop, and its failure says so", () => {
     tree.write(
       "src/x.test.ts",
       `${good} test("bad", () => { throw new Error("x"); }); test("busy", async () => { await new Promise((r) => setTimeout(r, 200)); for (;;); });`,
@@ -191,7 +191,7 @@ describe("run-tests on a small repository", () => {
     assert.match(stdout, /failed: outer\n.*in the hook/);
   });
 
-  test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
+  test("a partial run is merged into the record of the same commit, and starts a new record on another commit", () => {
     tree.write("src/x.test.ts", good);
     commit("before");
     run("unit");
@@ -208,7 +208,7 @@ describe("run-tests on a small repository", () => {
     assert.deepEqual(names(), ["better"]);
   });
 
-  test("names are full, the defining file is kept, and figures are recorded with their test", () => {
+  test("records full test names, the defining file, and figures with their test", () => {
     tree.write(
       "test/contract/one.ts",
       `import { test } from "node:test"; export const suite = () => test("holds", () => {});`,
@@ -232,7 +232,7 @@ describe("run-tests on a small repository", () => {
     assert.deepEqual(Object.keys(files), ["test/contract/one.ts", "test/integration/x.test.ts"]);
   });
 
-  test("--total adds up the suites of this commit, and a suite that has not run on it is a failure", () => {
+  test("--total adds up the suites of this commit and counts a suite that has not run on it as a failure", () => {
     tree.write("src/x.test.ts", good);
     for (const file of ["sim/y", "test/integration/cluster", "test/guest/y"]) tree.write(`${file}.test.ts`, good);
     commit("for the total");

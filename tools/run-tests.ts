@@ -1,10 +1,12 @@
 /**
  * Runs a suite and records it:
- * `node tools/run-tests.ts unit|simulator|integration|harness|guest [--verbose] [--again] [part of a path ...]`. The last line is the count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing: it counts what the
- * records of this commit hold and names every test that passed only on a second try.
+ * `node tools/run-tests.ts unit|simulator|integration|harness|guest [--verbose] [--again] [part of a path ...]`. The
+ * last line is the count. The record is written to `.runs/<suite>.json`, where `npm run compat` finds it. `--total`
+ * runs nothing: it counts the tests in the records of this commit and names every test that passed only on a second
+ * try.
  *
- * With `--again` a file that failed runs a second time, alone, after all others, and the second result counts: the machine is shared.
- * Unit and simulator tests are deterministic and get no second try.
+ * With `--again` a failed file runs a second time, alone, after all others, and the second result counts: the machine
+ * is shared. Unit and simulator tests are deterministic and get no second try.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -22,7 +24,7 @@ import {
 } from "./testing/run-record.ts";
 import { type Batch, type SuiteName, suiteBatches, suiteNames, suites } from "./testing/suites.ts";
 
-/** When the shared machine stands still for a moment, every file that runs fails, four of them. More failing files than this have a common cause. */
+/** When the shared machine stalls, all running files fail: four. More failed files than this have a common cause. */
 const AGAIN_MAX = 5;
 
 async function main(): Promise<number> {
@@ -78,7 +80,10 @@ async function withSecondTries(
   return { ...record, secondTries };
 }
 
-/** Tests of a suite whose hook failed are reported without the suite's name, so none of them passes by that name: then the file is named. */
+/**
+ * node:test reports the tests of a suite whose hook failed without the suite's name, so none of them passes by that
+ * name. Then the file is named instead.
+ */
 function passedOnlyNow(file: string, failed: readonly TestRecord[], now: readonly TestRecord[]): readonly string[] {
   const ofFile = now.filter((test) => test.file === file);
   const passed = new Set(ofFile.filter((test) => test.passed).map(({ name }) => name));
@@ -106,7 +111,7 @@ function finish(tests: readonly TestRecord[]): number {
   return succeeded(counts) ? 0 : 1;
 }
 
-/** A suite that has not run on this commit counts as one failure, so that a sum never hides it. */
+/** A suite that has not run on this commit counts as one failure, so that the total does not hide it. */
 function testsOfThisCommit(suite: SuiteName): readonly TestRecord[] {
   const record = load(suite);
   if (record?.commit === currentCommit()) return record.tests;

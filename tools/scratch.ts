@@ -1,4 +1,4 @@
-/** A folder that lasts as long as a test: a small copy of the repository to try things on. */
+/** A temporary directory for a test: a small copy of the repository to run tools in. */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ export interface Scratch extends Disposable {
   path(relative: string): string;
   write(relative: string, content: string): void;
   remove(relative: string): void;
-  /** Copies files or folders of the repository to the same place here. */
+  /** Copies files or directories of the repository to the same place here. */
   copy(...relatives: readonly string[]): void;
   /** Makes the repository's installed packages available here. */
   linkPackages(): void;
@@ -40,7 +40,9 @@ export function scratch(): Scratch {
   };
 }
 
-/** The environment for a node:test run started from inside a test, which would otherwise refuse to run. */
+/**
+ * The environment for a node:test run that is started inside a test; with NODE_TEST_CONTEXT set it would refuse to run.
+ */
 export function freshTestEnvironment(): NodeJS.ProcessEnv {
   const { NODE_TEST_CONTEXT: _context, ...rest } = process.env;
   return rest;

@@ -1,4 +1,4 @@
-/** Reads values of unknown shape (JSON, YAML) into ours, or says where they are not as they should be. */
+/** Parses values of unknown shape (JSON, YAML) into typed ones; an error names the place of an unexpected value. */
 export class ShapeError extends Error {
   override readonly name = "ShapeError";
 }

@@ -1,6 +1,6 @@
 /**
- * Prints where the last recorded run spent its time, beside the last committed record: `npm run times`. `npm run times -- --record`
- * writes `docs/gate-times.json` instead: seconds per step and per test file, with commit and load.
+ * Prints where the last recorded run spent its time, beside the last committed record: `npm run times`. `npm run times
+ * -- --record` writes `docs/gate-times.json` instead: seconds per step and per test file, with commit and load.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -10,7 +10,7 @@ import { parseRun, type RunRecord } from "./testing/run-record.ts";
 import { suiteNames } from "./testing/suites.ts";
 
 const RECORD = "docs/gate-times.json";
-/** Written by `.ci/run`: a step and its seconds per line. */
+/** `.ci/run` writes one line per step: its name and its seconds. */
 const STEPS = ".runs/steps.txt";
 
 function main(): number {

@@ -1,4 +1,4 @@
-/** Many pods at once, and their end at once: B4 and the burst of B7. */
+/** Starts many pods at once and deletes them at once: B4 and the burst of B7. */
 import { pause } from "../../test/cluster/wait.ts";
 import type { Outcome, Stage } from "../hand.ts";
 import type { Size } from "../sizes.ts";

@@ -1,6 +1,7 @@
 /**
- * From a ConfigMap's edit to the file in the pods that mount it (B8). The file is looked at on the node, through the link that an edit swaps; a change of
- * the folder is heard of from the kernel, so that looking costs the machine nothing.
+ * Measures the time from the edit of a ConfigMap to the new file in the pods that mount it (B8). The file is read on
+ * the node, through the symlink that an edit swaps. inotify reports changes of the directory, so that waiting costs the
+ * machine nothing.
  */
 import { watch } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -14,9 +15,9 @@ import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
 import { type Agent, forever, type World } from "../world.ts";
 
-/** As many pods mount one ConfigMap. */
+/** The number of pods that mount one ConfigMap. */
 const PODS_EACH = 20;
-/** The Go kubelet looks at each pod about once in a minute or a minute and a half. */
+/** The Go kubelet syncs each pod about once in 60 to 90 seconds. */
 const EDIT_LIMIT_MS = 200_000;
 
 export async function edits({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
@@ -33,7 +34,7 @@ export async function edits({ world, hand, label }: Stage, size: Size): Promise<
   const times: number[] = [];
   for (let round = 1; round <= size.edits; round += 1) {
     const seen = groups.map(async ({ configMap, names }) => {
-      // At a moment of its own, so that no poll is met in step.
+      // Edits start at random moments, so that they do not align with a poll.
       await pause(Math.random() * 1_000);
       return edit({ world, agent }, configMap, names, String(round));
     });
@@ -87,9 +88,9 @@ function volumeOf({ world: { node, watcher }, agent: { rootDirectory } }: AgentO
   return node.inside(`${rootDirectory}/pods/${uid}/volumes/kubernetes.io~configmap/config`);
 }
 
-/** When the file first has this value. */
-function shows(folder: string, value: string): Promise<number> {
-  const file = join(folder, "value");
+/** Resolves when the file first has this value. */
+function shows(directory: string, value: string): Promise<number> {
+  const file = join(directory, "value");
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {
       clearTimeout(limit);
@@ -104,7 +105,7 @@ function shows(folder: string, value: string): Promise<number> {
         (error: unknown) => end(() => reject(error)),
       );
     };
-    const watching = watch(folder, look);
+    const watching = watch(directory, look);
     const limit = setTimeout(() => end(() => reject(new Error(`${file} never became ${value}`))), EDIT_LIMIT_MS);
   });
 }

@@ -1,6 +1,7 @@
 /**
- * From the asking to the exit of `true` in a container that runs (B13): by the node's own `/run`, and through the API server over the WebSocket that
- * kubectl opens, one after the other and many at once. Bare is the one call that this takes at the runtime.
+ * Measures the time from the request to the exit of `true` in a running container (B13): through the node's own `/run`,
+ * and through the API server over the WebSocket that kubectl opens, sequentially and many at once. Bare is the single
+ * CRI call that this needs.
  */
 import { readFile } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
@@ -15,13 +16,13 @@ import { forever, type World } from "../world.ts";
 
 const TIMEOUT_SECONDS = 60;
 const SWITCHED = 101;
-/** The channel on which the end of the command is told. */
+/** The channel that carries the command's exit status. */
 const STATUS_CHANNEL = 3;
 
-/** Deckhand lets no pod have more than 16 streams, so a crowd is spread over several. */
+/** Deckhand limits a pod to 16 streams, so concurrent execs are spread over several pods. */
 const EXECS_PER_POD = 10;
 
-/** Comes back when the command has ended as it should. */
+/** Resolves when the command has succeeded. */
 type Exec = () => Promise<void>;
 
 export async function execs({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
@@ -65,7 +66,7 @@ async function measured(title: string, exec: Exec, { execs: count, execsAtOnce }
     return performance.now() - sinceMs;
   };
   const crowd = async () => void (await Promise.all(Array.from({ length: execsAtOnce }, exec)));
-  // The first are for connections and the compiler.
+  // The first execs open connections and warm up the compiler.
   await crowd();
   const samples: number[] = [];
   for (let turn = 0; turn < count; turn += 1) samples.push(await timed(exec));
@@ -114,7 +115,7 @@ function endOfStream(options: RequestOptions): Promise<void> {
   });
 }
 
-/** Reads what the server sends until it tells how the command ended. */
+/** Reads what the API server sends until it reports the command's status. */
 function statusOf(socket: Socket, head: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     let unread = head;
@@ -139,7 +140,7 @@ function statusOf(socket: Socket, head: Buffer): Promise<void> {
   });
 }
 
-/** Of a server, so nothing is masked; what is told here is short. */
+/** Frames of a server are not masked, and status frames are short. */
 function firstFrame(bytes: Buffer): { readonly payload: Buffer; readonly rest: Buffer } | undefined {
   if (bytes.length < 2) return undefined;
   const short = (bytes[1] ?? 0) & 0x7f;

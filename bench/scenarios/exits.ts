@@ -1,4 +1,6 @@
-/** Containers that end by themselves at a random moment: until the next run is there (B5), until the status says so (B6). */
+/**
+ * Containers that exit at a random moment: time until the next run has started (B5) and until the status shows it (B6).
+ */
 import type { Outcome, Stage } from "../hand.ts";
 import type { Size } from "../sizes.ts";
 import { median } from "../statistics.ts";
@@ -7,7 +9,7 @@ import { randomAge } from "./one-by-one.ts";
 export async function exits({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
   const [restarts, notices]: [number[], number[]] = [[], []];
   for (let index = 0; index < size.exits; index += 1) {
-    // A pod each: only the first restart is free of back-off.
+    // Each exit uses a new pod: only the first restart has no backoff.
     const name = `${label}-exit-${index}`;
     world.exits.clear();
     await hand.up(name, "visitor");

@@ -1,6 +1,6 @@
 /**
- * Nothing happens: what agents and runtimes use meanwhile (B9), and how large the agents are after it (B10). Then the same for as long again while
- * collectors ask each agent for all of its figures. All agents at once.
+ * Nothing happens: measures the CPU that agents and runtimes use (B9) and the agents' memory afterwards (B10). Then the
+ * same for as long again while collectors query all metrics of each agent. All agents run at the same time.
  */
 import { pause } from "../../test/cluster/wait.ts";
 import { Collector } from "../collector.ts";
@@ -10,14 +10,14 @@ import { askedWith, type Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
 export interface IdleStage extends Stage {
-  /** How many pods it holds meanwhile. */
+  /** How many pods run on the stage's node. */
   readonly pods: number;
 }
 
-/** What Prometheus, the metrics-server and those who read summaries ask. */
+/** What Prometheus, the metrics-server and clients of the summary API request. */
 const COLLECTED = ["/metrics", "/metrics/cadvisor", "/metrics/resource", "/stats/summary"] as const;
 
-/** The figures of each stage, in their order. */
+/** Returns the figures of each stage, in the order of the stages. */
 export async function idle(stages: readonly IdleStage[], size: Size): Promise<readonly (readonly Figure[])[]> {
   for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.up(name, "pause")));
   await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
@@ -38,7 +38,7 @@ export async function idle(stages: readonly IdleStage[], size: Size): Promise<re
 
 const namesOf = ({ label, pods }: IdleStage) => Array.from({ length: pods }, (_, index) => `${label}-${pods}-${index}`);
 
-/** Asks at a steady pace, each time for everything one after the other, for as long as CPU is counted. */
+/** Requests all paths sequentially at a steady interval, for as long as CPU is counted. */
 async function collect({ world }: IdleStage, { idleCountedMs, scrapeEveryMs }: Size): Promise<void> {
   using collector = await Collector.of(world);
   const startMs = performance.now();
@@ -57,7 +57,7 @@ interface Reading {
   readonly pssMb: number;
 }
 
-/** CPU per minute, and the size at the end. */
+/** CPU per minute, and the memory at the end. */
 type Used = Omit<Reading, "atMs">;
 
 async function usedDuring(stages: readonly IdleStage[], wait: () => Promise<void>): Promise<readonly Used[]> {

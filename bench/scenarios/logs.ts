@@ -1,6 +1,6 @@
 /**
- * How fast a log is read over TLS from the agent itself (B14): lines of 100 bytes and of 1 kB, the whole of it and the last thousand lines. The
- * client is this process, the same for both; what it cannot take an agent cannot give.
+ * Measures how fast the agent itself serves a log over TLS (B14): lines of 100 bytes and of 1 kB, the whole log and its
+ * last thousand lines. The client is this process for both agents; the client's own speed limits both.
  */
 import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
@@ -19,13 +19,13 @@ import { forever, type World } from "../world.ts";
 
 const NODE_PORT = 10250;
 const WRITE_LIMIT_MS = 120_000;
-/** What is quoted is how much of the log's text comes out, not how much of its file is read. */
+/** The figures quote how much log text is returned, not how much of the log file is read. */
 const LINES = [
   { title: "lines of 100 bytes", lineBytes: 100 },
   { title: "lines of 1 kB", lineBytes: 1_000 },
 ] as const;
 
-/** Ends the agent of the stage, has one of its own that leaves logs as they are, and ends that too. */
+/** Stops the agent of the stage, starts one that does not rotate logs, and stops that one too. */
 export async function logs({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
   if (before.agent === undefined) throw new Error("only an agent serves logs");
   await before.agent.stop();
@@ -65,8 +65,8 @@ async function writeLog(
   const ready = world.watcher.when(name, "ready", isReady);
   const pod = podBy(world, name, { terminationGracePeriodSeconds: 1, containers });
   const [made] = await Promise.all([world.api.create(pods, pod, forever), ready]);
-  const folder = `/var/log/pods/${world.namespace}_${name}_${made.metadata?.uid ?? ""}/app`;
-  const file = world.node.inside(join(folder, "0.log"));
+  const directory = `/var/log/pods/${world.namespace}_${name}_${made.metadata?.uid ?? ""}/app`;
+  const file = world.node.inside(join(directory, "0.log"));
   const written = async () => (await readFile(file)).filter((byte) => byte === 0x0a).length;
   await waitUntil("its lines", WRITE_LIMIT_MS, async () => (await written()) >= lines, 500);
 }
@@ -80,7 +80,7 @@ interface Reading {
 async function readings(reading: Reading, pid: number, title: string, size: Size): Promise<readonly Figure[]> {
   const wholeMs: number[] = [];
   const tailMs: number[] = [];
-  await read(reading, ""); // The first is for the connection, the page cache and the compiler.
+  await read(reading, ""); // Warms up the connection, page cache and compiler.
   for (let turn = 0; turn < size.logReads; turn += 1) {
     wholeMs.push((await read(reading, "")).ms);
     tailMs.push((await read(reading, "?tailLines=1000")).ms);

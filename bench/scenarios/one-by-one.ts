@@ -1,4 +1,4 @@
-/** Pods one after the other, each up, left alone for a moment and taken down: B1, B7 without a burst, and B11. */
+/** Starts pods one after the other, waits a moment and deletes each: B1, B7 without a burst, and B11. */
 import { pause } from "../../test/cluster/wait.ts";
 import { type Request, requestsFor } from "../audit.ts";
 import type { Outcome, Stage } from "../hand.ts";
@@ -8,10 +8,10 @@ import { median, quantile } from "../statistics.ts";
 import type { Figure } from "../subjects.ts";
 import { processCpuMs } from "../usage.ts";
 
-/** Shorter, and the signal comes before a program can heed it; random, so that no poll of once a second is met in step. */
+/** With less, the signal comes before a program can handle it. Random, so as not to align with a poll every second. */
 const AGE_MS_MIN = 1_000;
 const AGE_MS_MAX = 2_000;
-/** An agent that removes at once what another leaves for later would pay for it in the start of the next pod. */
+/** Without this pause, an agent that cleans up at once, not later, would pay for it in the start of the next pod. */
 const REST_MS = 500;
 
 export const randomAge = () => pause(AGE_MS_MIN + Math.random() * (AGE_MS_MAX - AGE_MS_MIN));

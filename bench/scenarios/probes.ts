@@ -1,7 +1,7 @@
 /**
- * What probes cost. Pods that serve are asked nothing first, then over HTTP, over TCP (B15) and by a command (B16), each time new ones: what the agent
- * uses more than for nothing, for each probe that it put. Then all of them are asked in all three ways for a good while: none may fail, and the
- * agent must not be held up by it.
+ * Measures what probes cost. Pods that serve run first without probes, then with HTTP probes, TCP probes (B15) and exec
+ * probes (B16), each time in new pods: the agent's additional CPU per probe that it sent. Then all pods get all three
+ * kinds for a long while: no probe may fail, and probes must not delay the agent's event loop.
  */
 import type { Container, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../../test/cluster/images.ts";
@@ -15,7 +15,7 @@ import type { Figure } from "../subjects.ts";
 import { processCpuMs } from "../usage.ts";
 
 const PORT = 8080;
-/** On a machine that is busy with two hundred applications, who answers late is not sick. */
+/** On a machine that is busy with two hundred applications, a late response does not mean an unhealthy container. */
 const OFTEN = { periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 10 } as const;
 const HTTP: Probe = { ...OFTEN, httpGet: { path: "/", port: PORT } };
 const TCP: Probe = { ...OFTEN, tcpSocket: { port: PORT } };
@@ -43,7 +43,7 @@ export async function probes({ world, hand, label }: Stage, size: Size): Promise
     const names = Array.from({ length: size.probedPods }, (_, index) => `${label}-${name}-${index}`);
     await upAll(world, names, spec);
     await pause(size.settleMs);
-    // What it was held up before is not counted.
+    // Resets the event loop delay: delays before the measurement do not count.
     await collector.ask("/metrics");
     const [before, cpuBeforeMs] = [await countsOf(collector), await processCpuMs(agent.pid)];
     await pause(countedMs);
@@ -108,7 +108,7 @@ async function countsOf(collector: Collector): Promise<{ readonly put: number; r
   return { put: sum(samples), failed: sum(samples.filter(({ labels }) => labels["result"] !== "successful")) };
 }
 
-/** Since it was last asked for; undefined: it has no such loop. */
+/** The event loop delay since the previous query; undefined when the agent has no such metric. */
 async function loopDelayOf(collector: Collector): Promise<number | undefined> {
   const { body } = await collector.ask("/metrics");
   const seconds = readExposition(body.toString()).get("nodejs_eventloop_lag_p99_seconds")?.samples[0]?.value;

@@ -1,4 +1,6 @@
-/** Small images that are wanted while a big one is being pulled (B21): as each agent does it by default, and with one pull at a time. */
+/**
+ * Pulls small images during the pull of a big one (B21): with each agent's default settings, and with serialized pulls.
+ */
 import type { PodSpec } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
@@ -19,7 +21,7 @@ const SETTINGS = [
   { title: "behind a big pull, one at a time", configuration: { serializeImagePulls: true } },
 ] as const;
 
-/** Ends the agent of the stage, has one of its own for each setting, and leaves none. */
+/** Stops the agent of the stage, starts one for each setting, and leaves none running. */
 export async function pulls({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
   const { agent } = before;
   if (agent === undefined) throw new Error("only an agent has a setting for pulls");

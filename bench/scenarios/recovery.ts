@@ -1,4 +1,4 @@
-/** An agent that comes back to running pods, and to one that was created while it was away: B18. */
+/** Restarts an agent while pods run; one pod is created while no agent runs: B18. */
 import { pods } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
 import type { Outcome, Stage } from "../hand.ts";
@@ -10,10 +10,10 @@ import { processCpuMs } from "../usage.ts";
 import { forever, type World } from "../world.ts";
 
 const AWAY_MS = 3_000;
-/** The agent's CPU is counted from its start until then. */
+/** The agent's CPU is counted from its start for this long. */
 const COUNTED_MS = 9_000;
 
-/** Ends the agent of the stage and leaves none. */
+/** Stops the agent of the stage and leaves none running. */
 export async function recovery({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
   const { agent } = before;
   if (agent === undefined) throw new Error("only an agent can come back");

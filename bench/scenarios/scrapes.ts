@@ -1,4 +1,4 @@
-/** What it takes to ask a node with many pods for its statistics, as a collector does it, and how large the agent is after (B26). */
+/** Measures what queries of the statistics of a node with many pods cost, and the agent's memory afterwards (B26). */
 import type { Summary } from "../../src/domain/stats/summary-shape.ts";
 import { pause, waitUntil } from "../../test/cluster/wait.ts";
 import { Collector } from "../collector.ts";
@@ -8,7 +8,7 @@ import { median } from "../statistics.ts";
 import type { Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
-/** Longer than any agent tells the same again. */
+/** Longer than any agent caches its statistics. */
 const BETWEEN_MS = 2_000;
 const ENDPOINTS = ["/stats/summary", "/metrics/cadvisor", "/metrics/resource"] as const;
 

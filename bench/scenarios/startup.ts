@@ -1,4 +1,4 @@
-/** The program as it is installed, on a node without pods: how long it takes to begin, and how big it is, on disk and in memory. B25. */
+/** Measures the installed program on a node without pods: its start time, its size on disk and its memory. B25. */
 import { stat } from "node:fs/promises";
 import { pause } from "../../test/cluster/wait.ts";
 import type { Outcome, Stage } from "../hand.ts";
@@ -7,10 +7,10 @@ import type { Size } from "../sizes.ts";
 import { median } from "../statistics.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
-/** Until what the beginning left behind has been swept up. */
+/** Time for the cleanup after the start. */
 const SETTLE_MS = 5_000;
 
-/** Ends the agent of the stage and leaves none. */
+/** Stops the agent of the stage and leaves none running. */
 export async function startup({ world, hand }: Stage, size: Size): Promise<Outcome> {
   const { agent } = hand;
   if (agent === undefined) throw new Error("only an agent can be started");

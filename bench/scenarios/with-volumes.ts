@@ -1,4 +1,4 @@
-/** Pods with volumes, one after the other: with the token of a service account (B2, and B7 with it), and with every ordinary kind of volume (B3). */
+/** Starts pods with volumes sequentially: with a service account's token (B2, B7), and with all ordinary types (B3). */
 import { pause } from "../../test/cluster/wait.ts";
 import { furnish } from "../furnishings.ts";
 import type { Outcome, PodKind, Stage } from "../hand.ts";

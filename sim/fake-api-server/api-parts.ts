@@ -11,6 +11,6 @@ export interface ApiParts {
   readonly writes: Writes;
   readonly watches: Watches;
   readonly questions: Questions;
-  /** Throws where the server cannot be reached by this agent. */
+  /** Throws when this agent cannot reach the server. */
   readonly reach: (operation: string, who: string) => void;
 }

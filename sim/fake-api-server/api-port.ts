@@ -34,7 +34,7 @@ interface Caller {
 
 export function apiPort(parts: ApiParts, life: Life, who: Identity, limitMs = REQUEST_LIMIT_MS): ApiServer {
   const caller: Caller = { parts, life, who, limitMs };
-  // No call hangs on a connection here, so there is none to renew.
+  // Calls here do not depend on a connection, so there is nothing to renew.
   return { ...readPort(caller), ...writePort(caller), renewConnections: () => {} };
 }
 
@@ -124,7 +124,7 @@ function writePort(caller: Caller): Pick<ApiServer, "create" | "update" | "patch
   };
 }
 
-/** One request with its deadline. */
+/** Runs one request with its deadline. */
 async function call<T>(
   { parts, life, limitMs }: Caller,
   operation: string,
@@ -143,7 +143,7 @@ async function call<T>(
   }
 }
 
-/** Begins when it is first read, as the real one does. */
+/** Opens the watch on the first read, as the real client does. */
 async function* readWatch(
   { parts, life, who, limitMs }: Caller,
   resource: Resource<ApiObject>,
@@ -153,7 +153,8 @@ async function* readWatch(
 ): AsyncGenerator<WatchEvent<Stored>, void, undefined> {
   const operation = operationName("WATCH", resource, selection);
   using link = linkSignals(signal);
-  // A server that is silent from the start is found out; later the bookmarks show that it lives.
+  // A server that is silent from the start hits this deadline. Once the watch is open, bookmarks show that the server
+  // is alive.
   const cancel = life.clock.after(limitMs, () => link.abort(late(operation, limitMs)));
   try {
     yield* life.stream<WatchEvent<Stored>>(
@@ -196,7 +197,7 @@ const describe = (operation: string): CallDescription => {
   };
 };
 
-/** "PATCH pods/status default/web", as the real client names its calls. */
+/** Returns a name such as "PATCH pods/status default/web", as the real client names its calls. */
 function operationName(
   verb: string,
   resource: Resource<ApiObject>,

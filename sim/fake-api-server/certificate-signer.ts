@@ -1,4 +1,4 @@
-/** The controllers of a control plane that decide on requests for certificates, and sign those that are approved. */
+/** The control plane's controllers that approve or deny CertificateSigningRequests and sign the approved ones. */
 import type { CertificateSigningRequest } from "../../src/api/gen/certificates-v1.ts";
 import { certificateSigningRequests } from "../../src/api/resources.ts";
 import { CERTIFICATE_LABEL, pemText } from "../../src/domain/identity/pem.ts";
@@ -19,7 +19,7 @@ export interface SigningDecision {
 
 export interface SigningOptions {
   readonly lifeMs: number;
-  /** Undefined: nobody ever looks at it. */
+  /** Undefined: the request stays undecided. */
   readonly decide: (request: CertificateSigningRequest) => SigningDecision | undefined;
 }
 
@@ -50,7 +50,7 @@ export class CertificateSigner {
     this.#parts.clock.after(decision.afterMs, () => this.decide(object.metadata.name, decision.verdict));
   }
 
-  /** Now, as an administrator does by hand. */
+  /** Decides a request now, as an administrator does manually. */
   decide(name: string, verdict: SigningDecision["verdict"]): void {
     const { store, writes } = this.#parts;
     const found = store.get(REQUESTS, `/${name}`) as unknown as CertificateSigningRequest | undefined;

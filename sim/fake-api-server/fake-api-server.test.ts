@@ -1,4 +1,4 @@
-/** The fake API server keeps the contract that kube-apiserver behind wire/kube-api keeps, in virtual time. */
+/** Runs the contract of kube-apiserver behind wire/kube-api against the fake API server, in virtual time. */
 import { namespaces, serviceAccounts } from "../../src/api/resources.ts";
 import { forever } from "../../test/contract/api-server/world.ts";
 import { apiServerContract } from "../../test/contract/api-server-contract.ts";

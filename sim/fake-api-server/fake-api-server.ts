@@ -1,6 +1,6 @@
 /**
- * A kube-apiserver in memory, for the kinds a kubelet touches. It passes the contract suite that the real one behind `wire/kube-api`
- * passes. One serves all nodes of a world.
+ * An in-memory kube-apiserver for the kinds that a kubelet uses. It passes the contract suite that the real one behind
+ * `wire/kube-api` passes. One instance serves all nodes of a world.
  */
 import { namespaces, pods, serviceAccounts } from "../../src/api/resources.ts";
 import { ApiUnreachableError } from "../../src/ports/api-error.ts";
@@ -25,7 +25,7 @@ export interface FakeApiServerOptions {
   readonly watchTimes?: Partial<WatchTimes>;
 }
 
-/** The real client asks for watches of five to ten minutes. */
+/** The real client requests watches of five to ten minutes. */
 const WATCH_TIMES: WatchTimes = { bookmarkEveryMs: 60_000, endAfterMs: { min: 300_000, max: 600_000 } };
 const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -67,27 +67,27 @@ export class FakeApiServer {
     return apiPort(this.#parts, life, identity, options.requestLimitMs);
   }
 
-  /** The truth, for checkers and scenarios: no calls, no events of the clock. */
+  /** The stored objects, for oracles and scenarios. Access makes no port calls and no clock events. */
   get store(): Store {
     return this.#parts.store;
   }
 
-  /** Writes by the world itself, such as a user's. */
+  /** Writes by the world itself, for example by a user. */
   get writes(): Writes {
     return this.#parts.writes;
   }
 
-  /** The server's own calendar. */
+  /** The server's wall clock. */
   wallMs(): number {
     return this.#clock.wallMs();
   }
 
-  /** It gives no token for longer, whatever it is asked for. */
+  /** Caps the lifetime of issued tokens, whatever a TokenRequest says. */
   set tokenSecondsMax(seconds: number) {
     this.#parts.questions.tokenSecondsMax = seconds;
   }
 
-  /** From now on requests for certificates are decided on, as the options say. */
+  /** From now on CertificateSigningRequests are decided according to the options. */
   signCertificates(options: SigningOptions): CertificateSigner {
     this.#signer = new CertificateSigner(
       options,
@@ -101,12 +101,12 @@ export class FakeApiServer {
     return this.#parts.watches.count;
   }
 
-  /** Since when the agent of a node is told of its pods; undefined: it is not. */
+  /** Since when the node's agent has a watch open on its pods; undefined: it has none. */
   podsWatchedSinceMs(nodeName: string): number | undefined {
     return this.#parts.watches.openSinceMs(kindOf(pods), nodeName);
   }
 
-  /** The server goes away, for one agent or for all: calls fail, open watches break. */
+  /** Makes the server unreachable, for one agent or for all: calls fail, and open watches break. */
   leave(who?: string): void {
     if (who === undefined) this.#isAway = true;
     else this.#awayFor.add(who);
@@ -126,7 +126,7 @@ export class FakeApiServer {
     this.#parts.watches.breakAll(() => new ApiUnreachableError("WATCH", "the connection broke", true), who);
   }
 
-  /** What happened up to now can no longer be told. */
+  /** Forgets the change history: watches cannot resume from earlier versions, and list continue tokens expire. */
   forgetHistory(): void {
     this.#parts.store.forgetChanges();
     this.#parts.lists.expireTokens();

@@ -1,8 +1,8 @@
-/** Who calls. */
+/** The client of a request. */
 export type Identity =
   /** May do anything. */
   | { readonly kind: "admin" }
-  /** A kubelet: bound to its own Node and what its pods refer to. */
+  /** A kubelet, limited to its own Node and to what its pods refer to. */
   | { readonly kind: "node"; readonly name: string };
 
 export const ADMIN: Identity = { kind: "admin" };

@@ -1,4 +1,4 @@
-/** The kinds that the fake API server has, and how each differs. */
+/** The kinds of the fake API server, and how they differ. */
 import * as known from "../../src/api/resources.ts";
 import { isJsonObject } from "../../src/base/json-equal.ts";
 import type { ApiObject, Resource } from "../../src/ports/api-server.ts";
@@ -9,11 +9,11 @@ export interface Kind {
   readonly resource: Resource<ApiObject>;
   readonly key: string;
   readonly subresources: readonly string[];
-  /** Whether the server counts changes of the spec. */
+  /** Whether the server increments metadata.generation when the spec changes. */
   readonly countsGenerations: boolean;
-  /** Whether a status sent with a new object is kept. */
+  /** Whether the server keeps a status that is sent with a new object. */
   readonly keepsFirstStatus: boolean;
-  /** Fields, besides name and namespace, by which objects can be selected. */
+  /** Fields, besides name and namespace, that field selectors support. */
   readonly fields: readonly string[];
 }
 
@@ -71,7 +71,7 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(
         key,
         subresources: SUBRESOURCES.get(key) ?? [],
         countsGenerations: key === "/pods" || key === "policy/poddisruptionbudgets",
-        // A node brings its status with it.
+        // A Node is created with its status.
         keepsFirstStatus: key === "/nodes",
         fields: FIELDS.get(key) ?? [],
       },
@@ -85,7 +85,7 @@ export function kindOf(resource: Resource<ApiObject>): Kind {
   return kind;
 }
 
-/** "spec.nodeName" of an object; empty where there is none, as selectors see it. */
+/** The value at a path such as "spec.nodeName"; empty when absent, as field selectors treat it. */
 export function fieldAt(object: Stored, path: string): string {
   let value: unknown = object;
   for (const part of path.split(".")) value = isJsonObject(value) ? value[part] : undefined;

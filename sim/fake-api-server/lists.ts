@@ -1,4 +1,4 @@
-/** Lists, whole or in pages. The pages of one list are of one version. */
+/** Lists, complete or in pages. All pages of one list have the same resource version. */
 import type { ApiObject, ListOptions, Page, Selection } from "../../src/ports/api-server.ts";
 import type { Random } from "../../src/ports/random.ts";
 import type { Kind } from "./kinds.ts";
@@ -17,7 +17,7 @@ interface Rest {
 export class Lists {
   readonly #store: Store;
   readonly #random: Random;
-  /** What is left of lists whose first pages were read, oldest first. */
+  /** Remaining items of lists whose first pages were read, oldest first. */
   readonly #rests = new Map<string, Rest>();
   readonly #expired = new Set<string>();
 
@@ -40,7 +40,7 @@ export class Lists {
     return { items: items.slice(0, limit).map(asItem), resourceVersion, continueToken };
   }
 
-  /** Tokens given out so far are too old. */
+  /** Expires all continue tokens issued so far. */
   expireTokens(): void {
     for (const token of this.#rests.keys()) this.#expired.add(token);
     this.#rests.clear();

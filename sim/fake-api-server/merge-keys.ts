@@ -1,13 +1,13 @@
 /**
- * How the API server merges lists in a strategic merge patch: by which key, as a set, or not at all. A list that is not named here is
- * replaced whole. Facts of the Kubernetes API's types, for the kinds a kubelet writes.
+ * How the API server merges lists in a strategic merge patch: by a key, as a set, or not at all. A list that is missing
+ * here is replaced as a whole. These are facts of the Kubernetes API types, for the kinds a kubelet writes.
  */
 export type ListMerge = { readonly kind: "byKey"; readonly key: string } | { readonly kind: "set" };
 
 const byKey = (key: string): ListMerge => ({ kind: "byKey", key });
 const SET: ListMerge = { kind: "set" };
 
-/** By the field's name where that is enough, else by its parent and name. */
+/** Keyed by the field's name where that is unique, else by its parent and name. */
 const LISTS: ReadonlyMap<string, ListMerge> = new Map([
   ["conditions", byKey("type")],
   ["ownerReferences", byKey("uid")],

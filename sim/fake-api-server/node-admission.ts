@@ -1,6 +1,6 @@
 /**
- * What a node may do: the Node authorizer and the NodeRestriction admission, as far as a kubelet meets them. An administrator may do
- * anything.
+ * What a node may do: the Node authorizer and the NodeRestriction admission plugin, as far as they affect a kubelet. An
+ * administrator may do anything.
  */
 import { nodes, persistentVolumeClaims } from "../../src/api/resources.ts";
 import { jsonEqual } from "../../src/base/json-equal.ts";
@@ -26,7 +26,7 @@ const FREE_READS = [
   "/serviceaccounts",
 ];
 const REFERRED = ["/secrets", "/configmaps", "/persistentvolumeclaims"];
-/** Of those, the ones that may be watched too. */
+/** The kinds in REFERRED that may also be watched. */
 const WATCHED = ["/secrets", "/configmaps"];
 const FREE_WRITES = [
   "/events",
@@ -43,7 +43,7 @@ const RESTRICTED_LABEL = "node-restriction.kubernetes.io/";
 const denied = (who: string, verb: string, kind: Kind, detail: string) =>
   forbidden(`${kind.resource.plural} is forbidden: User "system:node:${who}" cannot ${verb}: ${detail}`);
 
-/** Reading one object. */
+/** Authorizes reading one object. */
 export function authorizeGet(store: Store, who: Identity, kind: Kind, { name, namespace }: ObjectName): void {
   if (who.kind === "admin" || FREE_READS.includes(kind.key)) return;
   if (NAMED_AFTER_NODE.includes(kind.key) && name === who.name) return;
@@ -56,7 +56,9 @@ export function authorizeGet(store: Store, who: Identity, kind: Kind, { name, na
   throw denied(who.name, "get", kind, "no relationship found between node and this object");
 }
 
-/** Reading many: a node asks for what is its own, or is refused. */
+/**
+ * Authorizes lists and watches. Outside FREE_READS a node may select only its own objects and those its pods refer to.
+ */
 export function authorizeList(store: Store, who: Identity, kind: Kind, selection: Selection): void {
   if (who.kind === "admin" || FREE_READS.includes(kind.key)) return;
   const { name, nodeName } = selectorOf(kind, selection);
@@ -133,7 +135,7 @@ const isReferredTo = (store: Store, node: string, kind: Kind, namespace: string,
   return false;
 };
 
-/** Whether a claim that a pod of the node speaks of is for this volume. */
+/** Whether a claim that a pod of the node refers to is bound to this volume. */
 function isClaimed(store: Store, node: string, volume: string): boolean {
   const claims = kindOf(persistentVolumeClaims);
   return [...store.values(claims)].some(
@@ -143,7 +145,7 @@ function isClaimed(store: Store, node: string, volume: string): boolean {
   );
 }
 
-/** Every Secret, ConfigMap and claim a pod speaks of, as "kind/name". */
+/** Every Secret, ConfigMap and claim that a pod refers to, as "<kind key>/<name>". */
 function references(stored: Stored): readonly string[] {
   const { spec } = asPod(stored);
   const found: (string | undefined)[] = [];

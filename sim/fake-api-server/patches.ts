@@ -24,7 +24,7 @@ function merged(current: unknown, patch: unknown): JsonObject {
   return Object.fromEntries(result);
 }
 
-/** `here` is the name of the field that holds this object: of a list, for its items. */
+/** `here` is the name of the field that holds this object, or that holds the list of which it is an item. */
 function strategic(current: JsonObject, patch: JsonObject, here: string): JsonObject {
   if (patch[DIRECTIVE] === "replace") return without(patch, [DIRECTIVE]);
   const retained = patch[RETAIN] as readonly string[] | undefined;
@@ -85,7 +85,9 @@ const identityOf =
   (item: unknown): unknown =>
     merge?.kind === "byKey" ? (item as JsonObject)[merge.key] : item;
 
-/** As ordered; what the order does not name keeps its place among its neighbours as well as can be. */
+/**
+ * Sorts the items by `order`. Items that `order` does not name keep their place among their neighbors where possible.
+ */
 function inOrder(
   items: readonly unknown[],
   order: readonly unknown[],

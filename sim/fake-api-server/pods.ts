@@ -1,4 +1,7 @@
-/** What the API server does to pods beyond what it does to any object: defaults, rules of change, and deletion with grace. */
+/**
+ * What the API server does to pods beyond its handling of any object: defaults, update validation, and graceful
+ * deletion.
+ */
 
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { type JsonObject, jsonEqual } from "../../src/base/json-equal.ts";
@@ -41,7 +44,7 @@ export const newPodStatus = (draft: Draft): JsonObject => ({
   qosClass: computeQosClass(asPod(draft).spec as PodSpec),
 });
 
-/** The single address and the list agree; where they do not, the single one is right. */
+/** Makes podIP and podIPs agree. Where they differ, podIP wins unless it is empty. */
 function withOneAddress(status: Pod["status"]): Pod["status"] {
   const { podIP = "", podIPs = [] } = status ?? {};
   const first = podIPs[0]?.ip ?? "";
@@ -49,7 +52,7 @@ function withOneAddress(status: Pod["status"]): Pod["status"] {
   return podIP === "" ? { ...status, podIP: first } : { ...status, podIPs: [{ ip: podIP }] };
 }
 
-/** Some of a pod's status cannot be cleared: what a write leaves out stays. */
+/** Some fields of a pod's status cannot be cleared: they keep their value when a write omits them. */
 export function withKeptPodStatus(before: Stored, status: JsonObject | undefined): JsonObject | undefined {
   const { qosClass, observedGeneration, conditions = [] } = asPod(before).status ?? {};
   const generations = new Map(conditions.map((condition) => [condition.type, condition.observedGeneration]));
@@ -93,7 +96,7 @@ export function checkPod(draft: Draft): void {
   if (new Set(names).size < names.length) throw invalid(what, "spec.containers: Duplicate value");
 }
 
-/** What of the spec may change by which door; all else must stay. */
+/** Checks which spec fields a write through this subresource may change; all others must stay. */
 export function checkPodChange(before: Stored, after: Draft, subresource: string | undefined): void {
   const what = `Pod ${JSON.stringify(before.metadata.name)}`;
   if (subresource === "status") checkStates(what, asPod(before), asPod(after));
@@ -104,7 +107,7 @@ export function checkPodChange(before: Stored, after: Draft, subresource: string
   throw invalid(what, `spec: Forbidden: pod updates may not change fields other than ${allowed}`);
 }
 
-/** Nobody comes back from an end after which its container is not run again. */
+/** A terminated container may leave that state only if its restart policy runs it again. */
 function checkStates(what: string, before: Pod, after: Pod): void {
   const now = new Map((after.status?.containerStatuses ?? []).map((status) => [status.name, status]));
   for (const [index, { name, state }] of (before.status?.containerStatuses ?? []).entries()) {
@@ -130,15 +133,15 @@ function withoutResources({ resources: _resources, ...spec }: PodSpec) {
 }
 
 export type Deletion =
-  /** It goes at once. */
+  /** The object is removed at once. */
   | { readonly kind: "remove" }
-  /** It is marked with no grace left, and then it goes. */
+  /** The object is marked with no grace left, then removed. */
   | { readonly kind: "markAndRemove"; readonly deletionTimestamp: string }
-  /** It is marked; somebody will delete it without grace later. */
+  /** The object is marked. A later delete without grace removes it. */
   | { readonly kind: "mark"; readonly deletionTimestamp: string; readonly deletionGracePeriodSeconds: number }
   | { readonly kind: "nothing" };
 
-/** Grace only shrinks; a pod that nobody runs needs none. */
+/** The grace period only shrinks. A terminal or unbound pod is removed without grace. */
 export function podDeletion(stored: Stored, askedSeconds: number | undefined, wallMs: number): Deletion {
   const { metadata, spec, status } = asPod(stored);
   const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
@@ -156,5 +159,5 @@ export function podDeletion(stored: Stored, askedSeconds: number | undefined, wa
   return { kind: "mark", deletionTimestamp: timestamp(wallMs + wanted * 1000), deletionGracePeriodSeconds: wanted };
 }
 
-/** As the API writes times: whole seconds. */
+/** Formats times as the API does: in whole seconds. */
 export const timestamp = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");

@@ -1,4 +1,4 @@
-/** What is asked and answered but not stored: tokens, reviews, evictions. */
+/** Requests that are answered but not stored: tokens, reviews and evictions. */
 import type { TokenRequest, TokenReview } from "../../src/api/gen/authentication-v1.ts";
 import type { SubjectAccessReview } from "../../src/api/gen/authorization-v1.ts";
 import type { Eviction } from "../../src/api/gen/policy-v1.ts";
@@ -39,7 +39,7 @@ export class Questions {
     this.#random = random;
   }
 
-  /** A kind that is a question, answered when created; undefined for all others. */
+  /** Answers the creation of a review; undefined for all other kinds. */
   review(kind: Kind, object: unknown): JsonObject | undefined {
     if (kind.key === "authentication.k8s.io/tokenreviews") return this.#tokenReview(object as Draft);
     if (kind.key === "authorization.k8s.io/subjectaccessreviews") return accessReview(object as Draft);
@@ -71,7 +71,7 @@ export class Questions {
     return { ...request, spec, status: { token, expirationTimestamp: timestamp(endWallMs) } };
   }
 
-  /** A node asks for tokens of its own pods only. */
+  /** A node may request tokens for its own pods only. */
   #checkTokenOwner(node: string, namespace: string, account: string, { spec }: TokenRequest): void {
     const ref = spec?.boundObjectRef;
     const pod = ref?.kind === "Pod" ? this.#store.get(kindOf(pods), `${namespace}/${ref.name ?? ""}`) : undefined;
@@ -133,7 +133,7 @@ export class Questions {
   }
 }
 
-/** Administrators may do anything, others nothing: who asks more of the simulator gives it a rule. */
+/** Allows administrators everything and all others nothing. A test that needs more adds a rule here. */
 function accessReview(review: Draft): JsonObject {
   const { spec } = review as unknown as SubjectAccessReview;
   if (spec.resourceAttributes === undefined && spec.nonResourceAttributes === undefined)

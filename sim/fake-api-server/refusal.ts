@@ -1,4 +1,4 @@
-/** How the fake API server says no. The client adds the name of the operation and makes an `ApiError` of it. */
+/** How the fake API server refuses a request. The client adds the operation's name and makes an `ApiError` of it. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly status: number;

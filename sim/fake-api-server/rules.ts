@@ -1,4 +1,4 @@
-/** What the API server checks and fills in for any object. */
+/** Validation and name generation that the API server applies to every object. */
 import type { ObjectMeta } from "../../src/api/gen/meta-v1.ts";
 import type { Random } from "../../src/ports/random.ts";
 import type { Kind } from "./kinds.ts";
@@ -18,7 +18,7 @@ export function nameFor(metadata: ObjectMeta | undefined, random: Random): strin
 
 export function checkObject(kind: Kind, draft: Draft, name: string): void {
   const what = `${kind.resource.kind} ${JSON.stringify(name)}`;
-  // A request for a certificate may be named by anything that fits into a path.
+  // A CertificateSigningRequest may have any name that fits into a path segment.
   const isFree = kind.key === "certificates.k8s.io/certificatesigningrequests";
   if (!(isFree ? /^[^/%]+$/ : SUBDOMAIN).test(name) || name.length > 253)
     throw invalid(

@@ -1,4 +1,4 @@
-/** Label and field selectors, read once into a question that is asked of each object. */
+/** Label and field selectors, parsed once into a predicate that is applied to each object. */
 import type { Selection } from "../../src/ports/api-server.ts";
 import { fieldAt, type Kind } from "./kinds.ts";
 import { badRequest } from "./refusal.ts";
@@ -6,7 +6,7 @@ import type { Stored } from "./stored.ts";
 
 export interface Selector {
   readonly fits: (object: Stored) => boolean;
-  /** A field that must have one value, where there is such: watchers are found by it. */
+  /** The value that the selector requires of this field, if any. Watchers are looked up by it. */
   readonly name: string | undefined;
   readonly nodeName: string | undefined;
 }
@@ -32,7 +32,7 @@ export function selectorOf(kind: Kind, { namespace, labels, fields }: Selection)
   };
 }
 
-/** Parted at commas, but not at those inside parentheses. */
+/** Splits at commas, except those inside parentheses. */
 const requirements = (text: string): readonly string[] =>
   text
     .split(/,(?![^(]*\))/)

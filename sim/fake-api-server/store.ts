@@ -1,13 +1,13 @@
 /**
- * The objects of the fake API server, their versions, and what happened to them. One counter gives every write its version, as etcd does.
- * What happened is kept for a while, so that watches can go on from where they were.
+ * The objects of the fake API server, their resource versions, and their changes. One counter gives every write its
+ * version, as in etcd. Changes are kept for a while, so that watches can resume from an earlier version.
  */
 import type { Kind } from "./kinds.ts";
 import { frozen, keyOfStored, type Stored } from "./stored.ts";
 
 export interface Change {
   readonly version: number;
-  /** Undefined once it is gone. */
+  /** The stored object; for "deleted", its last state with the version of the deletion. */
   readonly object: Stored;
   readonly kind: "added" | "modified" | "deleted";
   readonly before: Stored | undefined;
@@ -18,7 +18,7 @@ const CHANGES_KEPT_MAX = 2000;
 interface Collection {
   readonly objects: Map<string, Stored>;
   changes: Change[];
-  /** What happened up to this version can no longer be told. */
+  /** Changes up to this version are no longer available. */
   forgotten: number;
 }
 
@@ -39,19 +39,19 @@ export class Store {
     return this.#collections.get(kind.key)?.objects.get(key);
   }
 
-  /** Those that fit, by namespace and name. */
+  /** The objects that fit, sorted by namespace and name. */
   all(kind: Kind, fits: (object: Stored) => boolean): readonly Stored[] {
     const found: (readonly [string, Stored])[] = [];
     for (const entry of this.#collections.get(kind.key)?.objects ?? []) if (fits(entry[1])) found.push(entry);
     return found.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** In the order they were made: for those who only count or search. */
+  /** The objects in creation order, for callers that only count or search. */
   values(kind: Kind): Iterable<Stored> {
     return this.#collections.get(kind.key)?.objects.values() ?? [];
   }
 
-  /** Makes the object the newest version of itself. */
+  /** Stores the object as the newest version of itself. */
   put(kind: Kind, object: Stored): Stored {
     const collection = this.#collection(kind);
     const key = keyOfStored(object);
@@ -72,7 +72,7 @@ export class Store {
     return last;
   }
 
-  /** What happened after `version`; undefined when that is no longer known. */
+  /** The changes after `version`; undefined when they are no longer available. */
   changesAfter(kind: Kind, version: number): readonly Change[] | undefined {
     const collection = this.#collection(kind);
     if (version < collection.forgotten) return undefined;

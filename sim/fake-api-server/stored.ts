@@ -1,4 +1,4 @@
-/** Objects as the fake API server keeps them: frozen JSON, never changed in place, shared by all who read them. */
+/** Objects as the fake API server stores them: frozen JSON, never changed in place, shared by all readers. */
 import type { ObjectMeta } from "../../src/api/gen/meta-v1.ts";
 import type { JsonObject } from "../../src/base/json-equal.ts";
 import type { ApiObject } from "../../src/ports/api-server.ts";
@@ -18,14 +18,14 @@ export type Stored = JsonObject & {
   readonly status?: JsonObject;
 };
 
-/** An object on its way in: the same, not yet named by the server. */
+/** An incoming object, which the server has not named yet. */
 export type Draft = JsonObject & {
   readonly metadata?: ObjectMeta;
   readonly spec?: JsonObject;
   readonly status?: JsonObject;
 };
 
-/** What arrives over a wire: fields without a value are gone, and nobody else holds it. */
+/** What arrives over a wire: fields without a value are dropped, and nobody else holds a reference. */
 export const received = (object: unknown): Draft => JSON.parse(JSON.stringify(object)) as Draft;
 
 export function frozen<T>(value: T): T {
@@ -36,7 +36,7 @@ export function frozen<T>(value: T): T {
   return value;
 }
 
-/** Items of a list come without their kind. */
+/** List items carry neither apiVersion nor kind. */
 export const asItem = ({ apiVersion: _v, kind: _k, ...item }: Stored): ApiObject => frozen(item);
 
 export const keyOf = (namespace: string | undefined, name: string) => `${namespace ?? ""}/${name}`;

@@ -1,4 +1,7 @@
-/** Open watches: who is told of a change, and how it looks through a selector. Found by name or node, so that many nodes cost little. */
+/**
+ * Open watches. Each change is sent to the watches whose selector it concerns, as that selector sees it. Watches are
+ * indexed by name or node, so that many nodes cost little.
+ */
 import type { WatchEvent, WatchStart } from "../../src/ports/api-server.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Random } from "../../src/ports/random.ts";
@@ -10,9 +13,9 @@ import type { Change, Store } from "./store.ts";
 import type { Stored } from "./stored.ts";
 
 export interface WatchTimes {
-  /** How often a watch is told how far it is. */
+  /** The interval between bookmarks of a watch. */
   readonly bookmarkEveryMs: number;
-  /** When the server ends a watch. */
+  /** The age at which the server ends a watch. */
   readonly endAfterMs: { readonly min: number; readonly max: number };
 }
 
@@ -39,13 +42,13 @@ export class Watches {
     return [...this.#buckets.values()].reduce((sum, bucket) => sum + bucket.size, 0);
   }
 
-  /** Since when somebody is told of the objects of a node; undefined: nobody is. */
+  /** Since when a watch on the objects of a node is open; undefined: none is open. */
   openSinceMs(kind: Kind, nodeName: string): number | undefined {
     const opened = [...(this.#buckets.get(`${kind.key} node ${nodeName}`) ?? [])].map(({ openedMs }) => openedMs);
     return opened.length === 0 ? undefined : Math.min(...opened);
   }
 
-  /** Throws the refusal that the real server sends; answers with how to close the watch. */
+  /** Opens a watch and returns the function that closes it. Throws the error that the real server sends. */
   open(store: Store, kind: Kind, selector: Selector, start: WatchStart, sink: Watch["sink"], who: string): () => void {
     for (const event of firstEvents(store, kind, selector, start)) sink.send(event);
     const watch: Watch = { selector, sink, who, openedMs: this.#clock.monotonicMs() };
@@ -85,7 +88,7 @@ export class Watches {
     }
   }
 
-  /** Connections break: all, or those of one agent. */
+  /** Breaks the connections of all agents, or of one. */
   breakAll(error: (kind: string) => unknown, who?: string): void {
     for (const bucket of this.#buckets.values()) {
       for (const watch of bucket) {
@@ -117,7 +120,7 @@ function firstEvents(store: Store, kind: Kind, selector: Selector, start: WatchS
   return changes.flatMap((change) => seenThrough(selector, change) ?? []);
 }
 
-/** An object that leaves the selection is deleted for who watches, one that enters it is added. */
+/** A watch reports an object that leaves its selection as deleted, and one that enters it as added. */
 function seenThrough(selector: Selector, { kind, object, before, version }: Change): WatchEvent<Stored> | undefined {
   const wasSeen = before !== undefined && selector.fits(before);
   const isSeen = kind !== "deleted" && selector.fits(object);

@@ -1,4 +1,7 @@
-/** Create, update, patch and delete, as the API server does them: versions, UIDs, status apart from the rest, finalizers, grace. */
+/**
+ * Create, update, patch and delete as the API server does them: resource versions, UIDs, separate status, finalizers,
+ * grace periods.
+ */
 import type { ObjectMeta } from "../../src/api/gen/meta-v1.ts";
 import { namespaces, serviceAccounts } from "../../src/api/resources.ts";
 import { type JsonObject, jsonEqual } from "../../src/base/json-equal.ts";
@@ -131,7 +134,7 @@ export class Writes {
     const isSpecChanged = kind.countsGenerations && !jsonEqual(next.spec, current.spec);
     const generation = isSpecChanged ? { generation: (current.metadata.generation ?? 0) + 1 } : {};
     const changed = { ...next, metadata: { ...next.metadata, ...generation } };
-    // The last finalizer of a deleted object takes it away.
+    // Removing the last finalizer of a deleted object removes the object.
     const isLast = (changed.metadata.finalizers ?? []).length === 0 && (current.metadata.finalizers ?? []).length > 0;
     const isDue = changed.metadata.deletionTimestamp !== undefined && changed.metadata.deletionGracePeriodSeconds === 0;
     return isLast && isDue ? this.#store.remove(kind, changed) : this.#store.put(kind, changed);
@@ -170,7 +173,7 @@ export class Writes {
       throw forbidden(`unable to create new content in namespace ${namespace} because it is being terminated`);
   }
 
-  /** The admission that gives pods their account. Mirror pods have none. */
+  /** Emulates ServiceAccount admission: the pod's account must exist. Mirror pods have none. */
   #checkServiceAccount(draft: Draft, namespace: string): void {
     if (isMirror(draft)) return;
     const account = asPod(draft).spec?.serviceAccountName ?? "default";
@@ -188,7 +191,7 @@ function firstStatus(kind: Kind, draft: Draft, status: JsonObject | undefined): 
   return status === undefined || !isKept ? {} : { status };
 }
 
-/** What a write through this subresource, or through none, may change; the rest stays. */
+/** Applies what a write through this subresource, or through none, may change; the rest stays. */
 function throughDoor(kind: Kind, current: Stored, draft: Draft, subresource: string | undefined): Stored {
   const metadata = kept(current, draft.metadata);
   switch (subresource) {
@@ -216,7 +219,7 @@ function withStatus({ status: _status, ...object }: Stored, status: JsonObject |
   return status === undefined ? object : { ...object, status };
 }
 
-/** Metadata that is the server's own stays as it was. */
+/** Metadata that the server owns stays as it was. */
 function kept({ metadata: old }: Stored, sent: ObjectMeta | undefined): Stored["metadata"] {
   const { name, namespace, uid, resourceVersion, creationTimestamp, generation } = old;
   const { deletionTimestamp, deletionGracePeriodSeconds } = old;

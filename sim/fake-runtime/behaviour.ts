@@ -1,39 +1,39 @@
 /**
- * What a process of the simulator does, as data. A container or an exec says it with its command: `scripted({ exit: { afterMs: 300,
- * code: 1 } })` is an argv that any pod can carry. A command that says nothing is looked up in the world's own table, and without an entry
- * there it is a server that ends well when asked to.
+ * What a process of the simulator does, as data. A container or an exec carries its behavior in its command:
+ * `scripted({ exit: { afterMs: 300, code: 1 } })` is an argv that any pod can carry. A command without a script is
+ * looked up in the world's own table. Without an entry there the process is a server that exits with code 0 on SIGTERM.
  */
 export interface Behaviour {
   /** Why the command cannot be started. */
   readonly cannotStart?: string;
   /** How long starting takes. */
   readonly startMs?: number;
-  /** Written at once: text or bytes. */
+  /** Written at the start: text or bytes. */
   readonly stdout?: string | readonly number[];
   readonly stderr?: string;
-  /** Written at once: the value of this variable. */
+  /** Name of a variable whose value is written at the start. */
   readonly printVariable?: string;
-  /** A line of output, again and again. */
+  /** Interval between lines of output. */
   readonly tickEveryMs?: number;
-  /** How it ends by itself. Left out, it runs on. */
+  /** How the process exits by itself. Omitted: it keeps running. */
   readonly exit?: Ending & {
-    /** Begun at this time of the world or later, it ends well. */
+    /** A process that starts at this time of the world or later exits successfully. */
     readonly wellFromMs?: number;
   };
-  /** What ends it, by the signal's name. Other signals do nothing, as to a first process without a handler. */
+  /** Exits by the signal's name. Other signals do nothing, as for a PID 1 without a handler. */
   readonly onSignal?: Readonly<Record<string, Ending>>;
-  /** How much memory it takes. Above its limit it is killed. */
+  /** How much memory the process uses. Above its limit it is OOM-killed. */
   readonly memoryBytes?: number;
-  /** What it answers to whoever asks how it is, from each of these ages on, in order. Left out, or before the first: nobody listens. */
+  /** The process's health answers by its age, in ascending order. Omitted, or before the first age: nothing listens. */
   readonly answers?: readonly { readonly fromMs: number; readonly health: Health }[];
   /** Stuck in the kernel: not even SIGKILL ends it. */
   readonly unkillable?: boolean;
 }
 
-/** What begins like this is a hook's when it is asked for. */
+/** Requests for paths with this prefix count as hook calls. */
 export const HOOK_PATHS = "/hooks/";
 
-/** A status of HTTP, or it takes the question and says nothing. */
+/** An HTTP status; "silent": the process accepts the request and does not answer. */
 export type Health = number | "silent";
 
 export const isWell = (health: Health | undefined): boolean =>
@@ -42,10 +42,10 @@ export const isWell = (health: Health | undefined): boolean =>
 export const healthAt = ({ answers = [] }: Behaviour, ageMs: number): Health | undefined =>
   answers.findLast(({ fromMs }) => fromMs <= ageMs)?.health;
 
-/** A command that asks the container's own process how it is. */
+/** A command that reports the health of the container's main process. */
 export const HEALTH_COMMAND: readonly string[] = ["/sim/health"];
 
-/** What that command does. */
+/** The behavior of that command. */
 export function healthCommand(health: Health | undefined): Behaviour {
   if (health === "silent") return { onSignal: {} };
   return { stdout: `it says ${health ?? "nothing"}`, exit: { afterMs: 5, code: isWell(health) ? 0 : 1 } };
@@ -62,7 +62,7 @@ const SCRIPT = "/sim/script";
 
 export const scripted = (behaviour: Behaviour): readonly string[] => [SCRIPT, JSON.stringify(behaviour)];
 
-/** Of a command that a pod carries; of one that is no script, nothing. */
+/** The behavior that a pod's command carries; empty for a command that is no script. */
 export const scriptOf = (command: readonly string[] = []): Behaviour => parseScript(command) ?? {};
 
 /** Undefined for a command that is no script. */

@@ -1,4 +1,7 @@
-/** How a client calls the fake runtime: under the deadlines of the real client, through the port-calls wrapper, until it is closed. */
+/**
+ * A client's calls to the fake runtime: with the real client's deadlines, through the port-calls wrapper, until the
+ * client is closed.
+ */
 import { DeadlineError } from "../../src/concurrency/deadline.ts";
 import { type LinkedSignal, linkSignals } from "../../src/concurrency/link-signals.ts";
 import type { ContainerEvent } from "../../src/domain/runtime/container.ts";
@@ -56,7 +59,7 @@ export class RuntimeCaller {
     }
   }
 
-  /** Followed from the moment of this call, read when the caller comes to it. */
+  /** Follows events from the moment of this call; the caller reads them later. */
   events(signal: AbortSignal): AsyncGenerator<ContainerEvent, void, undefined> {
     const operation = "GetContainerEvents";
     const link = linkSignals(signal);

@@ -53,7 +53,7 @@ export class Commands {
         process.exit({ code: 137, oomKilled: false });
       };
       const onAbort = () => kill(signal.reason);
-      // Nothing in a container outlives its first process.
+      // No process in a container outlives the main process.
       const onContainerEnd = () => process.exit({ code: 137, oomKilled: false });
       const late = refuse("ExecSync", "deadlineExceeded", `the command ran for more than ${timeoutSeconds} s`);
       const cancel =
@@ -63,7 +63,7 @@ export class Commands {
     });
   }
 
-  /** For exec and attach. */
+  /** The streaming URL for exec or attach. */
   url(operation: "Exec" | "Attach", id: string): string {
     this.#running(operation, id);
     return this.streamUrl(operation);

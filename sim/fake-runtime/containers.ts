@@ -1,4 +1,6 @@
-/** Containers of the fake runtime: create, start, stop, remove, look at, list. Codes that surprise are containerd's. */
+/**
+ * Containers of the fake runtime: create, start, stop, remove, inspect, list. Surprising error codes are containerd's.
+ */
 import { sleep } from "../../src/concurrency/sleep.ts";
 import type {
   Container,
@@ -52,7 +54,7 @@ export class Containers {
     const { createContainerMs } = durations;
     if (createContainerMs > 0) {
       await sleep(this.#state.options.clock, createContainerMs, NEVER);
-      // A create that nobody waits for may still be done, or leave nothing but its name, which stays taken.
+      // A create whose caller has left may still complete, or leave only its name, which stays reserved.
       if (this.#state.deaths > deaths || (signal.aborted && this.#state.options.random.fraction() < 0.5))
         throw refuse(operation, "cancelled", "the caller has left");
     }
@@ -98,7 +100,7 @@ export class Containers {
     const startMs = durations.startContainerMs + (behaviour.startMs ?? 0);
     if (startMs > 0) {
       record.starting = true;
-      // Goes on also when the caller has left: this is how a container runs that nobody knows of.
+      // The start continues even if the caller has left: this is how an unknown container comes to run.
       await sleep(this.#state.options.clock, startMs, NEVER);
       record.starting = false;
       if (this.#state.deaths > deaths || record.state !== "created" || !this.#state.containers.has(id))
@@ -130,14 +132,14 @@ export class Containers {
       onOutput: (stream, bytes) => log?.write(stream, bytes, this.#state.wallNs()),
       onEnd: (end) => {
         processes?.ended(pid);
-        // A dead runtime does not see how it ended.
+        // A dead runtime does not observe how the process ended.
         if (!this.#state.isDead && record.overlooked !== true) this.ended(record, end);
       },
     });
     this.#state.tell("started", record.id, sandbox);
   }
 
-  /** Somebody starts one that has ended once more. */
+  /** Another program starts an exited container again. */
   revive(record: ContainerRecord): void {
     const sandbox = this.#state.sandboxes.get(record.sandboxId);
     if (record.state !== "exited" || sandbox?.state !== "ready") return;
@@ -145,7 +147,7 @@ export class Containers {
     this.#run(record, sandbox, SERVER);
   }
 
-  /** What its own process answers to whoever asks how it is; undefined: nobody listens. */
+  /** The health that the container's process reports; undefined if nothing listens. */
   healthOf(record: ContainerRecord): Health | undefined {
     if (record.state !== "running") return undefined;
     const { config } = record;
@@ -153,7 +155,7 @@ export class Containers {
     return healthAt(own, this.#state.options.clock.monotonicMs() - record.startedMonotonicMs);
   }
 
-  /** What a command does: its script, the world's table, or a server that ends when asked to. */
+  /** The behavior of a command: its script, the world's table, or a server that exits on SIGTERM. */
   behaviourOf(record: ContainerRecord, argv: readonly string[]): Behaviour {
     const { config, sandboxId } = record;
     if (argv[0] === HEALTH_COMMAND[0]) return healthCommand(this.healthOf(record));
@@ -173,7 +175,7 @@ export class Containers {
     this.#state.tell("stopped", record.id, this.#state.sandboxes.get(record.sandboxId));
   }
 
-  /** The runtime is back: what ended without it is seen now, but not how. */
+  /** The runtime is back: it observes which containers ended meanwhile, but not how. */
   recover(): void {
     for (const record of this.#state.containers.values()) {
       const hasEnded = record.state === "running" && record.process?.end !== undefined;
@@ -264,7 +266,7 @@ export class Containers {
   }
 }
 
-/** The runtime takes environment values for text. */
+/** The runtime treats environment values as text. */
 const asText = (value: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(value));
 
 const lineOf = (record: ContainerRecord): Container => ({

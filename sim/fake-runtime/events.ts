@@ -1,10 +1,10 @@
-/** The runtime's container events: told to whoever follows at that moment, and to nobody later. */
+/** The runtime's container events. They are sent to current subscribers only and never replayed. */
 import type { ContainerEvent } from "../../src/domain/runtime/container.ts";
 import type { StreamSink } from "../port-stream.ts";
 
 export class EventHub {
   readonly #readers = new Set<StreamSink<ContainerEvent>>();
-  /** For the world: a hint that is lost on its way. */
+  /** Set by the world: whether this event is lost in transit. */
   isLost: (event: ContainerEvent) => boolean = () => false;
 
   follow(reader: StreamSink<ContainerEvent>): () => void {

@@ -1,10 +1,10 @@
-/** The fake runtime keeps the contracts that containerd behind wire/cri keeps, in virtual time. */
+/** Runs the contracts of containerd behind wire/cri against the fake runtime, in virtual time. */
 import { assertNever } from "../../src/base/assert.ts";
 import { imagesContract } from "../../test/contract/images-contract.ts";
 import { runtimeContract } from "../../test/contract/runtime-contract.ts";
 import type { Program, RuntimeWorld } from "../../test/contract/runtime-world.ts";
 import { DemandDriver } from "../demand-driver.ts";
-import { folderOf, nameOf } from "../fake-disk.ts";
+import { directoryOf, nameOf } from "../fake-disk.ts";
 import { FakeFiles } from "../fake-files.ts";
 import { PortCalls } from "../port-calls.ts";
 import { SeededRandom } from "../seeded-random.ts";
@@ -60,10 +60,10 @@ function fakeWorld(latencyMs: number): RuntimeWorld {
     connect: (options) => driven(runtime.connect(life, options)),
     readLog: async (path) => new TextDecoder().decode(await files.port.read(path, 2 ** 20)),
     renameLog: async (from, to) => {
-      const folder = files.disk.folder(folderOf(from)) ?? files.disk.root;
-      const file = folder.entries.get(nameOf(from));
-      folder.entries.delete(nameOf(from));
-      if (file !== undefined) folder.entries.set(nameOf(to), file);
+      const directory = files.disk.directory(directoryOf(from)) ?? files.disk.root;
+      const file = directory.entries.get(nameOf(from));
+      directory.entries.delete(nameOf(from));
+      if (file !== undefined) directory.entries.set(nameOf(to), file);
     },
     memoryLimitBytes: async (_sandbox, id) => runtime.containers.get(id)?.resources?.memoryLimitBytes ?? -1n,
     kill: async () => runtime.kill(),

@@ -1,6 +1,7 @@
 /**
- * A container runtime in memory, for one node: it implements the Runtime and Images ports and passes their contract suites, as containerd
- * behind `wire/cri` does. It is part of the world, not of the agent: it outlives every agent, and its containers outlive it.
+ * An in-memory container runtime for one node. It implements the Runtime and Images ports and passes their contract
+ * suites, as containerd behind `wire/cri` does. It is part of the world, not of the agent: it outlives every agent, and
+ * its containers outlive it.
  */
 import type { Images } from "../../src/ports/images.ts";
 import type { Runtime } from "../../src/ports/runtime.ts";
@@ -16,7 +17,7 @@ import { imagesPort, runtimePort } from "./runtime-port.ts";
 export interface FakeRuntimeClient {
   readonly runtime: Runtime;
   readonly images: Images;
-  /** Breaks what is under way; every later call fails "unavailable". */
+  /** Breaks calls in progress; every later call fails with "unavailable". */
   close(): void;
 }
 
@@ -35,7 +36,7 @@ export class FakeRuntime {
     return { runtime: runtimePort(caller), images: imagesPort(caller), close: () => caller.close() };
   }
 
-  /** The truth, for checkers. */
+  /** The actual state, for oracles. */
   get sandboxes(): ReadonlyMap<string, Readonly<SandboxRecord>> {
     return this.#parts.state.sandboxes;
   }
@@ -44,28 +45,28 @@ export class FakeRuntime {
     return this.#parts.state.containers;
   }
 
-  /** Addresses that are taken. */
+  /** IP addresses in use. */
   get addresses(): ReadonlySet<string> {
     return this.#parts.state.ips;
   }
 
-  /** What the container answers at this moment to whoever asks how it is. */
+  /** The container's current health answer. */
   healthOf(id: string): Health | undefined {
     const record = this.#parts.state.containers.get(id);
     return record === undefined ? undefined : this.#parts.containers.healthOf(record);
   }
 
-  /** How often it has died. */
+  /** How often the runtime has died. */
   get deaths(): number {
     return this.#parts.state.deaths;
   }
 
-  /** Whether it lives and is not paused. */
+  /** Whether the runtime is alive and not paused. */
   get answers(): boolean {
     return !this.#parts.state.isDead && !this.#parts.server.isPaused;
   }
 
-  /** Images, durations, network and lost events: what a scenario sets. */
+  /** Images; with `knobs` (durations, network, events, user namespaces), what a scenario configures. */
   get images(): RuntimeParts["images"] {
     return this.#parts.images;
   }
@@ -74,12 +75,15 @@ export class FakeRuntime {
     return this.#parts.state;
   }
 
-  /** The runtime dies; its containers live on. */
+  /** Kills the runtime; its containers keep running. */
   kill(): void {
     this.#parts.server.kill();
   }
 
-  /** Back, from what it had stored. Names that were taken for what never came to be are free again. */
+  /**
+   * Restarts the runtime from its stored state. Names reserved for sandboxes and containers that were never created
+   * become free.
+   */
   restart(): void {
     const { state, server, containers, sandboxes } = this.#parts;
     if (!state.isDead) server.kill();
@@ -90,7 +94,7 @@ export class FakeRuntime {
     sandboxes.recover();
   }
 
-  /** It stops answering. */
+  /** Makes the runtime stop answering. */
   pause(): void {
     this.#parts.server.pause();
   }
@@ -99,47 +103,49 @@ export class FakeRuntime {
     this.#parts.server.resume();
   }
 
-  /** The event stream breaks, as when a proxy drops the connection. */
+  /** Breaks the event stream, as when a proxy drops the connection. */
   breakEvents(): void {
     this.#parts.state.events.breakAll(refuse("GetContainerEvents", "unavailable", "the stream broke"));
   }
 
-  /** Somebody kills this process behind everyone's back. */
+  /** Kills this process from outside the agent and the runtime. */
   killProcess(pid: number): void {
     for (const { process } of [...this.#parts.state.containers.values(), ...this.#parts.state.sandboxes.values()])
       if (process?.pid === pid) process.signal("SIGKILL");
   }
 
-  /** A container's process ends now with this code, whatever it was to do. */
+  /** Makes a container's process exit now with this code, whatever its behavior says. */
   endProcess(containerId: string, code: number): void {
     this.#parts.state.containers.get(containerId)?.process?.exit({ code, oomKilled: false });
   }
 
-  /** Somebody starts a container that has ended once more, behind everyone's back. */
+  /** Starts an exited container again, from outside the agent. */
   revive(containerId: string): void {
     const record = this.#parts.state.containers.get(containerId);
     if (record !== undefined) this.#parts.containers.revive(record);
   }
 
-  /** Somebody removes a container that has ended. */
+  /** Removes an exited container, from outside the agent. */
   async discard(containerId: string): Promise<void> {
     const record = this.#parts.state.containers.get(containerId);
     if (record !== undefined) await this.#parts.containers.remove(record, new AbortController().signal);
   }
 
-  /** The runtime no longer knows what became of a container. */
+  /** Makes the runtime lose track of a running container: its state becomes unknown. */
   loseTrackOf(containerId: string): void {
     const record = this.#parts.state.containers.get(containerId);
     if (record?.state === "running") record.state = "unknown";
   }
 
-  /** The runtime will not see the end of a container: stopped or not, it is listed as running until it is removed. */
+  /**
+   * Makes the runtime miss a container's exit: stopped or not, the container is listed as running until it is removed.
+   */
   overlook(containerId: string): void {
     const record = this.#parts.state.containers.get(containerId);
     if (record !== undefined) record.overlooked = true;
   }
 
-  /** Power is lost: no process is left, nothing has an address, and the runtime starts anew. */
+  /** Reboots the machine after a power loss: no process is left, no address is in use, and the runtime restarts. */
   reboot(): void {
     const { state, server } = this.#parts;
     if (!state.isDead) server.kill();

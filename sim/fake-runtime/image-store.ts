@@ -17,7 +17,7 @@ export class ImageStore {
   readonly #state: NodeState;
   readonly #registry: FakeRegistry;
   readonly #images = new Map<string, StoredImage>();
-  /** What is being pulled, with whose credentials, and how often at once. */
+  /** Number of concurrent pulls, by image and credentials. */
   readonly #pulling = new Map<string, number>();
 
   constructor(state: NodeState, registry: FakeRegistry) {
@@ -25,7 +25,7 @@ export class ImageStore {
     this.#registry = registry;
   }
 
-  /** For the world: the image is there as if it had been pulled. */
+  /** For the world: adds the image as if it had been pulled. */
   load(text: string, options: { readonly isPinned?: boolean; readonly image?: Partial<RegistryImage> } = {}): void {
     const name = parseImageName(text);
     if (name === undefined) throw new Error(`${text} is no image's name`);
@@ -36,7 +36,7 @@ export class ImageStore {
     return [...this.#images.values()].map(asImage);
   }
 
-  /** By id, tag or digest. */
+  /** Finds an image by ID, tag or digest. */
   find(text: string): Image | undefined {
     const stored = this.#stored(text);
     return stored && asImage(stored);
@@ -62,7 +62,7 @@ export class ImageStore {
     }
   }
 
-  /** The truth, for checkers. */
+  /** The actual concurrent pulls, for checkers. */
   get pulling(): ReadonlyMap<string, number> {
     return this.#pulling;
   }

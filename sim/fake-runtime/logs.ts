@@ -1,12 +1,12 @@
-/** Container logs in the format of CRI, written to wherever the world keeps files. */
+/** Container logs in CRI format, written to the world's files. */
 
-/** A file that is open for writing: renamed or removed, it is still the same one. */
+/** A file that is open for writing. It stays the same file when it is renamed or removed. */
 export interface OpenFile {
   append(bytes: Uint8Array): void;
 }
 
 export interface LogSink {
-  /** Makes the file where it is missing. */
+  /** Creates the file if it is missing. */
   open(path: string): OpenFile;
 }
 

@@ -1,4 +1,4 @@
-/** What the parts of the fake runtime share: its records, its clock, its events, and what the world around it does. */
+/** State shared by the parts of the fake runtime: records, clock, events, and the behavior of the world around it. */
 import type { ContainerConfig, ContainerEvent } from "../../src/domain/runtime/container.ts";
 import type { SandboxConfig } from "../../src/domain/runtime/sandbox.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -10,14 +10,14 @@ import { EventHub } from "./events.ts";
 import type { LogSink } from "./logs.ts";
 import { type ContainerRecord, Names, type SandboxRecord } from "./records.ts";
 
-/** How long the runtime's own work takes. */
+/** How long the runtime's own operations take. */
 export interface RuntimeDurations {
   readonly runSandboxMs: number;
   readonly createContainerMs: number;
   readonly startContainerMs: number;
 }
 
-/** Told of processes, for control groups and the like. */
+/** Notified of processes, to maintain cgroups and the like. */
 export interface ProcessWatcher {
   started(pid: number, cgroupParent: string, id: string): void;
   ended(pid: number): void;
@@ -28,12 +28,12 @@ export interface FakeRuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly trace: Trace;
-  /** For the trace. */
+  /** Names the node in the trace. */
   readonly name: string;
   readonly logs?: LogSink;
   readonly durations?: Partial<RuntimeDurations>;
   readonly processes?: ProcessWatcher;
-  /** What a command does that is no script. */
+  /** The behavior of a command that is not a script. */
   readonly behaviourOf?: (
     argv: readonly string[],
     container: ContainerConfig,
@@ -48,15 +48,15 @@ export class NodeState {
   readonly sandboxNames = new Names();
   readonly containerNames = new Names();
   readonly events = new EventHub();
-  /** Addresses that pods have. */
+  /** Addresses of pods. */
   readonly ips = new Set<string>();
-  /** For the world: the network of pods fails, or is not there. */
+  /** For the world: makes the pod network fail or be absent. */
   network: { readonly ready: boolean; readonly addError?: string } = { ready: true };
-  /** Whether its handlers can give a pod users of its own. */
+  /** Whether the handlers support user namespaces. */
   userNamespaces = true;
   durations: RuntimeDurations;
   isDead = false;
-  /** How often it has died: what was under way then is not gone on with. */
+  /** Number of times the runtime died. Work in progress at a death is not continued. */
   deaths = 0;
   #pid = 1000;
   #lastMs = 0;
@@ -78,7 +78,7 @@ export class NodeState {
     return this.#pid;
   }
 
-  /** The calendar's time, different at each reading. */
+  /** Wall-clock time, different at each reading. */
   wallNs(): bigint {
     const wallMs = Math.trunc(this.options.clock.wallMs());
     this.#withinMs = wallMs === this.#lastMs ? this.#withinMs + 1n : 0n;

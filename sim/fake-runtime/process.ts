@@ -1,4 +1,4 @@
-/** One process of the simulated node. It belongs to the machine, not to the runtime: it lives on while the runtime is dead. */
+/** One process of the simulated node. It belongs to the machine, not to the runtime, and outlives a dead runtime. */
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Behaviour } from "./behaviour.ts";
 
@@ -26,7 +26,7 @@ export class Process {
   readonly #timers = new Set<() => void>();
   #end: ProcessEnd | undefined;
 
-  /** It runs from here on; what it does comes with the clock. */
+  /** Starts the process; its actions follow the clock. */
   constructor(options: ProcessOptions) {
     const { behaviour, clock } = options;
     this.pid = options.pid;
@@ -55,12 +55,12 @@ export class Process {
     if (ending !== undefined) this.#later(ending.afterMs, () => this.#finish({ code: ending.code, oomKilled: false }));
   }
 
-  /** For the world: it ends now, whatever its behaviour. */
+  /** For the world: ends the process now, whatever its behavior. */
   exit(end: ProcessEnd): void {
     this.#finish(end);
   }
 
-  /** When the limit has changed. */
+  /** OOM-kills the process if it uses more than its limit. Called at the start and when the limit changes. */
   checkMemory(): void {
     const limit = this.#options.memoryLimitBytes();
     const taken = this.#options.behaviour.memoryBytes ?? 0;

@@ -1,4 +1,6 @@
-/** What the runtime knows of its sandboxes and containers, and the names that are taken. It outlives the runtime's own death. */
+/**
+ * The runtime's records of its sandboxes and containers, and the reserved names. They survive the runtime's own death.
+ */
 import type { ContainerConfig, ContainerState } from "../../src/domain/runtime/container.ts";
 import type { LinuxResources } from "../../src/domain/runtime/resources.ts";
 import type { SandboxConfig, SandboxMetadata, SandboxState } from "../../src/domain/runtime/sandbox.ts";
@@ -7,7 +9,7 @@ import type { Process } from "./process.ts";
 
 export interface SandboxRecord {
   readonly id: string;
-  /** With its attempt: taken while the sandbox is there. */
+  /** Includes the attempt; reserved while the sandbox exists. */
   readonly name: string;
   readonly config: SandboxConfig;
   readonly runtimeHandler: string;
@@ -25,7 +27,7 @@ export interface CommandRun {
 
 export interface ContainerRecord {
   readonly id: string;
-  /** With pod and attempt: taken while the container is there. */
+  /** Includes the pod and the attempt; reserved while the container exists. */
   readonly name: string;
   readonly sandboxId: string;
   readonly config: ContainerConfig;
@@ -37,10 +39,10 @@ export interface ContainerRecord {
   state: ContainerState;
   resources: LinuxResources | undefined;
   annotations: Readonly<Record<string, string>>;
-  /** A start is under way: nobody else may start it. */
+  /** A start is in progress: every other start fails. */
   starting: boolean;
   startedWallNs: bigint | undefined;
-  /** Whatever becomes of the calendar. */
+  /** Independent of the wall clock. */
   startedMonotonicMs: number;
   finishedWallNs: bigint | undefined;
   exitCode: number;
@@ -48,15 +50,15 @@ export interface ContainerRecord {
   message: string;
   process: Process | undefined;
   log: ContainerLog | undefined;
-  /** What was run in it beside its own process, and how that ended; for those who look at the world from outside. */
+  /** Commands that were run in the container besides its main process, and their results; for oracles and tests. */
   readonly commands: CommandRun[];
-  /** How long it was given, each time it was asked to end while it ran; 0: killed at once. */
+  /** The grace in seconds of each stop of the running container; 0: killed at once. */
   readonly stops: number[];
-  /** Somebody who is not the agent has started it again. */
+  /** Something other than the agent has started the container again. */
   revived?: true;
-  /** The runtime will never see its end, and says that it runs until it is removed. */
+  /** The runtime never sees the container's exit and lists it as running until it is removed. */
   overlooked?: true;
-  /** Told when it has ended. */
+  /** Called when the container has exited. */
   readonly waiters: Set<() => void>;
 }
 
@@ -66,11 +68,11 @@ export const sandboxName = ({ name, namespace, uid, attempt }: SandboxMetadata) 
 export const containerName = ({ metadata }: ContainerConfig, pod: SandboxMetadata) =>
   [metadata.name, pod.name, pod.namespace, pod.uid, metadata.attempt].join("_");
 
-/** Names by who has them. A name stays taken after an attempt that was cut short, until the runtime starts anew. */
+/** Reserved names and their owners. A name stays reserved after an interrupted attempt, until the runtime restarts. */
 export class Names {
   readonly #taken = new Map<string, string>();
 
-  /** Who has it, or undefined when it is now `owner`'s. */
+  /** Reserves the name for `owner` and returns undefined, or returns the owner that already has the name. */
   take(name: string, owner: string): string | undefined {
     const other = this.#taken.get(name);
     if (other === undefined) this.#taken.set(name, owner);

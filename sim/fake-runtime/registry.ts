@@ -1,10 +1,13 @@
-/** Registries of the simulated world: which images there are, who may pull them, and how long that takes. One serves all nodes. */
+/**
+ * Registries of the simulated world: their images, who may pull them, and how long pulls take. One instance serves all
+ * nodes.
+ */
 import type { RegistryCredentials } from "../../src/domain/runtime/image.ts";
 
 export interface RegistryImage {
-  /** Of the image's configuration: its id on a node. */
+  /** Digest of the image's configuration: the image ID on a node. */
   readonly id: string;
-  /** Of its manifest. */
+  /** Digest of the image's manifest. */
   readonly digest: string;
   readonly sizeBytes: bigint;
   readonly uid?: bigint;
@@ -13,10 +16,10 @@ export interface RegistryImage {
 
 export type Finding =
   | { readonly kind: "image"; readonly image: RegistryImage; readonly pullMs: number }
-  /** In containerd's words. */
+  /** `why` is containerd's wording. */
   | { readonly kind: "notFound" | "unauthorized" | "unreachable"; readonly why: string };
 
-/** An image's name in parts; undefined where it is none. */
+/** An image name in parts. `parseImageName` returns undefined for an invalid name. */
 export interface ImageName {
   readonly host: string;
   readonly path: string;
@@ -46,27 +49,27 @@ export class FakeRegistry {
   /** For the world: how long a pull takes. */
   pullMs: (name: ImageName, image: RegistryImage) => number = () => 0;
 
-  /** Puts an image there, under `host/path:tag`. */
+  /** Adds an image under `host/path:tag`. */
   add(text: string, image: Partial<RegistryImage> = {}): RegistryImage {
     const { host, path, tag = "" } = parseImageName(text) ?? {};
-    // One path holds one image, in whatever registry.
+    // The same path and tag hold the same image in every registry.
     const hash = digestOf(`${path}:${tag}`);
     const added = { id: `sha256:${hash}`, digest: `sha256:${digestOf(hash)}`, sizeBytes: 5_000_000n, ...image };
     this.#tags.set(`${host}/${path}:${tag}`, added);
     return added;
   }
 
-  /** Only who logs in may pull what is below the place, a host or a host with a path. Called again, another may too. */
+  /** Requires a login to pull from the place, a host or a host with a path, and below. Each call adds a login. */
   guard(place: string, username: string, password: string): void {
     this.#guards.set(place, [...(this.#guards.get(place) ?? []), { username, password }]);
   }
 
-  /** Pulls take as long as their bytes take. */
+  /** Makes the duration of a pull proportional to the image's size. */
   setBytesPerSecond(bytes: number): void {
     this.pullMs = (_name, { sizeBytes }) => (Number(sizeBytes) * 1_000) / bytes;
   }
 
-  /** The registry of this host does not answer, or does again. */
+  /** Takes the registry of this host offline or back online. */
   setAway(host: string, isAway: boolean): void {
     if (isAway) this.#away.add(host);
     else this.#away.delete(host);
@@ -98,7 +101,7 @@ export class FakeRegistry {
     return { kind: "notFound", why: `${fullName(name)}: not found` };
   }
 
-  /** Of the longest place that holds it. */
+  /** The logins of the longest place that contains the repository. */
   #guardsOf(repository: string): readonly Guard[] {
     const places = [...this.#guards.keys()].filter((place) => `${repository}/`.startsWith(`${place}/`));
     const longest = places.sort((a, b) => b.length - a.length)[0];
@@ -111,7 +114,7 @@ interface Guard {
   readonly password: string;
 }
 
-/** As a registry is asked for it. */
+/** The full name under which a registry serves the image. */
 export const fullName = ({ host, path, tag, digest }: ImageName): string =>
   `${host}/${path}${digest === undefined ? `:${tag}` : `@${digest}`}`;
 
@@ -124,7 +127,7 @@ function opens({ username, password }: Guard, credentials: RegistryCredentials |
   return user === username && secret === password;
 }
 
-/** 64 hexadecimal digits from a text: enough to tell images apart. */
+/** 64 hexadecimal digits from a text: enough to distinguish images. */
 function digestOf(text: string): string {
   let digits = "";
   for (let round = 0; digits.length < 64; round += 1) {

@@ -1,4 +1,6 @@
-/** What only the simulator can show of a runtime: names that stay taken, starts nobody waits for, processes that cannot be killed. */
+/**
+ * Runtime faults that only the simulator can produce: names that stay reserved, abandoned starts, unkillable processes.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ContainerConfig } from "../../src/domain/runtime/container.ts";
@@ -31,7 +33,7 @@ function begin(durations: Partial<RuntimeDurations> = {}, seed = 1) {
   world.images.load(IMAGE);
   const life = new PortCalls({ clock, trace, random }).begin("test", 1);
   const { runtime, images } = world.connect(life);
-  /** Lets time pass until the call is answered. */
+  /** Advances the clock by `limitMs`, then returns the call. */
   const during = async <T>(call: Promise<T>, limitMs = 60_000): Promise<T> => {
     call.catch(() => {}); // Awaited below.
     await clock.advance(limitMs);
@@ -40,13 +42,13 @@ function begin(durations: Partial<RuntimeDurations> = {}, seed = 1) {
   return { clock, world, registry, runtime, images, during };
 }
 
-/** Gives up in the middle of a create, then tries the same name again. */
+/** Aborts a create in progress, then tries the same name again. */
 async function abandoned(seed: number): Promise<{ readonly containers: number; readonly again: string }> {
   const { clock, runtime, world, during } = begin({ createContainerMs: 1000 }, seed);
   const sandbox = await during(runtime.runSandbox(POD, "", forever));
   const giveUp = new AbortController();
   const call = runtime.createContainer(sandbox, container({}), POD, giveUp.signal);
-  call.catch(() => {}); // It is known to fail.
+  call.catch(() => {}); // The abort below rejects this call.
   await clock.advance(500);
   giveUp.abort(new Error("enough"));
   await clock.advance(5000);
@@ -63,7 +65,7 @@ async function abandoned(seed: number): Promise<{ readonly containers: number; r
   return { containers, again: outcome };
 }
 
-test("a create that was given up leaves a container or only its name; either way the name is taken until the runtime starts anew", async () => {
+test("an aborted create leaves a container or only its name; a runtime restart frees the name unless a container has it", async () => {
   const found = new Set<string>();
   for (let seed = 0; seed < 20; seed += 1) {
     const { containers, again } = await abandoned(seed);
@@ -73,7 +75,7 @@ test("a create that was given up leaves a container or only its name; either way
   assert.deepEqual([...found].sort(), ["0 containers", "1 containers"]);
 });
 
-test("a start that nobody waits for any more goes on, and the container runs", async () => {
+test("an aborted start continues, and the container runs", async () => {
   const { clock, runtime, world, during } = begin();
   const sandbox = await during(runtime.runSandbox(POD, "", forever));
   const id = await during(runtime.createContainer(sandbox, container({ startMs: 2000 }), POD, forever));
@@ -87,7 +89,7 @@ test("a start that nobody waits for any more goes on, and the container runs", a
   assert.equal(world.containers.get(id)?.state, "running");
 });
 
-test("a process that cannot be killed costs the call its deadline, and runs on", async () => {
+test("stopping an unkillable process fails with deadlineExceeded, and the process keeps running", async () => {
   const { runtime, world, during } = begin();
   const sandbox = await during(runtime.runSandbox(POD, "", forever));
   const id = await during(runtime.createContainer(sandbox, container({ unkillable: true }), POD, forever));
@@ -97,7 +99,7 @@ test("a process that cannot be killed costs the call its deadline, and runs on",
   assert.equal(world.containers.get(id)?.state, "running");
 });
 
-test("a container that the runtime has lost track of is unknown, and can be stopped once", async () => {
+test("a container the runtime lost track of has state unknown, and a stop makes it exited", async () => {
   const { runtime, world, during } = begin();
   const sandbox = await during(runtime.runSandbox(POD, "", forever));
   const id = await during(runtime.createContainer(sandbox, container({}), POD, forever));
@@ -109,7 +111,7 @@ test("a container that the runtime has lost track of is unknown, and can be stop
   assert.equal(world.containers.get(id)?.state, "exited");
 });
 
-test("a container whose end the runtime overlooks runs by its word, however often it is stopped, until it is removed", async () => {
+test("a container whose exit the runtime missed is listed as running despite stops, until it is removed", async () => {
   const { runtime, world, during } = begin();
   const sandbox = await during(runtime.runSandbox(POD, "", forever));
   const id = await during(runtime.createContainer(sandbox, container({}), POD, forever));
@@ -123,7 +125,7 @@ test("a container whose end the runtime overlooks runs by its word, however ofte
   assert.equal(world.containers.has(id), false);
 });
 
-test("a pod network that fails gives no sandbox and takes no address", async () => {
+test("a failing pod network creates no sandbox and reserves no address", async () => {
   const { runtime, world, during } = begin();
   world.knobs.network = { ready: false, addError: "no addresses left" };
   await assert.rejects(during(runtime.runSandbox(POD, "", forever)), /no addresses left/);
@@ -134,7 +136,7 @@ test("a pod network that fails gives no sandbox and takes no address", async () 
   await during(runtime.runSandbox(POD, "", forever));
 });
 
-test("a pull takes the time its registry takes, and one that is given up leaves no image", async () => {
+test("a pull takes its registry's time, and an aborted pull leaves no image", async () => {
   const { clock, registry, images, world, during } = begin();
   registry.add("slow.example/app:1");
   registry.pullMs = () => 30_000;
@@ -154,7 +156,7 @@ test("a pull takes the time its registry takes, and one that is given up leaves 
   assert.equal(doneMs - startMs, 30_000);
 });
 
-test("hints can be lost without a word", async () => {
+test("container events can be lost silently", async () => {
   const { clock, runtime, world, during } = begin();
   world.knobs.events.isLost = ({ kind }) => kind === "started";
   const kinds: string[] = [];

@@ -1,4 +1,7 @@
-/** The Runtime and Images ports of the fake runtime: each verb checked as the real client checks it, then asked of the parts. */
+/**
+ * The Runtime and Images ports of the fake runtime. Each verb validates its arguments as the real client does, then
+ * calls the parts.
+ */
 import type { LinuxResources } from "../../src/domain/runtime/resources.ts";
 import type { RuntimeStatus } from "../../src/domain/runtime/runtime-info.ts";
 import type { Images } from "../../src/ports/images.ts";
@@ -180,7 +183,7 @@ export function imagesPort(caller: RuntimeCaller): Images {
   };
 }
 
-/** The wire has whole numbers only. */
+/** The wire format has only integers. */
 function checkWhole(operation: string, resources: LinuxResources): void {
   const { cpuPeriodUs, cpuQuotaUs, cpuShares, oomScoreAdj } = resources;
   for (const [what, value] of Object.entries({ cpuPeriodUs, cpuQuotaUs, cpuShares, oomScoreAdj })) {

@@ -1,4 +1,4 @@
-/** Sandboxes of the fake runtime: run, stop, remove, look at, list. */
+/** Sandboxes of the fake runtime: run, stop, remove, inspect, list. */
 import { sleep } from "../../src/concurrency/sleep.ts";
 import type { Sandbox, SandboxConfig, SandboxFilter, SandboxView } from "../../src/domain/runtime/sandbox.ts";
 import { type Containers, statusOf } from "./containers.ts";
@@ -46,7 +46,11 @@ export class Sandboxes {
     return id;
   }
 
-  /** As for containers: done all the same, or nothing but the name is left; or a sandbox that never began, of a time nobody knows. */
+  /**
+   * The outcome of an interrupted run, as for containers: the sandbox is created all the same, or only its name stays
+   * reserved. A third outcome is a sandbox that never started and has no creation time. After a death of the runtime
+   * only the name is left.
+   */
   #cutShort(id: string, config: SandboxConfig, runtimeHandler: string, hasDied: boolean): void {
     const luck = hasDied ? 0 : this.#state.options.random.fraction();
     if (luck >= 0.6) return;
@@ -95,7 +99,7 @@ export class Sandboxes {
     this.#state.tell("stopped", record.id, record);
   }
 
-  /** The runtime is back, and finds some sandboxes dead. */
+  /** Marks the sandboxes that died while the runtime was down. */
   recover(): void {
     for (const record of this.#state.sandboxes.values()) if (record.process?.end !== undefined) this.#ended(record);
   }

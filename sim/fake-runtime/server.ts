@@ -1,4 +1,6 @@
-/** The runtime as a process of its own: it can die, hang and come back, and what it was doing for its callers goes with it. */
+/**
+ * The runtime as a separate process: it can die, hang and come back. Work in progress for its callers is lost with it.
+ */
 import { linkSignals } from "../../src/concurrency/link-signals.ts";
 import { unlessAborted } from "../../src/concurrency/unless-aborted.ts";
 import { RuntimeError } from "../../src/ports/runtime-error.ts";
@@ -23,14 +25,14 @@ export class Server {
     return this.#isPaused;
   }
 
-  /** Answers one call. `signal` aborts when the caller has left. */
+  /** Serves one call. `signal` aborts when the caller has left. */
   serve<T>(operation: string, signal: AbortSignal, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     if (this.#state.isDead) throw unavailable(operation);
     if (this.#isPaused) return this.#serveLater(operation, signal, run);
     return this.#begin(operation, signal, run);
   }
 
-  /** Every caller is told; nothing else changes: containers are not the runtime's children. */
+  /** Fails every call in progress and changes nothing else: containers are not the runtime's children. */
   kill(): void {
     this.#state.say("the runtime dies");
     this.#state.isDead = true;

@@ -1,4 +1,4 @@
-/** Figures of the fake runtime: a process uses a hundredth of a core, and the memory its behaviour says. */
+/** Stats of the fake runtime. A process uses a hundredth of a core, and the memory that its behavior specifies. */
 import type {
   ContainerStats,
   ContainerStatsFilter,
@@ -126,7 +126,7 @@ export class Stats {
     };
   }
 
-  /** Starting costs a millisecond, running a hundredth of the time. */
+  /** A process uses 1 ms of CPU to start, then a hundredth of the elapsed time. */
   #coreNs(process: Process | undefined): bigint {
     if (process === undefined) return 0n;
     const ranMs = this.#state.options.clock.monotonicMs() - process.startedMonotonicMs;

@@ -1,4 +1,4 @@
-/** Every scenario there is, with the agent killed at its calls. */
+/** Plays every scenario with the agent killed at its calls. */
 import { canonical } from "./canonical.ts";
 import { type Enumeration, enumerateCrashPoints } from "./crash-points.ts";
 import { knownBugs } from "./known-bugs.ts";
@@ -20,18 +20,18 @@ export const scenarios = [
   ...withResizes,
 ];
 
-/** By the scenario's name. */
+/** Results by the scenario's name. */
 export const allCrashPoints = (every: Every): Promise<Enumerations> => crashPointsOf(scenarios, every);
 
-/** Of the bugs that kubelets have had. */
+/** The same for the scenarios of known kubelet bugs. */
 export const knownBugCrashPoints = (every: Every): Promise<Enumerations> => crashPointsOf(knownBugs, every);
 
 interface Every {
-  /** Every so many calls. */
+  /** Kills at every `stride`-th call. */
   readonly stride: number;
-  /** From this one on. */
+  /** The first call to kill at. */
   readonly from?: number;
-  /** Of the scenarios only one in so many, beginning with this one: for one of several threads. */
+  /** Plays only every `of`-th scenario, beginning with `first`: for one of several threads. */
   readonly share?: { readonly first: number; readonly of: number };
 }
 

@@ -8,14 +8,14 @@ import { play } from "./scenario.ts";
 
 describe("the ten canonical scenarios", () => {
   for (const scenario of canonical) {
-    test(`${scenario.name}: nothing that must not happens, and all comes right; the same seed gives the same trace`, async () => {
+    test(`${scenario.name}: breaks no invariant and ends as expected; the same seed gives the same trace`, async () => {
       const [first, second] = [await play(scenario), await play(scenario)];
       assert.deepEqual([first.violations, first.wrong], [[], []], first.lastLines.slice(-30).join("\n"));
       assert.equal(first.hash, second.hash);
     });
   }
 
-  test("another seed gives another trace, and the same end", async () => {
+  test("another seed gives another trace and the same final state", async () => {
     const [scenario] = canonical;
     assert.ok(scenario !== undefined);
     const [one, two] = [await play(scenario, { seed: 1 }), await play(scenario, { seed: 2 })];
@@ -24,7 +24,9 @@ describe("the ten canonical scenarios", () => {
   });
 });
 
-/** A kubelet that does not look for what an earlier life of its own has left running: the step that everything rests on, left out. */
+/**
+ * A kubelet that does not look for what its previous process left running: the step that everything rests on, left out.
+ */
 const withoutAdoption: AgentFactory = (ports, node) => {
   const isLook = (filter: { readonly labels?: unknown }) => filter.labels !== undefined;
   const runtime: typeof ports.runtime = {
@@ -37,7 +39,7 @@ const withoutAdoption: AgentFactory = (ports, node) => {
   return kubelet(node.lives > 1 ? { ...ports, runtime } : ports, node);
 };
 
-test("the canary: a kubelet that skips adoption is found out", async () => {
+test("canary: the oracle detects a kubelet that skips adoption", async () => {
   const scenario = canonical.find(({ name }) => name === "agent restart");
   assert.ok(scenario !== undefined);
   const { violations } = await play(scenario, { agent: withoutAdoption });
@@ -47,7 +49,7 @@ test("the canary: a kubelet that skips adoption is found out", async () => {
   );
 });
 
-test("a report of a failure says where it broke and how to see it again", async () => {
+test("a failure report says where it broke and how to reproduce it", async () => {
   const scenario = canonical.find(({ name }) => name === "start");
   assert.ok(scenario !== undefined);
   const { failures } = await enumerateCrashPoints(scenario, { stride: 120, agent: withoutAdoption });

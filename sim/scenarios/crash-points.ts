@@ -17,7 +17,7 @@ export interface Enumeration {
   readonly failures: readonly Failure[];
 }
 
-/** `stride`: every so many calls, from the call `from` on; 1 is all of them. */
+/** `stride`: kills at every stride-th call, starting with the call `from`; 1 covers all calls. */
 export async function enumerateCrashPoints(
   scenario: Scenario,
   {
@@ -43,7 +43,7 @@ export async function enumerateCrashPoints(
   return { points, failures };
 }
 
-/** For people: where it broke, what, and how to see it again. */
+/** Describes a failure for people: where it broke, what broke, and how to reproduce it. */
 export const describeFailure = ({ scenario, call, effect, outcome }: Failure): string =>
   [
     `${scenario}, killed at call ${call} (${effect === "none" ? "before" : "after"} its effect):`,

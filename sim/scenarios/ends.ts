@@ -1,16 +1,16 @@
-/** How things must stand in the end of a scenario: each says what is wrong, in a sentence. */
+/** Checks of the final state of a scenario. Each returns sentences that say what is wrong. */
 import type { Event, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { coreEvents, pods } from "../../src/api/resources.ts";
 import { isJsonObject } from "../../src/base/json-equal.ts";
-import { podFolder } from "../../src/domain/pod/pod-names.ts";
-import { volumeFolder } from "../../src/domain/volumes/layout.ts";
+import { podDirectory } from "../../src/domain/pod/pod-names.ts";
+import { volumeDirectory } from "../../src/domain/volumes/layout.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";
 import type { ContainerRecord } from "../fake-runtime/records.ts";
 import { ROOT } from "../volume-oracle.ts";
 import { entryAt, textOf, visibleFiles } from "../workload/disk-view.ts";
-import { filePluginOf, toldOf } from "../workload/file-volume-rules.ts";
+import { filePluginOf, reportOf } from "../workload/file-volume-rules.ts";
 import { pod as podOf } from "../workload/pod.ts";
-import type { TellingKind } from "../workload/telling-objects.ts";
+import type { ObjectKind } from "../workload/telling-objects.ts";
 import type { World } from "../world.ts";
 import type { Stage } from "./scenario.ts";
 
@@ -56,7 +56,7 @@ export const startsAre =
     return seen === starts ? [] : [`${name} was started ${seen} times, not ${starts}`];
   };
 
-/** On the node: no mount, no folder, no part of a volume of any pod that is over. */
+/** The node has no mount, directory or subPath left of a pod that has terminated or is gone. */
 export const nothingIsLeft = ({ oracle, world }: Stage): readonly string[] =>
   oracle.volumes.left((uid) => {
     const pod = podOfUid(world, uid);
@@ -70,25 +70,25 @@ function podOfUid(world: World, uid: string): Pod | undefined {
   return undefined;
 }
 
-/** What the running pod sees in a volume of written files is this version of the object. */
+/** The running pod sees this version of the object in a volume of written files. */
 export const shows =
-  (podName: string, volumeName: string, kind: TellingKind, object: string, version: number) =>
+  (podName: string, volumeName: string, kind: ObjectKind, object: string, version: number) =>
   ({ pod: find, node }: Stage): readonly string[] => {
     const pod = find(podName);
     const volume = pod?.spec?.volumes?.find(({ name }) => name === volumeName);
     const plugin = volume === undefined ? undefined : filePluginOf(volume);
     if (pod === undefined || plugin === undefined) return [`${podName} has no volume of files ${volumeName}`];
-    const folder = volumeFolder(podFolder(ROOT, pod.metadata?.uid ?? ""), plugin, volumeName);
-    const found = [...toldOf(kind, object, visibleFiles(node.files.disk, folder)).values()];
-    const versions = [...new Set(found.map((told) => told.version))];
+    const directory = volumeDirectory(podDirectory(ROOT, pod.metadata?.uid ?? ""), plugin, volumeName);
+    const found = [...reportOf(kind, object, visibleFiles(node.files.disk, directory)).values()];
+    const versions = [...new Set(found.map((reported) => reported.version))];
     const isRight = versions.length === 1 && versions[0] === version && found.length === found[0]?.keys;
     return isRight
       ? []
       : [`${podName}/${volumeName} shows ${found.length} keys of versions ${versions.join()}, not all of ${version}`];
   };
 
-/** Nobody was told of a failure with this reason. */
-export const nobodyWasTold =
+/** No Event with this reason was published. */
+export const nobodyWasInformed =
   (reason: string) =>
   ({ world }: Stage): readonly string[] =>
     [...world.api.store.values(kindOf(coreEvents))]
@@ -96,12 +96,12 @@ export const nobodyWasTold =
       .filter((event) => event.reason === reason)
       .map(({ message }) => `somebody was told ${reason}: ${message}`);
 
-/** What the pod has for a token is good for a while yet. */
+/** The pod's token has not expired. */
 export const tokenLives =
   (podName: string, volumeName: string) =>
   ({ pod: find, node, world }: Stage): readonly string[] => {
     const uid = find(podName)?.metadata?.uid ?? "";
-    const file = entryAt(node.files.disk, `${volumeFolder(podFolder(ROOT, uid), "projected", volumeName)}/token`);
+    const file = entryAt(node.files.disk, `${volumeDirectory(podDirectory(ROOT, uid), "projected", volumeName)}/token`);
     if (file?.kind !== "file") return [`${podName} has no token`];
     const claims: unknown = JSON.parse(Buffer.from(textOf(file).split(".")[1] ?? "", "base64url").toString());
     const endsSeconds = isJsonObject(claims) ? Number(claims["exp"]) : Number.NaN;
@@ -109,7 +109,7 @@ export const tokenLives =
     return leftMs > 0 ? [] : [`the token of ${podName} ended ${-leftMs} ms ago`];
   };
 
-/** Where its UID is needed when it is gone. */
+/** Creates a pod and remembers its UID for checks after the pod is gone. */
 export function noted(
   name: string,
   spec: Partial<PodSpec>,

@@ -1,6 +1,6 @@
 /**
- * Bugs that kubelets have had in the life of pods, each as the small world in which it showed. Numbers are those of the project's list of them; what each
- * keeps out is said by its name. Those about volumes stand in `with-volumes.ts`.
+ * Known kubelet bugs in the life of pods, each as the small world in which it showed. Numbers are those of the
+ * project's list of bugs. A scenario's name says what it guards against. Bugs about volumes are in `with-volumes.ts`.
  */
 import type { Lease } from "../../src/api/gen/coordination-v1.ts";
 import type { Container, Probe } from "../../src/api/gen/core-v1.ts";
@@ -11,13 +11,13 @@ import type { Stored } from "../fake-api-server/stored.ts";
 import { type Behaviour, HEALTH_COMMAND, type Health } from "../fake-runtime/behaviour.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
 import { UNTOLD } from "../volume-oracle.ts";
-import { folderAt } from "../workload/disk-view.ts";
+import { directoryAt } from "../workload/disk-view.ts";
 import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER, sidecar } from "../workload/pod.ts";
 import { all, endedWith, isGone, isRunning, mirrorIs, named, noted, runsOf, startsAre, staticRuns } from "./ends.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
 export interface KnownBug extends Scenario {
-  /** Of the list. */
+  /** Number in the project's list of bugs. */
   readonly bug: number;
 }
 
@@ -32,7 +32,7 @@ const manifest =
   ({ writeManifest }: Stage): Promise<void> =>
     writeManifest(file, behaviour === undefined ? undefined : manifestOf(pod("static", app(behaviour))));
 const startAgent = ({ node, agent }: Stage): void => (node.isRunning ? undefined : node.start(agent));
-/** The agent is dead for a while. */
+/** The agent is down from `fromMs` until `untilMs`. */
 const agentAway = (fromMs: number, untilMs: number): readonly Step[] => [
   [fromMs, ({ node }) => node.crash()],
   [untilMs, startAgent],
@@ -50,7 +50,7 @@ const HTTP: Probe = { httpGet: { path: "/", port: 80 }, periodSeconds: 2, failur
 const EXEC: Probe = { exec: { command: [...HEALTH_COMMAND] }, periodSeconds: 2, failureThreshold: 2 };
 const asksFor = (cpu: string): Partial<Container> => ({ resources: { requests: { cpu } } });
 
-/** Calls of these names fail like this, for a while. */
+/** Runtime calls of these names take effect but return this error, for a while. */
 const failing =
   (names: readonly string[], code: RuntimeErrorCode, [fromMs, untilMs]: readonly [number, number]) =>
   ({ port, name }: PortCall, nowMs: number): Fault | undefined =>
@@ -58,10 +58,10 @@ const failing =
       ? { kind: "fail", effect: "done", error: new RuntimeError(name, code, "the reply was lost") }
       : undefined;
 
-/** Of a pod that may be gone: every run of its containers. */
+/** Every run of the containers of a pod, which may be gone. */
 const recordsOf = (stage: Stage, uid: (stage: Stage) => string) => stage.oracle.records(uid(stage));
 
-/** By when its last run had ended. */
+/** The last run of the pod's containers ended by `untilMs`. */
 const endedBy =
   (uid: (stage: Stage) => string, untilMs: number) =>
   (stage: Stage): readonly string[] => {
@@ -113,7 +113,7 @@ const shrinking = noted("shrinking", { ...app({}), terminationGracePeriodSeconds
 const finished = noted("finished", { ...app(exits(2_000, 0)), restartPolicy: "Never" });
 const raised = noted("raised", {});
 const shown = new WeakMap<object, Stored>();
-/** The pod, as a server that lags behind would still show it later. */
+/** Saves the pod as it is now, so that `showAgain` can act as a lagging API server. */
 const keepAsShown = ({ world }: Stage): void => {
   const stored = world.api.store.get(kindOf(pods), "default/raised");
   if (stored !== undefined) shown.set(world, stored);
@@ -122,7 +122,7 @@ const showAgain = ({ world }: Stage): void => {
   const stored = shown.get(world);
   if (stored !== undefined) world.api.store.put(kindOf(pods), stored);
 };
-/** Of some the making goes on to its end, of some it does not. */
+/** For some of these pods the interrupted create completes, for others it does not. */
 const HALF_MADE = ["a", "b", "c", "d", "e", "f", "g", "h"];
 const secretBytes = Buffer.from([0xff, 0xfe, 0x00, 0x41, 0xc3, 0x28]);
 
@@ -290,7 +290,7 @@ export const knownBugs: readonly KnownBug[] = [
       [10_000, ({ remove }) => remove("stuck")],
     ],
     lastsMs: 40_000,
-    // The grace of the pod, the least that the runtime gives, and two seconds.
+    // The pod's grace period, the minimum grace of a stop, and two seconds.
     wrong: all(isGone("stuck"), endedBy(stuck.uid, 20_000)),
   },
   {
@@ -321,7 +321,7 @@ export const knownBugs: readonly KnownBug[] = [
     steps: [
       ...HALF_MADE.map((name): Step => [3_000, create(name)]),
       ...agentAway(4_000, 5_000),
-      // Those of the first sandboxes are being made then.
+      // At this time the containers of the first sandboxes are being created.
       ...agentAway(9_300, 10_300),
     ],
     lastsMs: 90_000,
@@ -404,7 +404,7 @@ export const knownBugs: readonly KnownBug[] = [
       [8_500, ({ node: { runtime } }) => [...runtime.containers.keys()].forEach((id) => runtime.overlook(id))],
       [14_000, ({ node }) => node.runtime.restart()],
     ],
-    // An agent that dies in the midst of its minute leaves the next one to begin with its own.
+    // An agent that dies within its minute of waiting leaves the next one to wait its own minute.
     lastsMs: 200_000,
     wrong: isGone("a"),
   },
@@ -554,7 +554,7 @@ export const knownBugs: readonly KnownBug[] = [
       [
         9_500,
         ({ node }) => {
-          const segments = folderAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [];
+          const segments = directoryAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [];
           for (const entry of segments)
             if (entry.kind === "file") {
               entry.content = Buffer.concat([entry.content, Buffer.from('77 deadbeef {"half a')]);

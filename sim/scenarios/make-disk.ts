@@ -1,4 +1,4 @@
-/** A folder or a block device of the node as a volume that a pod can claim, with data of a user in it. */
+/** Provides a directory or a block device of the node as a volume that a pod can claim, with user data in it. */
 import { persistentVolumeClaims, persistentVolumes } from "../../src/api/resources.ts";
 import { ADMIN } from "../fake-api-server/identity.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";

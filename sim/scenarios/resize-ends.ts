@@ -1,4 +1,7 @@
-/** How pods that want other resources must stand when all has settled: they have what they were allocated, say so, and say truly what they wait for. */
+/**
+ * The final state of pods with resize requests: they have what they were allocated, report it, and report truthfully
+ * what they wait for.
+ */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../../src/api/resources.ts";
 import { quantityValue } from "../../src/base/quantity.ts";
@@ -26,14 +29,14 @@ import type { Stage } from "./scenario.ts";
 
 interface Standing {
   readonly pod: Pod;
-  /** As it was last written down. */
+  /** The allocation as last journaled. */
   readonly has: ResourceAllocation;
 }
 
-/** Of all pods that run; `wholesStay`: what a pod has as a whole cannot be changed on this node. */
+/** What is wrong with the running pods. `wholesStay`: pod-level resources cannot be changed on this node. */
 export function wrongResizes(stage: Stage, wholesStay: boolean): readonly string[] {
   const all = [...stage.world.api.store.values(kindOf(pods))].map((object) => object as unknown as Pod);
-  // Who has not begun yet has its part of the node too.
+  // Pods that have not started yet hold resources too.
   const standing = all.flatMap((pod): readonly Standing[] => {
     const has = stage.oracle.resizes.allocationOf(pod.metadata?.uid ?? "");
     return has === undefined || isTerminal(pod.status?.phase) ? [] : [{ pod, has }];
@@ -46,7 +49,7 @@ export function wrongResizes(stage: Stage, wholesStay: boolean): readonly string
   );
 }
 
-/** Who has not what it wants says why, and that is so. */
+/** A pod that lacks the resources it requests reports why, and the reason is true. */
 function wrongWait(
   { world, node }: Stage,
   { pod, has }: Standing,
@@ -67,7 +70,10 @@ function wrongWait(
   return isNever || isShort ? [] : [`waits though there is room: ${pending.message}`];
 }
 
-/** Nothing is under way any more but what cannot be done; the runtime and the status agree with what was written down. */
+/**
+ * No resize is in progress except one that cannot be done. The runtime and the status agree with the journaled
+ * allocation.
+ */
 function wrongState(stage: Stage, { pod, has }: Standing): readonly string[] {
   const inProgress = resizeInProgress(pod);
   if (inProgress !== undefined) {
@@ -76,24 +82,24 @@ function wrongState(stage: Stage, { pod, has }: Standing): readonly string[] {
     return isTrue ? [] : [`is still being resized: ${reason} ${message}`];
   }
   const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
-  const told = [...containerStatuses, ...initContainerStatuses].flatMap((status) => {
+  const reported = [...containerStatuses, ...initContainerStatuses].flatMap((status) => {
     const own = allocated(has, status.name);
     const role = containerNamed(pod.spec, status.name)?.role;
     if (own === undefined || role === "init" || status.state?.running === undefined) return [];
     const { allocatedResources: requests } = status;
-    const isTold =
+    const isReported =
       sameRequirements(status.resources, own) &&
       sameRequirements({ requests: requests ?? {} }, { requests: own.requests ?? {} });
-    return isTold
+    return isReported
       ? []
       : [`tells of ${status.name} ${JSON.stringify([status.resources, requests])}, not ${JSON.stringify(own)}`];
   });
-  return [...told, ...stage.oracle.resizes.unlike(pod, has), ...wrongGroup(stage, withAllocation(pod, has))];
+  return [...reported, ...stage.oracle.resizes.unlike(pod, has), ...wrongGroup(stage, withAllocation(pod, has))];
 }
 
 const GROUPS = { cpuCfsQuota: true, cpuCfsQuotaPeriodUs: DEFAULT_PERIOD_US, podPidsLimit: -1n, hugepageSizes: [] };
 
-/** The pod's own group is held to what all its containers have. */
+/** The pod's cgroup is limited to what all its containers have together. */
 function wrongGroup({ node: { cgroups } }: Stage, pod: Pod): readonly string[] {
   const uid = pod.metadata?.uid ?? "";
   if (!cgroups.has(`pod${uid}`)) return [];
@@ -104,7 +110,7 @@ function wrongGroup({ node: { cgroups } }: Stage, pod: Pod): readonly string[] {
     .map((name) => `has a group with ${name} ${is[name]}, not ${wanted[name]}`);
 }
 
-/** Some container of it uses as much as it is to be held to. */
+/** Whether a running container uses at least as much memory as its allocated limit. */
 function usesMore({ oracle }: Stage, pod: Pod, has: ResourceAllocation): boolean {
   const wanted = effective(has);
   return oracle.records(pod.metadata?.uid ?? "").some(({ config, state, process }) => {

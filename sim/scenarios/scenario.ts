@@ -1,4 +1,7 @@
-/** A scenario: what a user and the world do, when, and how things must stand in the end. Played with and without the agent's death at any call. */
+/**
+ * A scenario: what a user and the world do and when, and the expected state at the end. It is played with and without
+ * the agent's death at any call.
+ */
 import type { Container, EphemeralContainer, Pod, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
 import type { ApiObject, Resource } from "../../src/ports/api-server.ts";
@@ -20,37 +23,37 @@ export interface Stage {
   readonly create: (pod: Pod) => string;
   readonly pod: (name: string) => Pod | undefined;
   readonly remove: (name: string, graceSeconds?: number) => void;
-  /** Adds a container to a pod that is there, to look in with. */
+  /** Adds an ephemeral container to an existing pod. */
   readonly lookIn: (name: string, container: EphemeralContainer) => void;
-  /** Gives a pod that is there other resources to want, by container, or as a whole. */
+  /** Changes the resources that an existing pod requests, by container or for the pod as a whole. */
   readonly resize: (
     name: string,
     resources: Readonly<Record<string, ResourceRequirements>>,
     whole?: ResourceRequirements,
   ) => void;
-  /** Makes an object, or makes the one of its name be like this; answers with its UID. */
+  /** Creates an object or updates the one of its name; returns its UID. */
   readonly put: <T extends ApiObject>(resource: Resource<T>, object: T) => string;
-  /** Takes an object away, if it is there. */
+  /** Deletes an object if it exists. */
   readonly drop: (resource: Resource<ApiObject>, name: string) => void;
   readonly writeManifest: (file: string, pod: Pod | undefined) => Promise<void>;
 }
 
 export interface Scenario {
   readonly name: string;
-  /** How the world is before the agent first starts. */
+  /** Sets up the world before the agent first starts. */
   readonly before?: (stage: Stage) => void;
   readonly steps: readonly (readonly [atMs: number, act: (stage: Stage) => void | Promise<void>])[];
   readonly lastsMs: number;
-  /** What goes wrong by itself, beside the agent's death. */
+  /** Faults that happen by themselves, in addition to the agent's death. */
   readonly fault?: (call: PortCall, nowMs: number) => Fault | undefined;
-  /** What is wrong in the end, each in a sentence. */
+  /** What is wrong at the end, one sentence each. */
   readonly wrong: (stage: Stage) => readonly string[];
 }
 
 export interface Outcome {
   readonly violations: readonly string[];
   readonly wrong: readonly string[];
-  /** Calls that the first life made, as far as it came. */
+  /** Number of calls that the first life made before it ended. */
   readonly calls: number;
   readonly crashed: boolean;
   readonly hash: string;
@@ -60,7 +63,10 @@ export interface Outcome {
 export interface PlayOptions {
   readonly seed?: number;
   readonly agent?: AgentFactory;
-  /** The agent dies at this call of its first life, or at the first of its kind, before or after the call's effect. */
+  /**
+   * The agent dies at this call of its first life, or at the first call that matches, before or after the call's
+   * effect.
+   */
   readonly crashAt?: {
     readonly call: number | ((call: PortCall) => boolean);
     readonly effect: "none" | "done";
@@ -89,7 +95,7 @@ export async function play(
   const world: World = new World({
     seed,
     plan,
-    // Every call takes a little, so that what happens meanwhile happens meanwhile.
+    // Every call takes a little time, so that other events can happen meanwhile.
     latencyMs: (_call, random) => 1 + Math.floor(random.fraction() * 4),
     onCrash: (node) => void world.clock.after(RESTART_AFTER_MS, () => node.start(agent)),
   });
@@ -117,7 +123,7 @@ export async function play(
   };
 }
 
-/** Lets time pass event by event, with the oracle's eye on each. */
+/** Advances time event by event and runs the oracle after each. */
 export async function passUntil({ world, oracle }: Oversight, atMs: number): Promise<void> {
   for (;;) {
     await world.advance(0);
@@ -182,7 +188,7 @@ export function makeStage(world: World, node: SimNode, agent: AgentFactory): Sta
     },
     async writeManifest(file, pod) {
       const path = `${MANIFESTS}/${file}`;
-      await node.files.port.makeFolder(MANIFESTS, 0o755);
+      await node.files.port.makeDirectory(MANIFESTS, 0o755);
       if (pod === undefined) await node.files.port.removeFile(path);
       else await node.files.port.writeAtomically(path, new TextEncoder().encode(JSON.stringify(pod)), 0o644);
     },

@@ -1,4 +1,7 @@
-/** Pods that are judged: once and for all, when what they wait for has come, and with room that others have to make. */
+/**
+ * Scenarios of admission: decisions that stay, a pod that waits for its RuntimeClass, and preemption for a critical
+ * pod.
+ */
 import { nodes, runtimeClasses } from "../../src/api/resources.ts";
 import { ADMIN } from "../fake-api-server/identity.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";

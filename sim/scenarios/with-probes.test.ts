@@ -9,13 +9,13 @@ import { withProbes } from "./with-probes.ts";
 
 describe("the scenarios with probes", () => {
   for (const scenario of withProbes) {
-    test(`[11.12] [12.2] ${scenario.name}: nothing that must not happens, and all comes right; the same seed gives the same trace`, async () => {
+    test(`[11.12] [12.2] ${scenario.name}: breaks no invariant and ends as expected; the same seed gives the same trace`, async () => {
       const [first, second] = [await play(scenario), await play(scenario)];
       assert.deepEqual([first.violations, first.wrong], [[], []], first.lastLines.slice(-30).join("\n"));
       assert.equal(first.hash, second.hash);
     });
 
-    test(`[11.12] ${scenario.name}: killed at calls of every kind, no readiness flips and none is made up`, async () => {
+    test(`[11.12] ${scenario.name}: with the agent killed at sampled calls, readiness neither flips nor is invented`, async () => {
       const { failures, points } = await enumerateCrashPoints(scenario, { stride: 29 });
       assert.deepEqual(failures.map(describeFailure), []);
       assert.ok(points >= 10, `${points} points`);
@@ -50,7 +50,7 @@ const mutants: readonly Mutant[] = [
   },
 ];
 
-describe("a kubelet is found out by its probes that", () => {
+describe("scenarios with probes detect a kubelet that", () => {
   for (const { name, breaks, agent, scenario: wanted } of mutants) {
     test(name, async () => {
       const scenario = withProbes.find((each) => each.name === wanted);

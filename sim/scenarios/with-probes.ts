@@ -1,4 +1,7 @@
-/** Scenarios with probes: what they say of a container survives every death of the agent, and nothing is said that no container has said. */
+/**
+ * Scenarios with probes: their results survive every death of the agent, and no result is published that no probe
+ * returned.
+ */
 import type { Container, Probe } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour, HEALTH_COMMAND, type Health } from "../fake-runtime/behaviour.ts";
 import { app, pod, SERVER } from "../workload/pod.ts";

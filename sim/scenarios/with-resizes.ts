@@ -1,4 +1,4 @@
-/** Pods that are given other resources while they run: in place, by a restart, at once, later, or never. */
+/** Scenarios of pods that are resized while they run: in place, by a restart, at once, later, or never. */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";
 import { all, isRunning, startsAre } from "./ends.ts";
@@ -36,7 +36,7 @@ const pod = (name: string, spec: Partial<PodSpec>): Pod => ({
   },
 });
 
-/** The runtime, the status and the conditions agree that it has this. */
+/** The runtime, the status and the conditions agree on these resources. */
 const hasNow =
   (name: string, containerName: string, milli: number, bytes: bigint) =>
   ({ pod: find, oracle }: Stage): readonly string[] => {
@@ -44,21 +44,21 @@ const hasNow =
     const records = oracle.records(found?.metadata?.uid ?? "");
     const record = records.findLast(({ config }) => config.metadata.name === containerName);
     const { cpuQuotaUs, memoryLimitBytes } = record?.resources ?? {};
-    const told = found?.status?.containerStatuses?.find((one) => one.name === containerName);
+    const reported = found?.status?.containerStatuses?.find((one) => one.name === containerName);
     const wrong: string[] = [];
     if (cpuQuotaUs !== milli * 100 || memoryLimitBytes !== bytes) {
       wrong.push(`${name} has ${cpuQuotaUs} us and ${memoryLimitBytes} bytes`);
     }
     const limits = { cpu: `${milli}m`, memory: `${bytes / MIB}Mi` };
-    const shown = told?.resources?.limits;
+    const shown = reported?.resources?.limits;
     if (shown?.["cpu"] !== limits.cpu || shown["memory"] !== limits.memory) {
-      wrong.push(`${name} tells ${JSON.stringify(told?.resources)}`);
+      wrong.push(`${name} tells ${JSON.stringify(reported?.resources)}`);
     }
     if (
-      JSON.stringify(told?.allocatedResources) !==
+      JSON.stringify(reported?.allocatedResources) !==
       JSON.stringify(found?.spec?.containers.find((one) => one.name === containerName)?.resources?.requests)
     ) {
-      wrong.push(`${name} tells of ${JSON.stringify(told?.allocatedResources)} as allocated`);
+      wrong.push(`${name} tells of ${JSON.stringify(reported?.allocatedResources)} as allocated`);
     }
     return [...wrong, ...conditions(name, [])({ pod: find })];
   };
@@ -74,8 +74,8 @@ const conditions =
 const restartsAre =
   (name: string, containerName: string, count: number) =>
   ({ pod: find }: Stage): readonly string[] => {
-    const told = find(name)?.status?.containerStatuses?.find((one) => one.name === containerName)?.restartCount;
-    return told === count ? [] : [`${containerName} of ${name} was restarted ${told} times, not ${count}`];
+    const reported = find(name)?.status?.containerStatuses?.find((one) => one.name === containerName)?.restartCount;
+    return reported === count ? [] : [`${containerName} of ${name} was restarted ${reported} times, not ${count}`];
   };
 
 const RESTARTS = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };

@@ -1,10 +1,10 @@
-/** Pods that are set up before they run, have helpers beside them, or want something done at their start and before their end. */
+/** Scenarios with init containers, sidecars, ephemeral containers, and postStart and preStop hooks. */
 import type { Container, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { app, container, endsAfter, execHook, exits, pod, SERVER, sidecar } from "../workload/pod.ts";
 import { all, endedWith, isGone, isRunning, named, noted, runsOf, startsAre } from "./ends.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
-/** Each ended no earlier than the one before it. */
+/** The containers ended in the order of these names. */
 const endedInOrder =
   (uid: (stage: Stage) => string, ...names: readonly string[]) =>
   (stage: Stage): readonly string[] => {
@@ -13,7 +13,7 @@ const endedInOrder =
     return isInOrder ? [] : [`${names.join(", ")} did not end in this order: ${ends.join(", ")}`];
   };
 
-/** Of each container of this name, what was to be done in it was done, to its end. */
+/** In every run of the container of this name, the hook ran to its end. */
 const hookWasRun =
   (uid: (stage: Stage) => string, name: string, argv: readonly string[]) =>
   (stage: Stage): readonly string[] => {
@@ -53,7 +53,9 @@ const nextCameAfter = (stage: Stage): readonly string[] => {
     : ["the next container did not wait for the hook"];
 };
 
-/** Ends so that all are restarted the first time it runs in its pod, which is when the pod is young; later it goes on. */
+/**
+ * After this time the container exits with 42, and all containers restart. The scenario ends before its second exit.
+ */
 const RESTART_ALL_MS = 6_000;
 const asksForAll: Partial<Container> = {
   restartPolicy: "Never",
@@ -65,7 +67,7 @@ const restarted = noted("restarted", {
   containers: [container("app", SERVER), container("watcher", exits(RESTART_ALL_MS, 42), asksForAll)],
 });
 
-/** Each instance that there is now is the second or a later one of its container, and the counts are told. */
+/** Every current container has been restarted at least once, and the status reports the counts and the condition. */
 const wasRestarted = (stage: Stage): readonly string[] => {
   const { initContainerStatuses = [], containerStatuses = [], conditions = [] } = stage.pod("restarted")?.status ?? {};
   const low = [...initContainerStatuses, ...containerStatuses].filter(({ restartCount }) => restartCount < 1);
@@ -219,7 +221,7 @@ export const withRoles: readonly Scenario[] = [
       [17_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
     ],
     lastsMs: 60_000,
-    // One that was decided on, and not begun when the agent died, is waited for again.
+    // A restart that was decided but not begun when the agent died waits again.
     wrong: ({ oracle, pod: find }) => {
       const runs = oracle.starts(find("a")?.metadata?.uid ?? "");
       return runs === 3 || runs === 4 ? [] : [`a ran ${runs} times`];

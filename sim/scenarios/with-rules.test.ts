@@ -4,7 +4,7 @@ import { kubeletWith } from "../kubelet.ts";
 import { play } from "./scenario.ts";
 import { withRules } from "./with-rules.ts";
 
-describe("the scenarios of single rules", () => {
+describe("scenarios for single rules", () => {
   for (const { flags = [], ...scenario } of withRules) {
     test(`${scenario.name}: no rule is broken`, async () => {
       const { violations, wrong, lastLines } = await play(scenario, { agent: kubeletWith(...flags) });

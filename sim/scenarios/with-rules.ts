@@ -1,4 +1,7 @@
-/** Small worlds for the rules of the oracle that no other scenario exercises: what may start, how often a hook runs, and whose things are touched. */
+/**
+ * Small worlds for the rules of the oracle that no other scenario exercises: what may start, how often a hook runs, and
+ * whose objects are changed.
+ */
 import { scripted } from "../fake-runtime/behaviour.ts";
 import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER, sidecar } from "../workload/pod.ts";
 import { all, isGone, isRunning, startsAre } from "./ends.ts";
@@ -12,11 +15,11 @@ const agentRestarts = (atMs: number): Scenario["steps"] => [
 ];
 
 const MANIFEST_URL = "http://manifests.example/pod.json";
-/** Of an agent that also takes static pods from a server. */
+/** Flags of an agent that also reads static pods from a URL. */
 export const MANIFEST_FLAGS = [`--manifest-url=${MANIFEST_URL}`, "--http-check-frequency=3s"];
 
 interface RuleScenario extends Scenario {
-  /** Of its agent. */
+  /** Flags of the scenario's agent. */
   readonly flags?: readonly string[];
 }
 
@@ -121,7 +124,7 @@ export const withRules: readonly RuleScenario[] = [
             }),
           ),
       ],
-      // The start ends before the sidecar does.
+      // The container's start completes before the sidecar has ended.
       [11_500, ({ remove }) => remove("a")],
     ],
     lastsMs: 60_000,

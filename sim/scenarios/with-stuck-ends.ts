@@ -1,4 +1,4 @@
-/** Pods whose end hangs at one of its steps for longer than their grace, until that step heals. */
+/** Pods whose termination fails at one of its steps for longer than their grace period, until that step recovers. */
 import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { MountError } from "../../src/ports/mounts.ts";
 import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";

@@ -6,7 +6,7 @@ import { withVolumes } from "./with-volumes.ts";
 
 describe("ordinary pods with volumes", () => {
   for (const scenario of withVolumes) {
-    test(`${scenario.name}: nothing that must not happens, and all comes right; the same seed gives the same trace`, async () => {
+    test(`${scenario.name}: breaks no invariant and ends as expected; the same seed gives the same trace`, async () => {
       const [first, second] = [await play(scenario), await play(scenario)];
       assert.deepEqual([first.violations, first.wrong], [[], []], first.lastLines.slice(-30).join("\n"));
       assert.equal(first.hash, second.hash);
@@ -14,7 +14,7 @@ describe("ordinary pods with volumes", () => {
   }
 });
 
-describe("a kubelet is found out that", () => {
+describe("scenarios with volumes detect a kubelet that", () => {
   for (const { name, breaks, agent, scenario: wanted, diesAt } of mutants) {
     test(name, async () => {
       const scenario = withVolumes.find((each) => each.name === wanted);

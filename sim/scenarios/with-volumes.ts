@@ -1,10 +1,10 @@
 /**
- * Ordinary pods with volumes, and what goes wrong around them. Numbers are those of the bugs that each scenario keeps out, as the project's list of them
- * counts.
+ * Ordinary pods with volumes, and failures around them. A number in a name is that of the bug that the scenario guards
+ * against, in the project's list of bugs.
  */
 import { configMaps, secrets } from "../../src/api/resources.ts";
-import { podFolder } from "../../src/domain/pod/pod-names.ts";
-import { markerFolder, subPathsFolder } from "../../src/domain/volumes/layout.ts";
+import { podDirectory } from "../../src/domain/pod/pod-names.ts";
+import { markerDirectory, subPathsDirectory } from "../../src/domain/volumes/layout.ts";
 import { ApiError } from "../../src/ports/api-error.ts";
 import { MountError } from "../../src/ports/mounts.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
@@ -22,7 +22,7 @@ import {
   subPathOf,
   tokenPart,
 } from "../workload/volume-parts.ts";
-import { all, isGone, isRunning, nobodyWasTold, nothingIsLeft, shows, startsAre, tokenLives } from "./ends.ts";
+import { all, isGone, isRunning, nobodyWasInformed, nothingIsLeft, shows, startsAre, tokenLives } from "./ends.ts";
 import { makeDisk } from "./make-disk.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
@@ -83,7 +83,7 @@ const refuseTokens =
 const ORPHAN = `${ROOT}/pods/0f0f0f0f-0000-4000-8000-00000000dead`;
 const PLANTED = ["taken", "outer/inner"].map((name) => `${ORPHAN}/volumes/kubernetes.io~empty-dir/${name}`);
 
-/** What somebody left on the node before: a folder of a pod that nobody knows, with something mounted that is not ours, and data below it. */
+/** Leftovers on the node: the directory of a pod that no source knows, with foreign bind mounts, and data below it. */
 function plantOrphan({ oracle }: Stage): void {
   oracle.volumes.guard(`${DATA}/user-data`, "not yours\n");
   for (const place of PLANTED) oracle.volumes.plantBind(DATA, place);
@@ -215,7 +215,7 @@ export const withVolumes: readonly Scenario[] = [
       [20_000, ({ world }) => world.api.comeBack()],
     ],
     lastsMs: 90_000,
-    wrong: all(isRunning("a"), startsAre("a", 1), nobodyWasTold("FailedMount")),
+    wrong: all(isRunning("a"), startsAre("a", 1), nobodyWasInformed("FailedMount")),
   },
   {
     name: "two pods on one disk",
@@ -265,12 +265,12 @@ export const withVolumes: readonly Scenario[] = [
       [
         10_000,
         async ({ node, pod }) => {
-          const folder = podFolder(ROOT, pod("a")?.metadata?.uid ?? "");
+          const directory = podDirectory(ROOT, pod("a")?.metadata?.uid ?? "");
           node.crashMachine();
-          // Of what an agent had taken away the disk has kept this, in no order.
-          node.files.makeFolder(`${subPathsFolder(folder)}/scratch/app/8`, 0o750);
-          node.files.makeFolder(markerFolder(folder, "empty-dir", "memory"), 0o750);
-          await node.files.port.removeTree(`${folder}/volumes`);
+          // The disk has kept these of the directories that an agent had removed, in no particular order.
+          node.files.makeDirectory(`${subPathsDirectory(directory)}/scratch/app/8`, 0o750);
+          node.files.makeDirectory(markerDirectory(directory, "empty-dir", "memory"), 0o750);
+          await node.files.port.removeTree(`${directory}/volumes`);
         },
       ],
       [10_500, ({ remove }) => remove("a")],
@@ -287,9 +287,9 @@ export const withVolumes: readonly Scenario[] = [
       [
         10_000,
         ({ node, pod }) => {
-          // By now the disk has what was written long ago.
-          const folder = podFolder(ROOT, pod("a")?.metadata?.uid ?? "");
-          node.files.disk.syncName(`${markerFolder(folder, "empty-dir", "memory")}/ready`);
+          // By now the disk has synced what was written long ago.
+          const directory = podDirectory(ROOT, pod("a")?.metadata?.uid ?? "");
+          node.files.disk.syncName(`${markerDirectory(directory, "empty-dir", "memory")}/ready`);
           node.crashMachine();
         },
       ],

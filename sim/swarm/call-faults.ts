@@ -1,4 +1,7 @@
-/** What may go wrong with a single call, drawn call by call: errors before the effect, replies that are lost after it, and the agent's death there. */
+/**
+ * Faults of single calls, drawn call by call: errors before the effect, replies that are lost after it, and the agent's
+ * death there.
+ */
 import { ApiError } from "../../src/ports/api-error.ts";
 import { HostFileError, type HostFileErrorCode } from "../../src/ports/host-files.ts";
 import { MountError, type MountErrorCode } from "../../src/ports/mounts.ts";
@@ -35,18 +38,20 @@ const API_STATUSES: readonly (readonly [status: number, reason: string, retryAft
 ];
 const MOUNT_CODES: readonly MountErrorCode[] = ["unresponsive", "busy", "other"];
 const FILE_CODES: readonly HostFileErrorCode[] = ["other", "noSpace", "readOnly"];
-/** They fail by being refused, or by telling what is not so, and no other way: reading does not lose anything. */
+/** Reads fail only with the code `other`: they neither need space nor write to the disk. */
 const FILE_READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
 
 const UPDATES: ReadonlySet<string> = new Set(["UpdateContainerResources", "UpdatePodSandboxResources"]);
 
-/** More often where volumes are at stake, or what pods have: that is what the swarm is for. */
+/** More frequent for calls on volumes and on pod resources, which are the purpose of the swarm. */
 function deathProbability(call: PortCall): number {
   if (UPDATES.has(call.name)) return 0.02;
   return phaseOf(call) === undefined ? 0.0004 : 0.006;
 }
 
-/** Undefined: nothing goes wrong with it. `weight` is how much of this kind of fault the seed wants. */
+/**
+ * Returns undefined if nothing goes wrong with the call. `weight` scales how often the seed draws this kind of fault.
+ */
 export function drawCallFault(kind: CallFault, weight: number, call: PortCall, draw: Draw): Fault | undefined {
   switch (kind) {
     case "deaths":
@@ -61,7 +66,7 @@ export function drawCallFault(kind: CallFault, weight: number, call: PortCall, d
         new RuntimeError(call.name, draw.pick(["unknown", "unavailable"]), "connection reset by peer"),
       );
     case "probeErrors":
-      // Of ours: it must not count.
+      // The fault is the kubelet's own, so it must not count against the container.
       if (call.port !== "prober" || !draw.chance(0.1 * weight)) return undefined;
       return { kind: "fail", effect: "none", error: new ProbeError("connect", "ours", "drawn by the swarm") };
     case "apiErrors":
@@ -76,7 +81,7 @@ export function drawCallFault(kind: CallFault, weight: number, call: PortCall, d
 const effectOf = (draw: Draw) => draw.pick(["none", "done"] as const);
 const failing = (draw: Draw, error: unknown): Fault => ({ kind: "fail", effect: effectOf(draw), error });
 
-/** An answer that says no has changed nothing; one that never came may have. */
+/** A negative response has changed nothing; a request without a response may have. */
 function apiFault({ name, target }: PortCall, draw: Draw): Fault {
   if (draw.chance(0.4)) return { kind: "fail", effect: effectOf(draw) };
   const [status, reason, retryAfterMs] = draw.pick(API_STATUSES);
@@ -87,7 +92,7 @@ function apiFault({ name, target }: PortCall, draw: Draw): Fault {
 function mountFault({ name, target }: PortCall, draw: Draw): Fault {
   const read = name === "table" || name === "kindOf" || name === "formatOf";
   const code = read ? draw.pick(["unresponsive", "other"] as const) : draw.pick(MOUNT_CODES);
-  // What says "busy" has done nothing.
+  // A call that returns "busy" has done nothing.
   const effect = code === "busy" ? "none" : effectOf(draw);
   return { kind: "fail", effect, error: new MountError(name, target, code, "drawn by the swarm") };
 }

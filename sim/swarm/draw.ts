@@ -1,4 +1,4 @@
-/** Draws from a stream of chance, in the words of whoever makes up a world. */
+/** Draws from a random stream, in the terms of the code that generates a world. */
 import { assert } from "../../src/base/assert.ts";
 import type { Random } from "../../src/ports/random.ts";
 
@@ -23,12 +23,12 @@ export class Draw {
     return list[this.whole(0, list.length - 1)] as T;
   }
 
-  /** Each by itself, in their order. */
+  /** Picks each item independently, and keeps their order. */
   someOf<T>(list: readonly T[], probability: number): readonly T[] {
     return list.filter(() => this.chance(probability));
   }
 
-  /** How long until what happens every `meanMs` or so happens next. */
+  /** Time until the next event, when events occur every `meanMs` on average. */
   waitMs(meanMs: number): number {
     return Math.round(-Math.log(1 - this.#random.fraction()) * meanMs);
   }

@@ -1,4 +1,6 @@
-/** How a run of the swarm must stand when everything was right again for long enough: what is not so, each in a sentence. */
+/**
+ * Checks the state of a swarm run after everything has worked again for long enough. Returns one sentence per problem.
+ */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { podRequests, specOf } from "../../src/domain/resources/pod-resources.ts";
 import { isRunning, nothingIsLeft, shows } from "../scenarios/ends.ts";
@@ -18,12 +20,12 @@ export function wrongInTheEnd(
   return [
     ...made.flatMap((each) => wrongOf(stage, workload, each, faults)),
     ...nothingIsLeft(stage),
-    // What the agent cannot know any more it takes to be as it is wanted.
+    // With a damaged journal, the agent assumes that allocations it no longer knows match the spec.
     ...(faults.damagesJournal ? [] : wrongResizes(stage, workload.flags.includes(WHOLE_PODS_STAY))),
   ];
 }
 
-/** Why one that asks for a part of the node may end for others, or find no room. */
+/** Reasons for which a pod with resource requests may end in favor of others, or may not fit. */
 const FOR_OTHERS = ["OutOfcpu", "OutOfmemory", "Preempting"];
 const CRITICAL = 2_000_000_000;
 
@@ -39,14 +41,14 @@ function wrongOf(stage: Stage, workload: Workload, { plan, uid }: Made, faults: 
   if (phase === "Failed" && FOR_OTHERS.includes(reason) && !isCritical && asksForRoom(plan.pod)) return [];
   switch (plan.end) {
     case "waits":
-      // What sets it up may be killed, and is not run again.
+      // An init container may be killed, and then is not run again.
       return phase === "Pending" || (phase === "Failed" && mayBeKilled(pod, faults))
         ? []
         : [`${name} lacks something and is ${phase}`];
     case "yields":
       return phase === "Pending" ? [`${name} may yield to others and is ${phase}`] : [];
     case "crashes":
-      // Under Never nothing is run again in another sandbox, whatever its containers' own rules say.
+      // Under Never no container is run again in another sandbox, whatever its own restart rules say.
       return phase === "Running" || mayBeKilled(pod, faults) ? [] : [`${name} crashes now and then and is ${phase}`];
     case "ends":
       return wrongEnd(pod, faults);
@@ -57,7 +59,10 @@ function wrongOf(stage: Stage, workload: Workload, { plan, uid }: Made, faults: 
 
 const asksForRoom = (pod: Pod): boolean => podRequests(specOf(pod), { overhead: false }).size > 0;
 
-/** Where the runtime or the machine died beside it, nobody may know how it ended; then it is not said to have succeeded. */
+/**
+ * If the runtime, the machine or a process died, nobody may know how the pod ended. Then the pod is not reported as
+ * Succeeded.
+ */
 const mayBeKilled = ({ spec }: Pod, { timed }: FaultSet): boolean =>
   spec?.restartPolicy === "Never" &&
   (timed.has("machineCrash") || timed.has("runtimeKill") || timed.has("processKill"));

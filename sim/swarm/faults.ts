@@ -1,20 +1,20 @@
-/** The faults of one run: which kinds a seed draws, when they come, and the end of them all. */
+/** The faults of one run: which kinds a seed draws, when they occur, and the end of them all. */
 
 import { decodeSegment } from "../../src/controllers/journal/segment-text.ts";
 import type { FaultLog } from "../fault-log.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import type { SimNode } from "../sim-node.ts";
-import { folderAt } from "../workload/disk-view.ts";
+import { directoryAt } from "../workload/disk-view.ts";
 import { CALL_FAULTS, type CallFault, drawCallFault } from "./call-faults.ts";
 import { Draw } from "./draw.ts";
 import { killedWhile, lostReply, phaseOf, type Sometimes } from "./sometimes.ts";
 import { TIMED_FAULTS, type TimedFault, type TimedFaultParts } from "./timed-faults.ts";
 
 export interface FaultSet {
-  /** How much of each. */
+  /** Weight of each kind. */
   readonly calls: ReadonlyMap<CallFault, number>;
-  /** About how often each. */
+  /** Mean interval of each kind, in milliseconds. */
   readonly timed: ReadonlyMap<TimedFault, number>;
   /** Whether the journal is found damaged at some starts. */
   readonly damagesJournal: boolean;
@@ -55,7 +55,7 @@ export class Faults {
     return this.#isOn;
   }
 
-  /** Of each call, what goes wrong with it. */
+  /** The fault of this call, if it gets one. */
   plan(call: PortCall): Fault | undefined {
     if (!this.#isOn) return undefined;
     for (const [kind, weight] of this.#set.calls) {
@@ -71,17 +71,17 @@ export class Faults {
     for (const [kind, everyMs] of this.#set.timed) this.#schedule(kind, everyMs, parts);
   }
 
-  /** Everything is right again, and stays so. */
+  /** Ends all faults for good. */
   heal(): void {
     this.#isOn = false;
     for (const end of this.#ends.values()) end();
     this.#ends.clear();
   }
 
-  /** Before an agent starts: what a broken disk or a careless hand did to its journal. */
+  /** Before an agent starts: damages its journal as a broken disk or an operator's mistake would. */
   beforeStart(node: SimNode, mayLoseFacts: boolean, log: FaultLog): void {
     if (!this.#isOn || !this.#set.damagesJournal || !this.#draw.chance(0.4)) return;
-    const segments = [...(folderAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [])];
+    const segments = [...(directoryAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [])];
     const last = segments.findLast((entry) => entry.kind === "file");
     if (last?.kind !== "file" || last.content.length < 100) return;
     this.#sometimes.note("the agent started on a damaged journal");
@@ -120,7 +120,7 @@ export class Faults {
   }
 }
 
-/** The pods of the records that can no longer be read. */
+/** UIDs of the records that can no longer be read. */
 function lostUids(before: Uint8Array, after: Uint8Array): ReadonlySet<string> {
   const texts = (content: Uint8Array) => decodeSegment(content).lines.map(({ value }) => JSON.stringify(value));
   const left = new Set(texts(after));

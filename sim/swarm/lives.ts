@@ -1,16 +1,19 @@
-/** What the containers of a pod do beside running: set up, serve each other, say how they are, want things done at their start and before their end. */
+/**
+ * What the containers of a pod do besides running: init containers, sidecars, health reports, lifecycle hooks, restart
+ * rules, a late RuntimeClass and ephemeral containers.
+ */
 import type { Container, LifecycleHandler, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour, HEALTH_COMMAND, HOOK_PATHS, scripted, scriptOf } from "../fake-runtime/behaviour.ts";
 import { app, container, endsAfter, execHook, exits, pod, SERVER, sidecar } from "../workload/pod.ts";
 import type { Draw } from "./draw.ts";
 import type { PodPlan, Workload } from "./workload.ts";
 
-/** Named by pods, and made after them. */
+/** A RuntimeClass that pods name before it is created. */
 export const LATE_CLASS = "late";
 const CRITICAL = 2_000_000_000;
-/** What a rule lets run again. */
+/** The exit code after which a rule restarts the container. */
 const RULED_CODE = 42;
-/** No container is unwell for ever, nor begins to be when all must have settled. */
+/** No container stays unhealthy forever, nor becomes unhealthy when everything must have settled. */
 const UNWELL_MS_MAX = 40_000;
 const HANGS: Behaviour = { onSignal: {} };
 
@@ -18,7 +21,7 @@ interface Times extends Pick<Workload, "runtimeClasses"> {
   readonly activeMs: number;
 }
 
-/** The same pod with more to it; what becomes of it may then be another thing. */
+/** Adds lifecycle features to a pod, which may change its expected end. */
 export function withLife(draw: Draw, plan: PodPlan, { activeMs, runtimeClasses }: Times): PodPlan {
   const parts = [
     ...(draw.chance(0.35) ? [setsUp] : []),
@@ -54,7 +57,7 @@ const setsUp: Part = (draw, plan, activeMs) => {
   const kind = draw.whole(1, 10);
   const [first, ...rest] = well;
   if (kind <= 6 || first === undefined) return changed(plan, { initContainers: [...init(plan), ...well] });
-  // It ends well only from some time on, or never ends: the others wait.
+  // This init container succeeds only from some time on, or never ends: the others wait.
   const exit = { afterMs: draw.whole(100, 2_000), code: 1, wellFromMs: draw.whole(0, activeMs / 2) };
   const slow = container(first.name, kind <= 8 ? { ...SERVER, exit } : HANGS);
   const isNever = plan.pod.spec?.restartPolicy === "Never";
@@ -80,7 +83,10 @@ const hasSidecars: Part = (draw, plan) => {
   return changed(plan, { initContainers }, isReadyOften ? {} : { end: "crashes" });
 };
 
-/** It is well, and now and then unwell for a while; or, where somebody asks whether it lives, it is unwell at some time for good. */
+/**
+ * The container is healthy, with an unhealthy period in some pods. With a liveness probe it becomes unhealthy for good
+ * at some time.
+ */
 const saysHowItIs: Part = (draw, plan) => {
   if (plan.end !== "runs") return plan;
   const [own] = plan.pod.spec?.containers ?? [];
@@ -142,7 +148,10 @@ const hasHooks: Part = (draw, plan) => {
   return { ...withApp(plan, { lifecycle }), ...(failsAlways && plan.end === "runs" ? { end: "crashes" } : {}) };
 };
 
-/** Under Never, and of these exit codes it runs again: its own, those of one that was killed, and that of one whose hook upon its start failed. */
+/**
+ * Under Never, the container restarts after these exit codes: its own, those of a killed container, and that of a
+ * container whose postStart hook failed.
+ */
 const hasRules: Part = (draw, plan) => {
   if (plan.end !== "crashes" || plan.pod.spec?.containers[0]?.livenessProbe !== undefined) return plan;
   const behaviour = exits(draw.whole(2_000, 30_000), RULED_CODE);
@@ -168,7 +177,7 @@ const isLookedInto: Part = (draw, plan, activeMs) => ({
   ],
 });
 
-/** Pods that take up most of the node, and one that is more important than they are. */
+/** Pods that take up most of the node, and a critical pod that is more important than they are. */
 export function drawRivals(draw: Draw, activeMs: number): readonly PodPlan[] {
   const asksFor = (cpu: string, behaviour: Behaviour) => app(behaviour, { resources: { requests: { cpu } } });
   const atMs = (fromMs: number) => draw.whole(fromMs, activeMs / 2);

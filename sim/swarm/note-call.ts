@@ -1,4 +1,4 @@
-/** What of the hard states a call shows to be reached. */
+/** Notes which of the hard-to-reach states a call shows to be reached. */
 
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
@@ -10,7 +10,7 @@ import type { Stage } from "../scenarios/scenario.ts";
 import { phaseOf, type Sometimes } from "./sometimes.ts";
 
 const UID = /\/pods\/(?<uid>[^/]+)\//;
-/** A token that is asked for so long after the start of a life is asked for again. */
+/** A token request this long after the start of an agent's life is a renewal. */
 const RENEWAL_MS = 5 * 60_000;
 
 export function noteCall(call: PortCall, { world, node }: Stage, sometimes: Sometimes): void {
@@ -35,13 +35,13 @@ export function noteCall(call: PortCall, { world, node }: Stage, sometimes: Some
   }
 }
 
-/** An agent died: was it taking volumes away, or in the midst of a hook or of a resize? */
+/** Notes whether an agent died while volumes were torn down, a hook ran, or a resize was in progress or waiting. */
 export function noteDeath({ world, node, oracle }: Stage, sometimes: Sometimes): void {
   if (oracle.lives.hooksUnderWay) sometimes.note("the agent died while a hook was run");
   if (oracle.resizes.isUnderWay) sometimes.note("the agent died in the midst of a resize");
   for (const stored of world.api.store.values(kindOf(pods)))
     if (resizePending(stored as unknown as Pod) !== undefined) sometimes.note("the agent died while a resize waited");
-  for (const uid of node.files.disk.folder("/var/lib/kubelet/pods")?.entries.keys() ?? []) {
+  for (const uid of node.files.disk.directory("/var/lib/kubelet/pods")?.entries.keys() ?? []) {
     if (runs(node, uid) || oracle.volumes.remainsOf(uid).length === 0) continue;
     const pod = podOf(world, uid);
     if (pod === undefined || pod.metadata.deletionTimestamp !== undefined)

@@ -1,4 +1,7 @@
-/** After all has settled an agent looks now and then, and does nothing. What it does all the same is counted here. */
+/**
+ * After everything has settled, an agent inspects now and then and changes nothing. Changes that it makes nevertheless
+ * are counted here.
+ */
 import type { PortCall } from "../port-calls.ts";
 
 const DEEDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
@@ -11,9 +14,9 @@ const DEEDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
       "setOwner",
       "setMode",
       "makeFile",
-      "makeFolder",
+      "makeDirectory",
       "removeFile",
-      "removeFolder",
+      "removeDirectory",
       "removeTree",
       "writeAtomically",
       "overwrite",
@@ -42,7 +45,7 @@ const OF_A_POD = /(^|\/)pod[0-9a-f-]{36}(\/|$)/;
 
 function isDeed({ port, name, target }: PortCall): boolean {
   if (port === "mounts") return name !== "table";
-  // The groups of the node are held every minute, whatever happens; those of pods are not.
+  // Cgroups of the node are reapplied every minute, whatever happens; those of pods are not.
   if (port === "cgroups" && name === "apply") return OF_A_POD.test(target);
   if (port === "api" && target.startsWith("serviceaccounts/token")) return true;
   if (port === "api" && name === "PATCH" && target.startsWith("pods/status")) return true;
@@ -65,7 +68,7 @@ export class Quiet {
     this.#deeds.set(what, (this.#deeds.get(what) ?? 0) + 1);
   }
 
-  /** More than `allowed`: nothing calls for that much. */
+  /** Reports more than `allowed` changes: nothing calls for that many. */
   wrong(allowed: number): readonly string[] {
     if (this.#count <= allowed) return [];
     const deeds = [...this.#deeds].map(([what, count]) => `${what} ${count} times`).join(", ");

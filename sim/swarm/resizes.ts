@@ -1,4 +1,4 @@
-/** Pods that come to want other resources while they run: more, less, more than there is, back again, several times in a row. */
+/** Plans resizes of running pods: to more, to less, to more than the node has, back again, several times in a row. */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
 import { isSidecar } from "../../src/domain/pod/every-container.ts";
 import { specOf } from "../../src/domain/resources/pod-resources.ts";
@@ -6,7 +6,7 @@ import { scripted, scriptOf } from "../fake-runtime/behaviour.ts";
 import type { Draw } from "./draw.ts";
 import type { PodDeed, PodPlan } from "./workload.ts";
 
-/** A node that does not change what a pod has as a whole: such a wish can never be granted there. */
+/** Flag of a node that cannot change pod-level resources: such a resize can never be granted there. */
 export const WHOLE_PODS_STAY = "--feature-gates=InPlacePodLevelResourcesVerticalScaling=false";
 
 const MIB = 1024 * 1024;
@@ -18,15 +18,15 @@ const MUCH_CPU_MILLIS = [1_200, 2_500, 3_500, 9_000] as const;
 const MEMORY_MIBS = [48, 64, 96, 128, 256] as const;
 const MUCH_MEMORY_MIBS = [2_000, 5_000, 9_000] as const;
 
-/** What the containers of one pod are given, which stays so: its class of service never changes. */
+/** What resources the containers of one pod have. The shape never changes, because the QoS class must stay the same. */
 type Shape =
-  /** What they ask for is what they are limited to. */
+  /** Limits equal requests. */
   | "guaranteed"
-  /** They may use more than they ask for. */
+  /** Limits exceed requests. */
   | "burstable"
-  /** They are not limited. */
+  /** Requests without limits. */
   | "requests"
-  /** The pod has something as a whole, its containers have nothing of their own. */
+  /** The pod has pod-level resources, and its containers have none. */
   | "whole";
 
 interface Wishes {
@@ -34,7 +34,7 @@ interface Wishes {
   readonly usesMemory: boolean;
 }
 
-/** The same pod with resources that a user changes now and then. */
+/** The same pod with resources that a user changes from time to time. */
 export function withResizes(draw: Draw, plan: PodPlan, activeMs: number): PodPlan {
   const { pod, end } = plan;
   const { spec } = pod;
@@ -57,7 +57,7 @@ export function withResizes(draw: Draw, plan: PodPlan, activeMs: number): PodPla
     ...plan,
     pod: made,
     deeds: [...plan.deeds, ...resizes],
-    // With less than it uses it does not run, should it have to start again.
+    // With a limit below its usage the pod would not run after a restart.
     ...(wishes.usesMemory && isShort && { end: "crashes" as const }),
   };
 }
@@ -72,7 +72,7 @@ function begun(draw: Draw, pod: Pod, { shape, usesMemory }: Wishes): Pod {
       ? { resizePolicy: [{ resourceName: draw.pick(["cpu", "memory"]), restartPolicy: "RestartContainer" }] }
       : {};
   const given = (container: Container): Container => ({ ...container, resources: small(), ...policies() });
-  // What sets up stays as it is.
+  // Init containers are not resized.
   const givenFirst = (container: Container): Container =>
     isSidecar(container) ? given(container) : { ...container, resources: small() };
   const using = (container: Container, place: number): Container =>
@@ -105,7 +105,7 @@ function requirements(draw: Draw, shape: Shape, { cpu, memory }: Amounts): Resou
   }
 }
 
-/** Some a while apart, some in a row. */
+/** Some resizes are far apart, some follow each other closely. */
 function drawTimes(draw: Draw, createMs: number, lastMs: number): readonly number[] {
   const times: number[] = [];
   let atMs = draw.whole(createMs + 500, Math.max(createMs + 500, lastMs));
@@ -135,7 +135,7 @@ function drawDeed(draw: Draw, { spec }: Pod, { shape, usesMemory }: Wishes, atMs
   };
 }
 
-/** The limits that it asks for. */
+/** The memory limits that a resize requests. */
 const memoryOf = (deed: PodDeed): readonly string[] =>
   deed.kind !== "resizes"
     ? []

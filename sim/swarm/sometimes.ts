@@ -1,19 +1,21 @@
-/** What must have happened at least once in a whole run of the swarm, or it has shown nothing of it. */
+/**
+ * Situations that must occur at least once in a whole run of the swarm; otherwise the run has shown nothing about them.
+ */
 import type { PortCall } from "../port-calls.ts";
 
 const VOLUME_PATH = /\/pods\/[^/]+\/volumes\//;
 
-/** Which phase of the work on volumes and images a call belongs to; undefined: none. */
+/** The phase of the work on volumes and images that a call belongs to; undefined if none. */
 export function phaseOf({ port, name, target }: PortCall): string | undefined {
   if (port === "runtime" && name === "PullImage") return "pulling";
   if (port === "api" && name === "CREATE" && target.startsWith("serviceaccounts/token")) return "asking for a token";
   if (port === "mounts") return MOUNT_PHASES.get(name);
-  // A call is known by its first argument: of a link, what it points to.
+  // A call is known by its first argument; for a link this is the link's target.
   if (port === "files" && name === "link" && target.startsWith("..data/")) return "linking names of files";
   if (port !== "files" || !VOLUME_PATH.test(target)) return undefined;
   if (name === "writeNew") return "writing a set of files";
   if (name === "rename") return "changing over to a set of files";
-  return name === "removeFolder" ? "removing folders of volumes" : undefined;
+  return name === "removeDirectory" ? "removing directories of volumes" : undefined;
 }
 
 const MOUNT_PHASES: ReadonlyMap<string, string> = new Map([
@@ -33,7 +35,7 @@ const PHASES = [
   "writing a set of files",
   "changing over to a set of files",
   "linking names of files",
-  "removing folders of volumes",
+  "removing directories of volumes",
 ];
 
 const LOST = [...MOUNT_PHASES.keys(), "kindOf"];
@@ -41,7 +43,7 @@ const LOST = [...MOUNT_PHASES.keys(), "kindOf"];
 export const killedWhile = (phase: string) => `killed while ${phase}`;
 export const lostReply = (verb: string) => `the reply to ${verb} was lost`;
 
-/** Of the lives of containers: none of them may be zero after a run of the whole size. */
+/** Situations of the container lifecycle: none of them may be zero after a full-size run. */
 export const IN_LIVES: readonly string[] = [
   "an init container ran again after it had failed",
   "a sidecar ran again",
@@ -73,7 +75,7 @@ export const IN_LIVES: readonly string[] = [
   "the agent died in the midst of a resize",
 ];
 
-/** Of volumes and images: none of them may be zero after a run of the whole size. */
+/** Situations of volumes and images: none of them may be zero after a full-size run. */
 export const SOMETIMES: readonly string[] = [
   ...PHASES.map(killedWhile),
   ...LOST.map(lostReply),
@@ -106,7 +108,7 @@ export class Sometimes {
     for (const [what, count] of other) this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
   }
 
-  /** Of those that must have happened, those that have not. */
+  /** Returns the required situations that did not occur. */
   never(list: readonly string[]): readonly string[] {
     return list.filter((what) => (this.#counts.get(what) ?? 0) === 0);
   }

@@ -1,4 +1,7 @@
-/** Keeps an agent running on a node, as an init system does: whatever ended it, the next one comes after a while. */
+/**
+ * Keeps an agent running on a node, as an init system does: whatever ended the agent, the next one starts after a
+ * delay.
+ */
 import type { AgentFactory, SimNode } from "../sim-node.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
@@ -6,13 +9,13 @@ export interface SupervisorParts {
   readonly node: SimNode;
   readonly agent: AgentFactory;
   readonly clock: VirtualClock;
-  /** Drawn for each start. */
+  /** The delay of a restart, drawn for each start. */
   readonly restartMs: () => number;
-  /** Called when nothing of the agent is left and before the next one starts. */
+  /** Called when the agent has ended completely and before the next one starts. */
   readonly beforeStart: () => void;
-  /** An agent is about to die, or just has. */
+  /** Called when an agent is about to die, or has just died. */
   readonly onDeath: () => void;
-  /** An agent ended by itself, which is a bug of the agent's. */
+  /** Called when an agent ended by itself, which is a bug of the agent. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -40,13 +43,13 @@ export class Supervisor {
     this.died();
   }
 
-  /** Somebody else has killed it. */
+  /** To be called when something other than this supervisor has killed the agent. */
   died(): void {
     this.#parts.onDeath();
     this.#startSoon();
   }
 
-  /** Asks it to end, as an operator does. */
+  /** Requests the agent's shutdown, as an operator does. */
   stop(): void {
     const { node } = this.#parts;
     if (node.isRunning) void node.stop().then(() => this.#startSoon());
@@ -61,7 +64,7 @@ export class Supervisor {
     });
   }
 
-  /** Looks whether an agent has ended that nobody ended. */
+  /** Detects an agent that ended by itself, and restarts it. */
   look(): void {
     const { node, onFailure } = this.#parts;
     if (node.failure !== undefined && node.failure !== this.#failure) {

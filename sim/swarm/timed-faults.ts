@@ -1,6 +1,7 @@
 /**
- * What goes wrong with the world around the agent for a while, and then is right again. Of the project's list of faults: F3, F5, F7 to F9, F12, F14, F17, F22 to
- * F24, F27, F28, F38 and F41; those of single calls are F1, F2, F10, F15, F16, F24, F28 and F29.
+ * Faults of the world around the agent that last for a while and then end. Of the project's list of faults: F3, F5, F7
+ * to F9, F12, F14, F17, F22 to F24, F27, F28, F38 and F41. Those of single calls are F1, F2, F10, F15, F16, F24, F28
+ * and F29.
  */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
@@ -21,14 +22,14 @@ export interface TimedFaultParts {
   readonly workload: Workload;
   readonly sometimes: Sometimes;
   readonly draw: Draw;
-  /** Done when a hook has been under way for a moment. */
+  /** Calls `act` when a hook has been running for a moment. */
   readonly inHook: (act: () => void) => void;
 }
 
-/** Begins it; answers with how it ends, where it lasts. */
+/** Starts the fault; returns how to end it, if it lasts. */
 type Begin = (parts: TimedFaultParts) => (() => void) | undefined;
 
-/** One that is over as soon as it has happened. */
+/** A fault that ends as soon as it has happened. */
 const atOnce =
   (happens: (parts: TimedFaultParts) => void): Begin =>
   (parts) => {
@@ -58,7 +59,7 @@ export const TIMED_FAULTS = {
     node.runtime.pause();
     return () => node.runtime.resume();
   },
-  /** Everything takes it long. */
+  /** Every operation of the runtime takes long. */
   runtimeSlow: ({ node, draw }) => {
     const before = node.runtime.knobs.durations;
     const slowMs = () => draw.whole(500, 5_000);
@@ -73,7 +74,7 @@ export const TIMED_FAULTS = {
       node.runtime.knobs.network = { ready: true };
     };
   },
-  /** Somebody kills a process of a pod that is meant to go on: a container's, or what holds its sandbox. */
+  /** Kills a process of a pod whose restart policy is Always: that of a container or that of its sandbox. */
   processKill: atOnce(({ node, draw, world, sometimes }) => {
     const goesOn = new Set(
       [...world.api.store.values(kindOf(pods))]
@@ -92,7 +93,7 @@ export const TIMED_FAULTS = {
     sometimes.note("a process of a pod was killed");
     node.runtime.killProcess(draw.pick(pids));
   }),
-  /** What lies among the manifests is not always one. */
+  /** The manifest directory may contain files that are not manifests. */
   strayFiles: ({ node, draw }) => {
     const name = draw.pick(["half.json", "notes.txt", ".hidden", "list.yaml"]);
     const text = draw.pick(['{"apiVersion": "v1", "kind": "Po', "", "\0\0\0", "a: *b"]);
@@ -138,9 +139,9 @@ export const TIMED_FAULTS = {
     node.mounts.busy.add(path);
     return () => void node.mounts.busy.delete(path);
   },
-  /** The folder of a server that has died, say. */
-  folderDead: ({ node, draw, workload }) => {
-    const path = draw.pick([...workload.hostFolders, ...workload.disks.map((disk) => disk.path)]);
+  /** For example, the directory of a server that has died. */
+  directoryDead: ({ node, draw, workload }) => {
+    const path = draw.pick([...workload.hostDirectories, ...workload.disks.map((disk) => disk.path)]);
     node.mounts.dead.add(path);
     return () => void node.mounts.dead.delete(path);
   },

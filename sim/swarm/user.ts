@@ -1,4 +1,4 @@
-/** Carries out a workload: objects, disks and images are made, pods come and go when their time is there. */
+/** Carries out a workload: creates objects, disks and images, and creates and deletes pods at their times. */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { configMaps, pods, runtimeClasses, secrets, services } from "../../src/api/resources.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";
@@ -17,7 +17,7 @@ import {
   type Workload,
 } from "./workload.ts";
 
-/** What became of a plan: the UID its pod got. */
+/** A plan that was carried out, and the UID of its pod. */
 export interface Made {
   readonly plan: PodPlan;
   readonly uid: string;
@@ -25,9 +25,9 @@ export interface Made {
 
 const RETRY_MS = 1_000;
 const LIFE_MS_MIN = 5;
-/** Before the next agent starts. */
+/** Shorter than the delay before the next agent starts. */
 const AFTER_DEATH_MS = 50;
-/** Not so long that what comes of it could not settle. */
+/** Short enough for the consequences to settle before the end. */
 const DEATH_WAIT_MS = 60_000;
 const RESOURCES = { ConfigMap: configMaps, Secret: secrets } as const;
 
@@ -46,12 +46,13 @@ export class User {
 
   begin(): void {
     const { world, node, oracle, put } = this.#stage;
-    const { hostFolders, disks, images, objects, services: serviceCount } = this.#workload;
+    const { hostDirectories, disks, images, objects, services: serviceCount } = this.#workload;
     node.runtime.images.load(LOCAL_IMAGE, {});
-    for (const folder of hostFolders) oracle.volumes.guard(`${folder}/user-data`, `of the user in ${folder}\n`);
+    for (const directory of hostDirectories)
+      oracle.volumes.guard(`${directory}/user-data`, `of the user in ${directory}\n`);
     for (const { name, path } of disks) makeDisk(this.#stage, name, path);
     for (const { name } of images) world.registry.add(name);
-    // Without one a registry would not be there at all.
+    // A registry without images would not exist at all.
     for (const name of ["registry.example/present:1", GUARDED_IMAGE]) world.registry.add(name);
     world.registry.guard("guarded.example", "user", "password");
     put(secrets, pullSecret);
@@ -79,7 +80,7 @@ export class User {
 
   #create(plan: PodPlan): void {
     const name = plan.pod.metadata?.name ?? "";
-    // Its predecessor is still going.
+    // The predecessor of the same name is still terminating.
     if (this.#stage.pod(name) !== undefined) return this.#after(RETRY_MS, () => this.#create(plan));
     const uid = this.#stage.create(plan.pod);
     this.made.push({ plan, uid });
@@ -91,7 +92,7 @@ export class User {
       this.#at(deed.atMs, deed.kind === "resizes" && deed.isAtDeath ? () => this.#atDeath(act) : act);
     }
     if (fate.kind === "stays") return;
-    // By the calendar of the plan, however long its predecessor took to go.
+    // At the time of the plan, however long the predecessor took to terminate.
     const leftMs = fate.atMs - this.#stage.world.clock.monotonicMs();
     this.#after(Math.max(LIFE_MS_MIN, leftMs), () => {
       if (this.#stage.pod(name)?.metadata?.uid !== uid) return;
@@ -100,7 +101,7 @@ export class User {
     });
   }
 
-  /** An agent is about to die, or just has. */
+  /** To be called when an agent is about to die, or has just died. */
   agentDied(): void {
     const waiting = [...this.#atNextDeath];
     this.#atNextDeath.clear();
@@ -139,15 +140,15 @@ export class User {
     if (this.#isStarting(uid)) this.#sometimes.note("a pod ended while its volumes were brought");
   }
 
-  /** It is known on the node and no container of it runs yet. */
+  /** Whether the node knows the pod and none of its containers has been started. */
   #isStarting(uid: string): boolean {
     const { node } = this.#stage;
     const runs = [...node.runtime.containers.values()].some(
       ({ config, process }) => config.labels?.["io.kubernetes.pod.uid"] === uid && process !== undefined,
     );
     if (runs) return false;
-    const folder = node.files.disk.folder(`/var/lib/kubelet/pods/${uid}`);
-    return folder !== undefined || mountsOfPods(node).some((path) => path.includes(uid));
+    const directory = node.files.disk.directory(`/var/lib/kubelet/pods/${uid}`);
+    return directory !== undefined || mountsOfPods(node).some((path) => path.includes(uid));
   }
 
   #at(atMs: number, act: () => void): void {

@@ -1,10 +1,13 @@
-/** What users do in one run of the swarm, drawn before it begins: objects that change, pods that come and go, each with what must become of it. */
+/**
+ * What users do in one run of the swarm, drawn before it begins: objects that change, and pods that come and go, each
+ * with its expected outcome.
+ */
 import type { Container, EnvVar, Pod, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour } from "../fake-runtime/behaviour.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import { claimOf, ordinaryPod } from "../workload/ordinary-pod.ts";
 import { exits, SERVER } from "../workload/pod.ts";
-import type { TellingKind } from "../workload/telling-objects.ts";
+import type { ObjectKind } from "../workload/telling-objects.ts";
 import {
   claimPart,
   configMapPart,
@@ -22,29 +25,29 @@ import { drawRivals, LATE_CLASS, withLife } from "./lives.ts";
 import { WHOLE_PODS_STAY, withResizes } from "./resizes.ts";
 
 export interface ObjectPlan {
-  readonly kind: TellingKind;
+  readonly kind: ObjectKind;
   readonly name: string;
-  /** In order of time; without keys: it is taken away. The last one has keys. */
+  /** In order of time. Without keys, the object is deleted. The last change has keys. */
   readonly changes: readonly { readonly atMs: number; readonly keys: readonly string[] | undefined }[];
 }
 
 export type PodFate =
   | { readonly kind: "stays" }
   | { readonly kind: "deleted"; readonly atMs: number }
-  /** Without grace: its object goes at once, whatever runs. */
+  /** Deleted without grace: the object is removed at once, whatever still runs. */
   | { readonly kind: "forced"; readonly atMs: number };
 
-/** What a user does to a pod that is there. */
+/** What a user does to an existing pod. */
 export type PodDeed =
   | { readonly kind: "looksIn"; readonly atMs: number; readonly container: Container }
   | {
       readonly kind: "resizes";
       readonly atMs: number;
-      /** By name. */
+      /** By container name. */
       readonly containers: Readonly<Record<string, ResourceRequirements>>;
-      /** Of the pod as a whole. */
+      /** For the pod as a whole. */
       readonly whole?: ResourceRequirements;
-      /** The user comes when the agent has just died, if it dies in the next minutes. */
+      /** The user acts when the agent has just died, or after a minute without a death. */
       readonly isAtDeath: boolean;
     };
 
@@ -53,38 +56,41 @@ export interface PodPlan {
   readonly createMs: number;
   readonly fate: PodFate;
   readonly deeds: readonly PodDeed[];
-  /** What becomes of it when nobody takes it away; "yields": it may be turned away, or end for one that is more important. */
+  /**
+   * The pod's expected outcome unless a user deletes it; "yields": it may be rejected, or preempted by a more important
+   * pod.
+   */
   readonly end: "runs" | "ends" | "crashes" | "waits" | "yields";
 }
 
 export interface Workload {
-  /** Of each, data of a user's lies there. */
-  readonly hostFolders: readonly string[];
+  /** Each contains user data. */
+  readonly hostDirectories: readonly string[];
   readonly disks: readonly { readonly name: string; readonly path: string }[];
   /** Not on the node yet. */
   readonly images: readonly { readonly name: string; readonly pullMs: number }[];
   readonly objects: readonly ObjectPlan[];
   readonly pods: readonly PodPlan[];
   readonly services: number;
-  /** By its name: when it comes, after pods that name it. */
+  /** By name: when the class is created, after pods that name it. */
   readonly runtimeClasses: readonly { readonly name: string; readonly atMs: number }[];
-  /** With which the agent of this node is started. */
+  /** Flags with which the agent of this node is started. */
   readonly flags: readonly string[];
 }
 
 const ROOT_CA = "root-ca";
-/** Named by pods, and never there. */
+/** Named by pods, and never created. */
 const NEVER_THERE = "never-there";
 export const LOCAL_IMAGE = "busybox";
 const ABSENT_IMAGE = "registry.example/absent:1";
-/** Given only to those who name the secret. */
+/** Pulled only with the credentials of the pull secret. */
 export const GUARDED_IMAGE = "guarded.example/app:1";
 export const PULL_SECRET = "pull-secret";
 const KEYS = ["b", "c.txt", "__proto__", "constructor", "d"];
 const PODS_MAX = 12;
 const CHANGES_MAX = 6;
 const FIRST_MS = 1_500;
-/** Of all pods, those that come to want other resources. */
+/** Share of the pods that are resized. */
 const RESIZED = 0.5;
 
 interface Known extends Omit<Workload, "pods" | "services" | "runtimeClasses" | "flags"> {
@@ -92,7 +98,7 @@ interface Known extends Omit<Workload, "pods" | "services" | "runtimeClasses" | 
   readonly secrets: readonly string[];
 }
 
-/** All of it happens within `activeMs`. */
+/** Draws a workload that happens entirely within `activeMs`. */
 export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
   const draw = new Draw(random);
   const named = (letter: string, count: number) => Array.from({ length: count }, (_, index) => `${letter}${index}`);
@@ -101,7 +107,7 @@ export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
   const known: Known = {
     configMaps,
     secrets,
-    hostFolders: named("h", draw.whole(1, 2)).map((name) => `/data/${name}`),
+    hostDirectories: named("h", draw.whole(1, 2)).map((name) => `/data/${name}`),
     disks: named("d", draw.whole(0, 2)).map((name) => ({
       name,
       path: draw.pick([`/mnt/disks/${name}`, `/dev/${name}`]),
@@ -127,7 +133,7 @@ export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
   return { ...known, pods: [...resized, ...rivals], services: draw.whole(0, 3), runtimeClasses, flags };
 }
 
-function drawObject(draw: Draw, kind: TellingKind, name: string, activeMs: number): ObjectPlan {
+function drawObject(draw: Draw, kind: ObjectKind, name: string, activeMs: number): ObjectPlan {
   const keys = () => ["a", ...draw.someOf(KEYS, 0.4)];
   const firstMs = draw.chance(0.7) ? 0 : draw.whole(FIRST_MS, activeMs / 2);
   const times = Array.from({ length: draw.whole(0, CHANGES_MAX) }, () => draw.whole(firstMs + 100, activeMs - 2_000));
@@ -191,17 +197,17 @@ function drawBehaviour(draw: Draw): {
 } {
   const kind = draw.whole(1, 10);
   if (kind <= 6) return { behaviour: SERVER, policy: "Always", end: "runs" };
-  // Deaf to SIGTERM: it uses up its grace.
+  // Ignores SIGTERM and uses up its grace period.
   if (kind === 7) return { behaviour: {}, policy: "Always", end: "runs" };
   if (kind === 8) return { behaviour: exits(draw.whole(2_000, 40_000), 1), policy: "Always", end: "crashes" };
   const policy = kind === 9 ? "Never" : "OnFailure";
   return { behaviour: exits(draw.whole(500, 30_000), 0), policy, end: "ends" };
 }
 
-function drawParts(draw: Draw, { configMaps, secrets, hostFolders, disks, images }: Known): readonly VolumePart[] {
+function drawParts(draw: Draw, { configMaps, secrets, hostDirectories, disks, images }: Known): readonly VolumePart[] {
   const scratch = emptyDirPart("scratch");
   const settings = configMapPart("settings", draw.pick(configMaps));
-  const data = hostPathPart("data", draw.pick(hostFolders), draw.pick(["", "Directory", "DirectoryOrCreate"]));
+  const data = hostPathPart("data", draw.pick(hostDirectories), draw.pick(["", "Directory", "DirectoryOrCreate"]));
   const kinds: readonly (() => readonly VolumePart[])[] = [
     () => [scratch],
     () => [settings],

@@ -1,17 +1,18 @@
 /**
- * Whether what a container sees in a volume of written files is whole: each object's values of one version and none missing, each field and token there.
- * It is told from the files alone, because the objects of the simulator say in their values what they belong to.
+ * Checks whether a container sees a complete volume of written files: all values of an object from one version and none
+ * missing, and every field and token present. The files alone show this, because the values of the simulator's objects
+ * name the object they belong to.
  */
 import type { Pod, Volume, VolumeProjection } from "../../src/api/gen/core-v1.ts";
 import type { DiskFile } from "../fake-disk.ts";
 import { textOf } from "./disk-view.ts";
-import { type TellingKind, type Told, toldBy } from "./telling-objects.ts";
+import { type ObjectKind, type Reported, reportedBy } from "./telling-objects.ts";
 
 type Files = ReadonlyMap<string, DiskFile>;
 
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
-/** Where a volume of written files is kept; undefined: it is none. */
+/** The plugin directory of a volume of written files; undefined for other volumes. */
 export function filePluginOf({ configMap, secret, downwardAPI, projected }: Volume): string | undefined {
   if (configMap !== undefined) return "configmap";
   if (secret !== undefined) return "secret";
@@ -27,7 +28,7 @@ function sourcesOf({ configMap, secret, downwardAPI, projected }: Volume): reado
   return [{ secret: { name, optional } }];
 }
 
-/** What is wrong with the files, each in a few words. */
+/** What is wrong with the files, a few words each. */
 export const flawsOf = (pod: Pod, volume: Volume, files: Files): readonly string[] =>
   sourcesOf(volume).flatMap((source) => flawsOfSource(pod, source, files));
 
@@ -54,22 +55,17 @@ function flawsOfToken(path: string, files: Files): readonly string[] {
   return TOKEN.test(textOf(file)) ? [] : [`${path} holds no whole token`];
 }
 
-export function toldOf(kind: TellingKind, name: string, files: Files): ReadonlyMap<string, Told> {
-  const found = new Map<string, Told>();
+export function reportOf(kind: ObjectKind, name: string, files: Files): ReadonlyMap<string, Reported> {
+  const found = new Map<string, Reported>();
   for (const [path, file] of files) {
-    const told = toldBy(textOf(file));
-    if (told?.kind === kind && told.name === name) found.set(path, told);
+    const reported = reportedBy(textOf(file));
+    if (reported?.kind === kind && reported.name === name) found.set(path, reported);
   }
   return found;
 }
 
-function flawsOfObject(
-  kind: TellingKind,
-  name: string,
-  optional: boolean | undefined,
-  files: Files,
-): readonly string[] {
-  const found = [...toldOf(kind, name, files)];
+function flawsOfObject(kind: ObjectKind, name: string, optional: boolean | undefined, files: Files): readonly string[] {
+  const found = [...reportOf(kind, name, files)];
   const [first] = found;
   const what = `${kind} ${name}`;
   if (first === undefined) return optional === true ? [] : [`nothing of ${what} is there`];

@@ -1,4 +1,4 @@
-/** Pods as people write them: volumes, environment, a token; their behaviour is the simulator's. */
+/** Pods as users write them: volumes, environment, a token. The simulator defines their behavior. */
 import type {
   EnvFromSource,
   EnvVar,
@@ -33,7 +33,9 @@ export function ordinaryPod(wishes: PodWishes): Pod {
   return pod(name, { volumes: [...volumes.values()], ...own, ...spec });
 }
 
-/** A folder of the node as a PersistentVolume, and the claim that is bound to it. `claimUid` is the claim's once it is made. */
+/**
+ * A directory of the node as a PersistentVolume that is bound to its claim. `claimUid` is the UID of the created claim.
+ */
 export function localVolume(name: string, path: string, claimUid: string): PersistentVolume {
   return {
     apiVersion: "v1",

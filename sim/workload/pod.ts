@@ -1,4 +1,4 @@
-/** Pods of the simulator, from a few words: their containers do what their commands say. */
+/** Pods of the simulator, from short descriptions. Their containers do what their commands say. */
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";
 
@@ -6,7 +6,7 @@ export const endsAfter = (afterMs: number): Behaviour => ({ onSignal: { SIGTERM:
 export const SERVER: Behaviour = endsAfter(300);
 export const exits = (afterMs: number, code: number): Behaviour => ({ exit: { afterMs, code }, ...SERVER });
 
-/** Of an image that the node has, unless `more` says otherwise. */
+/** Uses an image that the node has, unless `more` says otherwise. */
 export const container = (name: string, behaviour: Behaviour = SERVER, more: Partial<Container> = {}): Container => ({
   name,
   image: "busybox",
@@ -25,7 +25,7 @@ export const app = (behaviour: Behaviour, more: Partial<Container> = {}): Pick<P
   containers: [container("app", behaviour, more)],
 });
 
-/** On the node n1; one server, unless `spec` says otherwise. */
+/** On node n1, with one server, unless `spec` says otherwise. */
 export const pod = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -39,7 +39,7 @@ export const pod = (name: string, spec: Partial<PodSpec> = {}): Pod => ({
   },
 });
 
-/** As a manifest says it: on no node by name. */
+/** The pod as a manifest describes it: without a node name. */
 export function manifestOf({ apiVersion, kind, metadata, spec }: Pod): Pod {
   const { nodeName: _, ...rest } = spec ?? { containers: [] };
   return { ...(apiVersion && { apiVersion }), ...(kind && { kind }), ...(metadata && { metadata }), spec: rest };

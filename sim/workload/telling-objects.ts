@@ -1,13 +1,14 @@
 /**
- * ConfigMaps and Secrets whose values say where they come from: which object, which version of it, how many keys that has, and under which key they
- * stand. Whoever reads such values out of a volume or an environment sees from them alone whether they belong together and whether one is missing.
+ * ConfigMaps and Secrets whose values name their origin: the object, its version, the number of keys of that version,
+ * and their own key. A reader of such values from a volume or an environment sees from them alone whether they belong
+ * together and whether one is missing.
  */
 import type { ConfigMap, Secret } from "../../src/api/gen/core-v1.ts";
 
-export type TellingKind = "ConfigMap" | "Secret";
+export type ObjectKind = "ConfigMap" | "Secret";
 
-export interface Told {
-  readonly kind: TellingKind;
+export interface Reported {
+  readonly kind: ObjectKind;
   readonly name: string;
   readonly version: number;
   /** How many keys this version has. */
@@ -16,7 +17,7 @@ export interface Told {
 }
 
 export interface TellingObject {
-  readonly kind: TellingKind;
+  readonly kind: ObjectKind;
   readonly name: string;
   readonly version: number;
   readonly keys: readonly string[];
@@ -29,14 +30,14 @@ const TEXT =
 const textOf = ({ kind, name, version, keys }: TellingObject, key: string): string =>
   `${kind} ${name} version ${version} key ${key} of ${keys.length}\n`;
 
-/** Undefined for a text that is none of ours, or only a part of one. */
-export function toldBy(text: string): Told | undefined {
+/** Parses a value; undefined for a text that was not made here or is incomplete. */
+export function reportedBy(text: string): Reported | undefined {
   const { kind, name = "", version, key = "", keys } = TEXT.exec(text)?.groups ?? {};
   if (kind !== "ConfigMap" && kind !== "Secret") return undefined;
   return { kind, name, version: Number(version), keys: Number(keys), key };
 }
 
-/** With every key of its own, whatever it is called. */
+/** A record in which every key is an own property, whatever its name, such as `__proto__`. */
 const recordOf = (entries: readonly (readonly [string, string])[]): Record<string, string> => {
   const record = Object.create(null) as Record<string, string>;
   for (const [key, value] of entries) record[key] = value;

@@ -1,4 +1,4 @@
-/** The volumes that pods of the simulator have, each with its mount, from a word or two. */
+/** The volumes of the simulator's pods, each with its mount, from short descriptions. */
 import type { Volume, VolumeMount } from "../../src/api/gen/core-v1.ts";
 
 export interface VolumePart {
@@ -30,7 +30,7 @@ export const downwardPart = (name: string): VolumePart =>
     },
   });
 
-/** What the API server's admission gives to every pod, with a ConfigMap of the scenario's in the place of the cluster's. */
+/** What the API server's admission adds to every pod, with a ConfigMap of the scenario in place of the cluster's. */
 export const tokenPart = (name: string, configMap: string, expirationSeconds = 3607): VolumePart =>
   part(
     name,
@@ -55,7 +55,7 @@ export const claimPart = (name: string, claimName: string): VolumePart =>
 export const imagePart = (name: string, reference: string): VolumePart =>
   part(name, { image: { reference, pullPolicy: "IfNotPresent" } }, { readOnly: true });
 
-/** Of another part: the same volume, mounted by a part of its own. */
+/** The same volume as the other part, mounted with a subPath. */
 export const subPathOf = ({ volume }: VolumePart, subPath: string): VolumePart => ({
   volume,
   mount: { name: volume.name, mountPath: `/s/${volume.name}/${subPath}`, subPath },

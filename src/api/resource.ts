@@ -1,4 +1,4 @@
-/** Names a kind of object on the API server, and carries its type. The shapes themselves are generated, in `gen/`. */
+/** Names a kind of API object and carries its type. The types themselves are generated, in `gen/`. */
 export interface Resource<T> {
   /** Empty for the core group. */
   readonly group: string;
@@ -6,11 +6,11 @@ export interface Resource<T> {
   readonly kind: string;
   readonly plural: string;
   readonly namespaced: boolean;
-  /** Never set: it only ties `T` to the name. */
+  /** Never set: ties `T` to the name. */
   readonly shape?: T;
 }
 
-/** What every object has that the machinery below needs. Generated kinds fit it. */
+/** The fields that clients and informers need of every object. Generated kinds satisfy it. */
 export interface ApiObject {
   readonly metadata?: {
     readonly name?: string;

@@ -1,4 +1,4 @@
-/** The kinds we speak of with the API server, each tied to its generated shape. */
+/** The API kinds that Deckhand uses, each tied to its generated type. */
 import type { TokenReview } from "./gen/authentication-v1.ts";
 import type { SubjectAccessReview } from "./gen/authorization-v1.ts";
 import type { CertificateSigningRequest } from "./gen/certificates-v1.ts";
@@ -67,7 +67,7 @@ export const certificateSigningRequests: Resource<CertificateSigningRequest> = o
   "certificatesigningrequests",
 );
 
-/** Questions: created, answered, never stored. */
+/** Reviews are requests: the API server answers them and stores nothing. */
 export const tokenReviews: Resource<TokenReview> = ofCluster("authentication.k8s.io", "TokenReview", "tokenreviews");
 export const subjectAccessReviews: Resource<SubjectAccessReview> = ofCluster(
   "authorization.k8s.io",

@@ -1,4 +1,4 @@
-/** What the agent reaches of this machine, by its ports. The API server comes later, when it is settled as whom we speak to it. */
+/** Creates the adapters behind the agent's ports. The API clients follow later, once the agent's identity is known. */
 import { readFileSync } from "node:fs";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
@@ -98,7 +98,7 @@ function tracingOf({ tracing, node }: CompiledOptions, processLog: ProcessLog) {
   return openTracing({ ...tracing, hostName: node.name }, parts);
 }
 
-/** The mounts are read when the driver is known, not before: a machine may still be coming up. */
+/** Reads the mounts only once the driver is known: before that the machine may still be booting. */
 function cgroupsOf(
   options: CompiledOptions,
   driverName: CgroupDriver,

@@ -1,4 +1,7 @@
-/** The clients of the API server, once it is settled as whom we speak to it. Each has connections and limits of its own, so that none waits for another. */
+/**
+ * API server clients, created once the agent's identity is known. Each client has its own connections and limits, so
+ * that none waits for another.
+ */
 import type { CertificatePair } from "../domain/identity/certificate-pair.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Log } from "../ports/log.ts";
@@ -12,7 +15,10 @@ import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts
 import { USER_AGENT } from "./version.ts";
 import type { ApiPorts } from "./wiring.ts";
 
-/** Each with a rate of its own: made-up tokens of anonymous clients must not delay the authorization of known users. */
+/**
+ * Each client has its own rate limit: invented tokens of anonymous clients must not delay the authorization of known
+ * users.
+ */
 export interface ReviewClients {
   readonly tokens: ApiServer;
   readonly access: ApiServer;
@@ -20,7 +26,10 @@ export interface ReviewClients {
 
 export interface ApiClients {
   readonly ports: ApiPorts;
-  /** For questions about access alone: whoever asks much of the node must not use up what its pods need. */
+  /**
+   * Used only for TokenReviews and SubjectAccessReviews: clients that send many requests to the node must not use up
+   * the request rate that its pods need.
+   */
   readonly reviews: ReviewClients;
   close(): Promise<void>;
 }
@@ -28,7 +37,7 @@ export interface ApiClients {
 const COMMON = { clock: hostClock, random: hostRandom, userAgent: USER_AGENT };
 const UNLIMITED = { requestsPerSecond: 1_000, burst: 1_000 };
 
-/** Undefined for a node without an API server. It may have to wait for a first certificate. */
+/** Returns undefined for a node without an API server. May wait for the first client certificate. */
 export async function connectApi(
   options: CompiledOptions,
   ports: Omit<ClientIdentityParts, "connect" | "log"> & { readonly tracer: Tracer },
@@ -64,7 +73,7 @@ function apiClients(
       client.replaceCredentials({ kind: "certificate", certificatePem, keyPem });
       client.endWatches();
     }
-    // Until the next time there is no valid certificate nobody needs it.
+    // The bootstrap client is idle until there is no valid certificate again.
     bootstrap.endWatches();
     bootstrap.renewConnections();
   };

@@ -8,7 +8,7 @@ import { FakeKeys } from "../../sim/fake-keys.ts";
 import { PortCalls } from "../../sim/port-calls.ts";
 import { SeededRandom } from "../../sim/seeded-random.ts";
 import { Trace } from "../../sim/trace.ts";
-import { folderOf, load } from "../../test/support/options.ts";
+import { directoryOf, load } from "../../test/support/options.ts";
 import { keptLog } from "../../test/support/quiet-log.ts";
 import { certificateSigningRequests } from "../api/resources.ts";
 import { sleep } from "../concurrency/sleep.ts";
@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const keys = new FakeKeys(new SeededRandom("pairs"));
 const never = new AbortController().signal;
 
-/** A pair that is good for a year from an hour before `wallMs`. */
+/** A certificate pair that is valid for one year, starting one hour before `wallMs`. */
 const pairAt = (wallMs: number) =>
   makeSelfSigned(
     { clock: { ...hostClock, wallMs: () => wallMs }, random: hostRandom, keys },
@@ -44,18 +44,18 @@ const embedding = ({ certificatePem, keyPem } = GOOD) =>
 const BOOTSTRAP = kubeconfig("{token: abcdef.0123456789abcdef}");
 
 interface Scene {
-  /** The text of the kubeconfig; undefined: there is none. */
+  /** The text of the kubeconfig. Undefined: the file does not exist. */
   readonly kubeconfig?: string;
   readonly bootstrap?: boolean;
   readonly rotates?: boolean;
 }
 
 function scene(t: TestContext, { kubeconfig: text, bootstrap = false, rotates = false }: Scene) {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "bootstrap.conf": BOOTSTRAP,
     ...(text === undefined ? {} : { "etc/kubelet.conf": text }),
   });
-  const path = (name: string) => join(folder, name);
+  const path = (name: string) => join(directory, name);
   const { options } = load([
     `--kubeconfig=${path("etc/kubelet.conf")}`,
     `--cert-dir=${path("pki")}`,

@@ -1,6 +1,7 @@
 /**
- * As whom the agent speaks to the API server, settled from its two kubeconfigs before any client is made: as the kubeconfig says, or, where
- * that is not there or no longer good, by what the bootstrap kubeconfig gets for it.
+ * Decides from the two kubeconfigs, before any client exists, which credentials the agent uses for the API server.
+ * Without a bootstrap kubeconfig the kubeconfig is used as it is. With one, a kubeconfig that is missing or no longer
+ * valid is replaced by one for the certificate that the bootstrap credentials obtain.
  */
 import { dirname } from "node:path";
 import { errorText } from "../base/error-text.ts";
@@ -23,14 +24,14 @@ import { type Kubeconfig, openKubeconfig } from "./options/kubeconfig.ts";
 
 export interface ClientIdentity {
   readonly connection: Connection;
-  /** Undefined: the credentials stay as they are. */
+  /** Undefined: the credentials are not rotated. */
   readonly rotation: RotatedIdentity | undefined;
 }
 
 export interface RotatedIdentity {
-  /** As whom a certificate is asked for while there is no valid one. */
+  /** Connection that requests certificates while there is no valid one. */
   readonly bootstrap: Connection;
-  /** Of the kubeconfig itself: replaced at once. */
+  /** Certificate pair embedded in the kubeconfig. It is replaced at once. */
   readonly embedded: CertificatePair | undefined;
   readonly certificateFiles: Kubeconfig["certificateFiles"];
 }
@@ -45,7 +46,7 @@ export interface ClientIdentityParts {
 }
 
 export async function clientIdentity(
-  { identity, folders, node, api }: CompiledOptions,
+  { identity, directories, node, api }: CompiledOptions,
   parts: ClientIdentityParts,
   signal: AbortSignal,
 ): Promise<ClientIdentity | undefined> {
@@ -53,8 +54,8 @@ export async function clientIdentity(
   const { kubeconfigPath } = api;
   const { bootstrapKubeconfigPath, rotates } = identity;
   const { keys, clock, log } = parts;
-  const store = new CertificateStore({ ...parts, folder: folders.certificates, prefix: "kubelet-client" });
-  // The kubeconfig may point to the link that this brings back.
+  const store = new CertificateStore({ ...parts, directory: directories.certificates, prefix: "kubelet-client" });
+  // Recover the store first: the kubeconfig may point to the link that this restores.
   if (rotates || bootstrapKubeconfigPath !== "") await store.recover();
   if (bootstrapKubeconfigPath === "" || isStillValid(kubeconfigPath, clock.wallMs(), log)) {
     return ofKubeconfig(openKubeconfig(kubeconfigPath), rotates, keys);
@@ -62,7 +63,7 @@ export async function clientIdentity(
   const bootstrap = openKubeconfig(bootstrapKubeconfigPath);
   const { connection } = bootstrap;
   const write = async () => {
-    await parts.files.makeFolder(dirname(kubeconfigPath), 0o755);
+    await parts.files.makeDirectory(dirname(kubeconfigPath), 0o755);
     const text = bootstrappedKubeconfig({ ...connection, authority: bootstrap.authority }, store.currentPath);
     await parts.files.writeAtomically(kubeconfigPath, utf8Bytes(text), 0o600);
   };
@@ -75,7 +76,7 @@ export async function clientIdentity(
   log.info(2, "Using bootstrap kubeconfig to generate TLS client cert, key and kubeconfig file");
   const client = parts.connect(connection);
   try {
-    const pendingKey = new PendingKey({ ...parts, folder: folders.certificates });
+    const pendingKey = new PendingKey({ ...parts, directory: directories.certificates });
     await bootstrapCertificate({ ...parts, api: client, nodeName: node.name, store, pendingKey }, signal);
   } finally {
     await client.close();
@@ -92,7 +93,7 @@ function ofKubeconfig({ connection, certificateFiles }: Kubeconfig, rotates: boo
   return { connection, rotation: { bootstrap: connection, embedded, certificateFiles } };
 }
 
-/** Whether it has a certificate, and each of its chain is still good. */
+/** Returns whether the kubeconfig has a client certificate and no certificate of its chain has expired. */
 function isStillValid(path: string, wallMs: number, log: Log): boolean {
   try {
     const { credentials } = openKubeconfig(path).connection;

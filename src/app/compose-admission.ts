@@ -1,4 +1,7 @@
-/** Admission: what it knows of the node, what the operator decided, and the allocators of what containers have for themselves. */
+/**
+ * Wires admission: its facts about the node, the operator's settings, and the allocators of resources that a container
+ * has to itself.
+ */
 import type { LocalNode } from "../controllers/node/local-node.ts";
 import { AdmissionContextReader } from "../controllers/sync-loop/admission-context.ts";
 import type { PodAllocator } from "../controllers/sync-loop/allocation.ts";
@@ -12,8 +15,9 @@ import { endRequestsOf, type Wiring } from "./wiring.ts";
 export type MakePodAllocator = (wiring: Wiring, facts: ReadonlyMap<string, UidFacts>) => PodAllocator;
 
 /**
- * In the order in which they are called: each sees what those before it gave. The list is empty because this agent has no manager of CPUs, memory, devices or
- * resource claims yet. A manager is one file of `src/controllers` and one line here.
+ * Allocators in call order: each sees what the earlier ones allocated. The list is empty because this agent has no
+ * manager of CPUs, memory, devices or resource claims yet. A manager is one file of `src/controllers` and one line
+ * here.
  */
 export const POD_ALLOCATORS: readonly MakePodAllocator[] = [];
 

@@ -1,4 +1,4 @@
-/** Where the figures of the kubelet can be had, and what is counted of those who ask and of its health. */
+/** Metrics endpoints of the kubelet, and metrics of its requests and health checks. */
 import type { Family } from "../base/metrics/family.ts";
 import { Registry } from "../base/metrics/registry.ts";
 import { withDeadline } from "../concurrency/deadline.ts";
@@ -17,7 +17,7 @@ import type { KubeletPorts } from "./wiring.ts";
 export interface Figures {
   readonly routes: readonly Route[];
   readonly observer: RequestObserver;
-  /** The same check, with what it says counted. */
+  /** The same health check, with its result counted. */
   readonly countedCheck: (check: HealthCheck) => HealthCheck;
 }
 
@@ -56,13 +56,13 @@ export function composeFigures(
 
 const OTHERS_LIMIT_MS = 5_000;
 
-/** What others cannot measure now must not keep anybody from what is counted here. */
+/** A slow or failing external collector must not block the metrics that are counted in this process. */
 async function unlessLate(collect: MetricsParts["more"][number], clock: Clock, log: Log): Promise<readonly Family[]> {
   try {
     const forever = new AbortController().signal;
     return await withDeadline(clock, OTHERS_LIMIT_MS, forever, (limited) => unlessAborted(collect(), limited));
   } catch (error) {
-    log.error("some figures could not be had", error);
+    log.error("Failed to collect some metrics", error);
     return [];
   }
 }

@@ -1,4 +1,4 @@
-/** The agent's duties for its machine: the kernel's settings, its messages, and the iptables chains that others look for. */
+/** Host tasks of the agent: kernel settings, kernel messages, and the iptables chains that other programs expect. */
 import { errorText } from "../base/error-text.ts";
 import { settleKernelSettings } from "../controllers/host/kernel-settings.ts";
 import { runOomWatcher } from "../controllers/host/oom-watcher.ts";
@@ -6,12 +6,12 @@ import { runPacketChains } from "../controllers/host/packet-chains.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import type { KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
-/** What is left to do once the agent runs. */
+/** Tasks that remain once the agent runs. */
 export interface HostDuties {
   readonly watchesOom: boolean;
 }
 
-/** Before anything else starts. Rejects when the machine is not to be run on as it is. */
+/** Runs before anything else starts. Rejects if the agent must not run on this host as it is. */
 export async function prepareHost(
   { host, logOf }: Pick<KubeletPorts, "host" | "logOf">,
   { configuration, gates }: CompiledOptions,
@@ -34,9 +34,9 @@ export function hostLoops({ ports, options, events }: Wiring, { watchesOom }: Ho
   const { clock, files, machine, host, logOf } = ports;
   const log = logOf("host");
   const watcher = { clock, files, machine, events, log, messages: host.messages, nodeName: options.node.name };
-  const toldFile = `${options.folders.root}/deckhand/system-oom.json`;
+  const reportedFile = `${options.directories.root}/deckhand/system-oom.json`;
   return [
-    ...(watchesOom ? [(shutdown: AbortSignal) => runOomWatcher({ ...watcher, toldFile }, shutdown)] : []),
+    ...(watchesOom ? [(shutdown: AbortSignal) => runOomWatcher({ ...watcher, reportedFile }, shutdown)] : []),
     ...(options.configuration.makeIPTablesUtilChains
       ? [(shutdown: AbortSignal) => runPacketChains({ clock, log, chains: host.chains }, shutdown)]
       : []),

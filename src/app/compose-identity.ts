@@ -1,4 +1,4 @@
-/** The loops of the node's certificates: the one it shows to the API server, and the one it serves. */
+/** Loops of the node's certificates: the client certificate for the API server, and the serving certificate. */
 import type { Family } from "../base/metrics/family.ts";
 import { runCertificateFiles } from "../controllers/identity/certificate-files.ts";
 import { CertificateStore } from "../controllers/identity/certificate-store.ts";
@@ -19,7 +19,7 @@ export function clientCertificateLoops({
   if (ports.api === undefined || credentials === undefined) return [];
   const { clock, random, files, keys, api } = ports;
   const log = ports.logOf("identity");
-  const folder = options.folders.certificates;
+  const directory = options.directories.certificates;
   const { certificateFiles } = credentials;
   const elsewhere = certificateFiles === undefined ? [] : [certificateFiles];
   const parts = {
@@ -33,20 +33,23 @@ export function clientCertificateLoops({
     embedded: credentials.embedded,
     show: credentials.show,
     clientCertificate: cells.clientCertificate,
-    store: new CertificateStore({ files, keys, clock, log, folder, prefix: "kubelet-client", elsewhere }),
-    pendingKey: new PendingKey({ files, keys, log, folder }),
+    store: new CertificateStore({ files, keys, clock, log, directory, prefix: "kubelet-client", elsewhere }),
+    pendingKey: new PendingKey({ files, keys, log, directory }),
   };
   return [(shutdown) => runClientCertificate(parts, shutdown)];
 }
 
-/** Exactly one of them writes what is served. `fault` says what is wrong with a pair of files. */
+/**
+ * Returns exactly one loop, the writer of the serving certificate. `servingFault` says what is wrong with a pair of
+ * files.
+ */
 export function servingLoops(
   { ports, options, cells }: Pick<Wiring, "ports" | "options" | "cells">,
   servingFault: (pair: ServingCertificate) => string | undefined,
 ): readonly Loop[] {
   const { serving } = options.identity;
   const log = ports.logOf("identity");
-  const folder = options.folders.certificates;
+  const directory = options.directories.certificates;
   const names = { host: options.node.name, addresses: options.node.ips };
   const { clock, random, files, keys, api } = ports;
   const { servingCertificate, servingState, ownNode } = cells;
@@ -57,7 +60,7 @@ export function servingLoops(
     case "selfSigned":
       return [
         async (shutdown) => {
-          const made = await ensureSelfSigned({ clock, random, keys, files, log }, folder, names);
+          const made = await ensureSelfSigned({ clock, random, keys, files, log }, directory, names);
           await runCertificateFiles({ ...made, reload: serving.reload }, parts, shutdown);
         },
       ];
@@ -65,7 +68,7 @@ export function servingLoops(
       const fallback = serving.fallback ? makeSelfSigned({ clock, random, keys }, names) : undefined;
       if (api === undefined) return [async () => servingCertificate.set(fallback)];
       const elsewhere = serving.files === undefined ? [] : [serving.files];
-      const store = new CertificateStore({ files, keys, clock, log, folder, prefix: "kubelet-server", elsewhere });
+      const store = new CertificateStore({ files, keys, clock, log, directory, prefix: "kubelet-server", elsewhere });
       const asking = {
         api: api.main,
         clock,
@@ -85,7 +88,7 @@ export function servingLoops(
   }
 }
 
-/** Of the certificates that the node asks for itself. */
+/** Metrics of the certificates that the node requests itself. */
 export function certificateFamilies({
   ports,
   options,

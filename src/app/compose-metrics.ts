@@ -1,4 +1,7 @@
-/** What of the kubelet is counted: its ports with their calls counted, its cells read when somebody asks, and the watchers beside its loops. */
+/**
+ * Metrics of the kubelet: its port calls are counted, its cells are read on each scrape, and watchers run beside its
+ * loops.
+ */
 import type { Registry } from "../base/metrics/registry.ts";
 import type { LatestTable } from "../concurrency/latest-table.ts";
 import { countedApi } from "../controllers/metrics/counted-api.ts";
@@ -53,7 +56,7 @@ function countedClients(
   };
 }
 
-/** Beside the loops that work. */
+/** Loops that only measure, beside the loops that do the work. */
 export function metricsLoops({ ports, cells, metrics }: Wiring): readonly Loop[] {
   const { clock, process } = ports;
   const { admittedPods, podOutcomes, pullsUnderWay, nodeRegistered, nodeSynced } = cells;
@@ -69,47 +72,76 @@ export function metricsLoops({ ports, cells, metrics }: Wiring): readonly Loop[]
 const valuesOf = <V>(table: LatestTable<string, V>): readonly V[] =>
   table.keys().flatMap((key) => table.get(key) ?? []);
 
-/** Families that show what the cells hold. */
+const gauge = <const Names extends readonly string[]>(name: string, labels: Names, help: string) =>
+  ({ kind: "gauge", name, labels, help }) as const;
+
+/** Metric families that show the contents of the cells. */
 export function readCells(registry: Registry, cells: Cells, options: CompiledOptions): void {
-  const { desiredPods, admittedPods, podOutcomes, podRuntimeStatus, mountState, cgroups } = cells;
-  const gauge = <const Names extends readonly string[]>(name: string, labels: Names, help: string) =>
-    ({ kind: "gauge", name, labels, help }) as const;
-  registry.reads(gauge("kubelet_node_name", ["node"], "1, with the name of this node."), () => [
+  const { desiredPods, admittedPods, podOutcomes } = cells;
+  registry.reads(gauge("kubelet_node_name", ["node"], "[ALPHA] The node's name. The count is always 1."), () => [
     [1, options.node.name],
   ]);
-  registry.reads(gauge("kubelet_desired_pods", ["static"], "Pods that this node was given."), () =>
-    desiredPodCounts(desiredPods.value),
-  );
-  registry.reads(gauge("kubelet_active_pods", ["static"], "Pods that may have something running here."), () =>
-    activePodCounts(valuesOf(admittedPods), (uid) => podOutcomes.get(uid)),
+  registry.reads(
+    gauge(
+      "kubelet_desired_pods",
+      ["static"],
+      "[ALPHA] The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.",
+    ),
+    () => desiredPodCounts(desiredPods.value),
   );
   registry.reads(
-    gauge("kubelet_pod_pending_resizes", ["reason"], "Pods that wait for what their specs have come to want, by why."),
-    () => pendingResizeCounts(valuesOf(admittedPods)),
+    gauge(
+      "kubelet_active_pods",
+      ["static"],
+      "[ALPHA] The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.",
+    ),
+    () => activePodCounts(valuesOf(admittedPods), (uid) => podOutcomes.get(uid)),
+  );
+  registry.reads(gauge("kubelet_pod_pending_resizes", ["reason"], "[ALPHA] Number of pending resizes for pods."), () =>
+    pendingResizeCounts(valuesOf(admittedPods)),
   );
   registry.reads(
-    gauge("kubelet_pod_in_progress_resizes", [], "Pods that were granted other resources and do not have them yet."),
+    gauge("kubelet_pod_in_progress_resizes", [], "[ALPHA] Number of in-progress resizes for pods."),
     () => [[valuesOf(podOutcomes).filter(({ resize }) => resize !== undefined).length]],
   );
-  registry.reads(gauge("kubelet_mirror_pods", [], "Mirrors that the API server shows of static pods."), () => [
-    [desiredPods.value.mirrors.size],
-  ]);
   registry.reads(
-    gauge("kubelet_working_pods", ["lifecycle", "config", "static"], "Pods that have a worker, by what it does."),
+    gauge(
+      "kubelet_mirror_pods",
+      [],
+      "[ALPHA] The number of mirror pods the kubelet will try to create (one per admitted static pod)",
+    ),
+    () => [[desiredPods.value.mirrors.size]],
+  );
+  registry.reads(
+    gauge(
+      "kubelet_working_pods",
+      ["lifecycle", "config", "static"],
+      "[ALPHA] Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.",
+    ),
     () => workingPodCounts(valuesOf(podOutcomes), (uid) => admittedPods.get(uid)),
   );
-  registry.reads(gauge("kubelet_running_pods", [], "Pods whose sandbox is ready."), () => [
+  readRuntimeCells(registry, cells);
+}
+
+function readRuntimeCells(registry: Registry, cells: Cells): void {
+  const { desiredPods, admittedPods, podOutcomes, podRuntimeStatus, mountState, cgroups } = cells;
+  registry.reads(gauge("kubelet_running_pods", [], "[ALPHA] Number of pods that have a running pod sandbox"), () => [
     [runningPodCount(valuesOf(podRuntimeStatus))],
   ]);
-  registry.reads(gauge("kubelet_running_containers", ["container_state"], "Containers in the runtime."), () =>
-    containerCounts(valuesOf(podRuntimeStatus)),
+  registry.reads(
+    gauge("kubelet_running_containers", ["container_state"], "[ALPHA] Number of containers currently running"),
+    () => containerCounts(valuesOf(podRuntimeStatus)),
   );
   registry.reads(
-    gauge("kubelet_managed_ephemeral_containers", [], "Ephemeral containers of the pods that this node was given."),
+    gauge(
+      "kubelet_managed_ephemeral_containers",
+      [],
+      "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.",
+    ),
     () => [[ephemeralContainerCount(desiredPods.value)]],
   );
   registry.reads(
-    gauge("volume_manager_total_volumes", ["plugin_name", "state"], "Volumes that pods want, and that are there."),
+    gauge("volume_manager_total_volumes", ["plugin_name", "state"], "[ALPHA] Number of volumes in Volume Manager"),
     () =>
       volumeCounts(
         valuesOf(admittedPods),
@@ -118,12 +150,12 @@ export function readCells(registry: Registry, cells: Cells, options: CompiledOpt
         VOLUME_PLUGINS,
       ),
   );
-  registry.reads(gauge("kubelet_cgroup_version", [], "The version of control groups on this machine."), () =>
+  registry.reads(gauge("kubelet_cgroup_version", [], "[ALPHA] cgroup version on the hosts."), () =>
     cgroups.value === undefined ? [] : [[cgroups.value.pods.version]],
   );
 }
 
-/** Families that stand from the start. */
+/** Metric families whose values never change. */
 export function readConstants(registry: Registry, { gates }: CompiledOptions): void {
   const [major = "", minor = ""] = KUBERNETES_VERSION.slice(1).split(".");
   const build = {
@@ -138,11 +170,21 @@ export function readConstants(registry: Registry, { gates }: CompiledOptions): v
     platform: `linux/${ARCHITECTURE}`,
   };
   registry.reads(
-    { kind: "gauge", name: "kubernetes_build_info", labels: Object.keys(build), help: "1, with what this is." },
+    {
+      kind: "gauge",
+      name: "kubernetes_build_info",
+      labels: Object.keys(build),
+      help: "[ALPHA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.",
+    },
     () => [[1, ...Object.values(build)]],
   );
   registry.reads(
-    { kind: "gauge", name: "kubernetes_feature_enabled", labels: ["name", "stage"], help: "1 where a gate is on." },
+    {
+      kind: "gauge",
+      name: "kubernetes_feature_enabled",
+      labels: ["name", "stage"],
+      help: "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+    },
     () => Object.entries(gates).map(([name, on]) => [on ? 1 : 0, name, stageLabel(name as keyof typeof GATES)]),
   );
   registry.reads(
@@ -150,13 +192,13 @@ export function readConstants(registry: Registry, { gates }: CompiledOptions): v
       kind: "gauge",
       name: "kubelet_metrics_provider",
       labels: ["provider"],
-      help: "1, with whose names the figures of containers go by.",
+      help: "[ALPHA] Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'",
     },
     () => [[1, "cadvisor"]],
   );
 }
 
-/** The Go kubelet has no word for what is there for good. */
+/** For GA gates the Go kubelet's stage label is empty. */
 const stageLabel = (name: keyof typeof GATES): string => {
   const { stage } = GATES[name];
   return stage === "ga" ? "" : stage.toUpperCase();

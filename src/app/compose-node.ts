@@ -1,4 +1,4 @@
-/** The loops of the node itself: its registration, status and lease, its cgroups, and how full it is. */
+/** Loops of the node itself: its registration, status, lease, cgroups, usage and pressure. */
 import { assert } from "../base/assert.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
 import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
@@ -33,7 +33,7 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
   ];
 }
 
-/** Of Kubernetes: from this version on a runtime must say which cgroup driver it uses. */
+/** The Kubernetes version from which a runtime must report its cgroup driver. */
 const TOO_OLD_FOR = "1.37.0";
 
 const cgroupDriverParts = ({ ports, options, cells, metrics }: Wiring): CgroupDriverParts => ({
@@ -64,7 +64,7 @@ function resourcesOf({ ports, options, cells, events, watches }: Wiring): Resour
     enforce: options.cgroups.enforced as ReadonlySet<Enforcement>,
     systemReservedCgroup: options.reserved.systemCgroup,
     kubeReservedCgroup: options.reserved.kubeCgroup,
-    // The groups above pods are not slowed down: what the node has to give does not matter to them.
+    // The cgroups above pods are not throttled (no memory.high), so allocatable memory does not matter for them.
     ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
   };
   const log = ports.logOf("resources");
@@ -82,7 +82,7 @@ const nodeUsageParts = ({ ports, options, cells, watches }: Wiring): NodeUsagePa
   cgroups: cells.cgroups,
   nodeUsage: cells.nodeUsage,
   watch: watches.nodeUsage,
-  rootDirectory: options.folders.root,
+  rootDirectory: options.directories.root,
   signals: signalsOf(measuredThresholds(options), options.cgroups.enforced.has("pods")),
 });
 
@@ -97,11 +97,11 @@ const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({
 
 const measuredThresholds = ({ eviction }: Wiring["options"]): readonly Threshold[] => eviction.hard.filter(isMeasured);
 
-/** Thresholds of the containers' own file system are derived from the others, whatever an operator says. */
+/** Thresholds of containerfs are derived from the other thresholds, whatever the operator sets. */
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
   threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
 
-/** Without an API server there are no Services and no RuntimeClasses, and nothing else that a pod may name. */
+/** Without an API server there are no Services, no RuntimeClasses and no other objects that a pod may reference. */
 function standaloneLoops({ ports, options, cells }: Wiring): readonly Loop[] {
   const { clock, random, runtime } = ports;
   const { services, runtimeClasses, admittedPods, referencedObjects } = cells;
@@ -113,7 +113,7 @@ function standaloneLoops({ ports, options, cells }: Wiring): readonly Loop[] {
   ];
 }
 
-/** Reads what the Node says of this machine. */
+/** Reads the facts about this machine that the Node reports. */
 const snapshotReader = ({ ports, options, cells }: Wiring): SnapshotReader =>
   new SnapshotReader({
     machine: ports.machine,
@@ -125,7 +125,7 @@ const snapshotReader = ({ ports, options, cells }: Wiring): SnapshotReader =>
     volumesInUse: cells.volumesInUse,
     nodeHolds: cells.nodeHolds,
     tiers: cells.tiers,
-    rootFolder: options.folders.root,
+    rootDirectory: options.directories.root,
     options: nodeOptions(options),
   });
 
@@ -169,7 +169,7 @@ const registrationParts = (
   },
 });
 
-/** The node's status and its lease. */
+/** Loops of the node's status and its lease. */
 function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader): readonly Loop[] {
   const { ports, options, cells, events, watches } = wiring;
   const { clock, random } = ports;
@@ -177,9 +177,9 @@ function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader
   const { heartbeats } = watches;
   assert(heartbeats !== undefined, "a node with an API server has heartbeats");
   const log = ports.logOf("node");
-  // Heartbeats are the canary of all three: what hangs between us and the server hangs for each.
+  // Heartbeats detect problems for all three clients: a hanging path to the server blocks each of them.
   const onRepeatedFailure = () => {
-    log.info(1, "Heartbeats fail repeatedly; new requests go over new connections");
+    log.info(1, "Heartbeats failed repeatedly; new requests use new connections");
     for (const client of [api.main, api.heartbeats, api.events]) client.renewConnections();
   };
   const status: NodeStatusParts = {

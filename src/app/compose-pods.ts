@@ -1,4 +1,5 @@
-/** The loops that carry pods: where they come from, their workers, their published status, and what they leave behind. */
+/** Loops that handle pods: their sources, workers, published status, and cleanup. */
+import { isDefined } from "../base/is-defined.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Turnstile } from "../concurrency/turnstile.ts";
 import { unlessShutDown } from "../concurrency/unless-shut-down.ts";
@@ -32,9 +33,9 @@ import { makeWorkers, type PodLoopParts } from "./compose-workers.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 import type { Loop, Wiring } from "./wiring.ts";
 
-/** A disk that takes longer over one log than this is not waited for by the others. */
+/** If compressing one log takes longer than this, the other logs no longer wait for it. */
 const COMPRESSION_PATIENCE_MS = 60_000;
-/** Where log agents look for containers; the same on every node. */
+/** Where log agents look for container logs; the same on every node. */
 const CONTAINER_LOG_LINKS = "/var/log/containers";
 
 export function podSources(
@@ -57,9 +58,9 @@ export function podSources(
     mirrors: cells.desiredPods.value.mirrors,
   }));
   const { listedSandboxes } = cells;
-  const { staticFolder, staticUrl } = options.pods;
-  if (staticFolder !== undefined) {
-    const { path, everyMs } = staticFolder;
+  const { staticDirectory, staticUrl } = options.pods;
+  if (staticDirectory !== undefined) {
+    const { path, everyMs } = staticDirectory;
     add("file", (state, shutdown) =>
       runFileSource(
         { path, checkEveryMs: everyMs, nodeName },
@@ -91,7 +92,7 @@ export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
     clusterDomain: options.pods.clusterDomain,
     nodeName: options.node.name,
   };
-  // Made at once: what was known of the containers stands from the start.
+  // Created at once, so that probe results restored from the journal are available from the start.
   const probes = probeLoop(wiring, parts);
   return [
     ...(ports.api === undefined ? [] : statusLoops(wiring, ports.api.main)),
@@ -147,24 +148,27 @@ const endings = ({ ports, cells, events }: Wiring, { journal }: PodLoopParts): E
     blockedEnds: cells.blockedEnds,
   });
 
-/** The pod workers and all that works with their cgroups: they begin when those are known and the groups above pods are there. */
+/**
+ * Runs the pod workers and everything else that uses their cgroups, once the cgroup driver is known and the cgroups
+ * above pods exist.
+ */
 async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortSignal): Promise<void> {
   const { ports, options, cells, events, metrics } = wiring;
   const cgroups = await unlessShutDown(shutdown, async () => {
-    const found = await waitForValue(cells.cgroups, (value) => value !== undefined, shutdown);
+    const found = await waitForValue(cells.cgroups, isDefined, shutdown);
     await waitForValue(cells.tiers, ({ kind }) => kind === "ready", shutdown);
     return found;
   });
   if (cgroups === undefined) return;
   const { clock, files, runtime, tracer } = ports;
   const { admittedPods, podOutcomes, podRuntimeStatus, sourcesReady, mountState, volumesKnown } = cells;
-  const folders = {
-    rootDir: options.folders.root,
-    podLogsDir: options.folders.podLogs,
+  const directories = {
+    rootDir: options.directories.root,
+    podLogsDir: options.directories.podLogs,
     containerLogLinks: CONTAINER_LOG_LINKS,
   };
   const pulls = imagePulls(wiring);
-  const worker = await makeWorkers(wiring, { ...parts, cgroups: cgroups.pods, pulls, folders }, shutdown);
+  const worker = await makeWorkers(wiring, { ...parts, cgroups: cgroups.pods, pulls, directories }, shutdown);
   const cleaning = { files, clock, log: ports.logOf("housekeeping"), admittedPods, podOutcomes, podRuntimeStatus };
   const garbage: ContainerGcOptions = {
     ...cleaning,
@@ -173,12 +177,12 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
     events,
     sourcesReady,
     nodeName: options.node.name,
-    containerLogLinks: folders.containerLogLinks,
+    containerLogLinks: directories.containerLogLinks,
     look: (uid, signal) => parts.looks.look(uid, signal),
   };
   const leftovers: LeftoversOptions = {
     ...cleaning,
-    ...folders,
+    ...directories,
     cgroups: cgroups.pods,
     mountState,
     volumesKnown,
@@ -221,7 +225,7 @@ function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts,
     ports: { clock, random, files, mounts, api: ports.api?.main, journal, events, log: ports.logOf("volumes") },
     localNode: () => localNode.read(shutdown),
     facts,
-    rootDir: options.folders.root,
+    rootDir: options.directories.root,
     nodeName: options.node.name,
     plugins: VOLUME_PLUGINS,
     volumeMetrics: wiring.metrics.volumes,
@@ -263,5 +267,9 @@ const imagePulls = ({ ports, options, cells, events, metrics }: Wiring): ImagePu
     log: ports.logOf("images"),
     imageMetrics: metrics.images,
     limits: options.images.pulls,
-    folders: { root: options.folders.root, working: options.images.workingFolder, home: options.images.homeFolder },
+    directories: {
+      root: options.directories.root,
+      working: options.images.workingDirectory,
+      home: options.images.homeDirectory,
+    },
   });

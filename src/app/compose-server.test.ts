@@ -5,7 +5,7 @@ import { compose } from "./compose.ts";
 import { type ServerWiring, serverLoops } from "./compose-server.ts";
 import type { KubeletPorts } from "./wiring.ts";
 
-/** None of it is called before a loop runs, but for the time: loops are expected from the composition on. */
+/** No port is called before a loop runs, except for the time: composition starts to watch the loops. */
 const log = { info: () => {}, error: () => {} };
 const anything = new Proxy({}, { get: () => () => assert.fail("nothing is asked yet") });
 const clock = { monotonicMs: () => 0 };
@@ -27,7 +27,7 @@ test("[1.26] without a server there is no listener at all", () => {
 });
 
 test("[1.6] without a file there are two listeners, and one where the port that asks nobody is off", () => {
-  // One more always keeps the certificate.
+  // One more loop always maintains the serving certificate.
   assert.equal(loops(), 3);
   assert.equal(loops("--read-only-port=0"), 2);
   assert.equal(loops("--read-only-port=0", "--client-ca-file=/ca"), 3);

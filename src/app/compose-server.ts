@@ -1,6 +1,7 @@
 /**
- * The node's API from the kubelet's cells, ports and options: who may ask, the plain routes, and those that others bring along. Also the
- * loops that keep the certificate it shows and the authorities it believes at what their files say.
+ * Builds the node's API from the kubelet's cells, ports and options: authentication and authorization, the plain
+ * routes, and the routes that other modules contribute. Its loops also keep the serving certificate and the client CA
+ * in sync with their files.
  */
 import type { X509Certificate } from "node:crypto";
 import { runClientCa } from "../controllers/identity/client-ca.ts";
@@ -46,16 +47,16 @@ export interface ServerWiring {
   readonly process: ProcessFacts;
 }
 
-/** Of the process that we are. */
+/** Facts about this process. */
 export interface ProcessFacts {
   readonly startedWallMs: number;
-  /** What runs it, and its version. */
+  /** The platform that runs the process, with its version. */
   readonly platform: string;
   readonly profiles: Profiles;
   readonly setVerbosity: (verbosity: number) => void;
 }
 
-/** None where the configuration wants no server. */
+/** Returns no loops if the configuration disables the server. */
 export function serverLoops(wiring: ServerWiring): readonly Loop[] {
   const { ports, options, cells } = wiring;
   const { server } = options;
@@ -150,16 +151,16 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
   ];
 }
 
-/** Who names no certificate is told which one was made. */
-const selfSignedFiles = ({ identity, folders }: CompiledOptions) => {
+/** If the configuration names no certificate, /configz reports the paths of the self-signed one. */
+const selfSignedFiles = ({ identity, directories }: CompiledOptions) => {
   if (identity.serving.kind !== "selfSigned") return {};
-  const { certificate, key } = selfSignedPaths(folders.certificates);
+  const { certificate, key } = selfSignedPaths(directories.certificates);
   return { tlsCertFile: certificate, tlsPrivateKeyFile: key };
 };
 
 const [, major = "", minor = "", patch = ""] = /^v(\d+)\.(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
 const VERSIONS = { binaryVersion: `${major}.${minor}.${patch}`, emulationVersion: `${major}.${minor}` };
-/** What the Go kubelet lists. */
+/** The paths that the Go kubelet lists. */
 const PAGES = ["/configz", "/debug", "/flagz", "/healthz", "/metrics"];
 
 function authenticationOf(
@@ -179,7 +180,7 @@ function authenticationOf(
   };
 }
 
-/** Parsed once for each bundle. */
+/** Parses each bundle only once. */
 function authoritiesOf({ clientCa }: Cells): () => readonly X509Certificate[] {
   let known: { readonly pem: string | undefined; readonly parsed: readonly X509Certificate[] } = {
     pem: undefined,

@@ -1,4 +1,7 @@
-/** What the service manager hears of the agent: ready, alive while every loop that is watched turns, stopping. Nothing where nobody listens. */
+/**
+ * Reports the agent's state to the service manager: ready, alive while every watched loop makes progress, stopping.
+ * Does nothing without a service manager.
+ */
 
 import type { Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/until-aborted.ts";
@@ -17,7 +20,7 @@ export interface ServiceWiring extends Omit<ServiceParts, "manager"> {
   readonly watchdog: Watchdog;
 }
 
-/** More than the health checks that others may ask for: every loop that is watched, by its name. */
+/** Covers more than the health checks of the server: every watched loop, by its name. */
 export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
   name: "loops",
   check: () => {
@@ -26,7 +29,7 @@ export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
   },
 });
 
-/** Ends with the signal, and with it what the manager was told last. */
+/** Runs until the signal aborts, then reports `stopping` as the last state. */
 export async function runService(
   { manager, watchdog, ...rest }: ServiceWiring,
   signs: readonly VitalSign[],

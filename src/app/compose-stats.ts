@@ -1,4 +1,4 @@
-/** What the node says of its own use, wired to what it is read from. */
+/** Wires the node's usage stats to their sources. */
 import { NodeStats } from "../controllers/stats/node-stats.ts";
 import type { Wiring } from "./wiring.ts";
 
@@ -20,7 +20,7 @@ export const statsOf = (
       mountState: cells.mountState,
       log: ports.logOf("stats"),
       nodeName: options.node.name,
-      folders: { root: options.folders.root, podLogs: options.folders.podLogs },
+      directories: { root: options.directories.root, podLogs: options.directories.podLogs },
       systemGroups: options.stats.groups,
       tellsPressure: options.gates.KubeletPSI,
       everyMs: options.stats.volumesEveryMs,

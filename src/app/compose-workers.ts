@@ -1,4 +1,4 @@
-/** The pod workers: their ports, their cells, and the settings of the options and the machine. */
+/** Builds the pod workers: their ports, their cells, and their settings from the options and the machine. */
 import { Turnstile } from "../concurrency/turnstile.ts";
 import type { ImagePulls } from "../controllers/images/pulls.ts";
 import type { LocalNode } from "../controllers/node/local-node.ts";
@@ -26,12 +26,12 @@ import { KUBERNETES_VERSION } from "./version.ts";
 import { type Cells, endRequestsOf, type Wiring } from "./wiring.ts";
 
 /**
- * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
- * the last one no later.
+ * How many pods per CPU may start at once. Beyond that, pods wait for each other's processes. On two CPUs this limit
+ * halved the time to the median start of a burst of 100; the last pod started no later.
  */
 const STARTS_PER_CPU = 4;
 const START_PATIENCE_MS = 5_000;
-/** What the loops of pods share besides the wiring. */
+/** Parts that the pod loops share besides the wiring. */
 export interface PodLoopParts {
   readonly journal: Journal;
   readonly facts: ReadonlyMap<string, UidFacts>;
@@ -43,7 +43,7 @@ export interface PodLoopParts {
 interface WorkerParts extends PodLoopParts {
   readonly cgroups: Cgroups;
   readonly pulls: ImagePulls;
-  readonly folders: Pick<PodWorkerSettings, "rootDir" | "podLogsDir" | "containerLogLinks">;
+  readonly directories: Pick<PodWorkerSettings, "rootDir" | "podLogsDir" | "containerLogLinks">;
 }
 
 export const makeWorkers = async (wiring: Wiring, parts: WorkerParts, shutdown: AbortSignal): Promise<PodWorkers> =>
@@ -100,7 +100,7 @@ const workerCells = (cells: Cells, looks: PodLooks): PodWorkerCells => ({
 
 async function workerSettings(
   wiring: Wiring,
-  { cgroups, folders, localNode }: WorkerParts,
+  { cgroups, directories, localNode }: WorkerParts,
   shutdown: AbortSignal,
 ): Promise<PodWorkerSettings> {
   const { ports, options } = wiring;
@@ -108,7 +108,7 @@ async function workerSettings(
   const machine = await ports.machine.facts();
   const resources = await resourcePlan(wiring, cgroups, machine);
   return {
-    ...folders,
+    ...directories,
     nodeName: options.node.name,
     nodeIps: options.node.ips,
     clusterDns: pods.clusterDns,
@@ -118,7 +118,7 @@ async function workerSettings(
     hookUserAgent: userAgentOf("lifecycle", KUBERNETES_VERSION),
     security: {
       seccompDefault: pods.seccompDefault,
-      seccompRoot: `${options.folders.root}/seccomp`,
+      seccompRoot: `${options.directories.root}/seccomp`,
       thermalPaths: await ports.machine.thermalPaths(),
     },
     userRanges: await userRanges(wiring),
@@ -146,7 +146,7 @@ const resourcePlan = async ({ options }: Wiring, cgroups: Cgroups, machine: Mach
     }),
   });
 
-/** Whose operator gives it numbers that cannot be used does not start, as with the Go kubelet. */
+/** Fails startup if the subordinate ID range is unusable, as the Go kubelet does. */
 async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges> {
   const { podRuntimeStatus } = cells;
   const given = await ports.machine.subordinateIds("kubelet");
@@ -155,7 +155,7 @@ async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges
   return new UserRanges({
     files: ports.files,
     log: ports.logOf("pod-workers"),
-    rootDir: options.folders.root,
+    rootDir: options.directories.root,
     space,
     inRuntime: () =>
       podRuntimeStatus

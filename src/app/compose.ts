@@ -1,7 +1,8 @@
 /**
- * The whole kubelet from ports and options, naming no adapter: the simulator calls this too. It reads as the wiring diagram: each loop with the
- * ports and cells that it gets. What needs no runtime starts at once; what does starts when the runtime has first
- * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
+ * Composes the whole kubelet from ports and options and names no adapter: the simulator calls it too. The code reads as
+ * the wiring diagram: each loop with its ports and cells. Loops that need no runtime start at once. Work that needs the
+ * runtime starts when the runtime first reports ready, so that a kubelet started before its runtime waits and then
+ * continues.
  */
 import { Turns } from "../concurrency/turns.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
@@ -32,13 +33,13 @@ import { watchLoops } from "./watched-loops.ts";
 import { type Cells, type KubeletPorts, type Loop, makeCells, type Wiring } from "./wiring.ts";
 
 export interface Kubelet {
-  /** Ends when `shutdown` aborts and every loop has come to rest; pods stay as they are. Rejects when a loop fails. */
+  /** Ends when `shutdown` aborts and every loop has ended; pods stay as they are. Rejects when a loop fails. */
   run(shutdown: AbortSignal): Promise<void>;
-  /** Of the loops that are watched: for the health checks. */
+  /** Heartbeats of the watched loops, for the health checks. */
   readonly turns: Turns;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;
-  /** Those it was given, with their calls counted: for others that work beside it. */
+  /** The given ports with their calls counted, for modules that run beside the kubelet. */
   readonly ports: KubeletPorts;
 }
 
@@ -74,7 +75,7 @@ async function run(
   const recorder = ports.api === undefined ? undefined : eventRecorder(composed, ports.api.events);
   const journal = createJournal({
     files,
-    folder: `${options.folders.root}/deckhand/journal`,
+    directory: `${options.directories.root}/deckhand/journal`,
     clock,
     onProblem: (problem) => logJournalProblem(logOf("journal"), problem),
   });
@@ -83,7 +84,7 @@ async function run(
   const wiring: Wiring = { ...composed, events };
   const records = await journal.replay();
   journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
-  const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
+  const checkpoints = { files, rootDir: options.directories.root, log: logOf("checkpoints") };
   const found = await readCheckpoints(checkpoints);
   const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);
   const { runtimeHealth, desiredPods, admittedPods, podOutcomes, sourcesReady } = cells;
@@ -112,7 +113,7 @@ async function run(
   }
 }
 
-/** What runs, and whether the runtime is well. */
+/** Loops that observe the runtime's pods and its health. */
 function runtimeLoops(
   { ports, cells, metrics, watches }: Wiring,
   shutdown: AbortSignal,
@@ -155,7 +156,7 @@ const eventRecorder = (
     },
   );
 
-/** Runs until the end is asked for, or until one of them fails: then the others are ended too. */
+/** Runs until `shutdown` aborts or a loop fails. A failure ends the other loops too. */
 async function runAll(loops: readonly Loop[], shutdown: AbortSignal): Promise<void> {
   const all = new AbortController();
   const end = () => all.abort(shutdown.reason);

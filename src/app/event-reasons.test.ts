@@ -1,6 +1,7 @@
 /**
- * The reasons of our events are those that alerts and tests of others look for: every one that the sources tell is in upstream's
- * vocabulary, or stands here as our own. What is told nowhere yet is counted by the rows of the parts that will tell it.
+ * Alerts and tests of other projects look for upstream's event reasons. Every reason in the sources must be in
+ * upstream's vocabulary or be listed here as our own. Reasons that no code emits yet are tracked by the ledger rows of
+ * the features that will emit them.
  */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
@@ -28,12 +29,15 @@ const OF_NODES_AND_VOLUMES = words(`
   NodeHasInsufficientPID Rebooted Shutdown ContainerGCFailed ImageGCFailed FreeDiskSpaceFailed InvalidDiskCapacity InvalidImageID
   FailedNodeAllocatableEnforcement NodeAllocatableEnforced EvictionThresholdMet SystemOOM CheckLimitsForResolvConf CgroupV1`);
 
-/** An admission check's, which the event of a rejection has. */
+/** Reasons of admission checks; the event of a rejection has the same reason. */
 const OF_ADMISSION = words(`
   AppArmor Evicted NodePorts NodeShutdown PodFeatureUnsupported PodLevelResourcesNotSupported PodOSNotSupported
   PodOSSelectorNodeLabelDoesNotMatch SupplementalGroupsPolicyNotSupported SysctlForbidden UnexpectedAdmissionError`);
 
-/** Of a pod that asks for what is not built yet, gone when all is; of an end that hangs; of a mount that was let go of because it gave no answer; of pods that wait to be taken. */
+/**
+ * Our own reasons: a pod needs an unsupported feature (removed once all are implemented); a termination hangs; an
+ * unresponsive mount was lazily unmounted; a pod waits for admission.
+ */
 const OURS = words(
   "NotSupported TerminationBlocked VolumeUnresponsive WaitingForNode WaitingForPreemption WaitingForRuntimeClass",
 );
@@ -43,7 +47,10 @@ const sources = globSync("src/**/*.ts", { cwd: repositoryRoot })
   .map((file) => readFileSync(inRepository(file), "utf8"))
   .filter((source) => /events|NodeEvent|tell|Rejection|PREEMPTED/.test(source));
 
-/** After its type, before its message, as the argument of a helper, or as a constant: wherever a reason stands in an event. */
+/**
+ * All places where a reason can stand in an event: after its type, before its message, as the argument of a helper, or
+ * as a constant.
+ */
 const PLACES = [
   /"(?:Normal|Warning)",\s*"([A-Z]\w+)"/g,
   /\breason: "([A-Z]\w+)",\s*message/g,
@@ -51,7 +58,10 @@ const PLACES = [
   /"(Node(?:Not)?Schedulable)"/g,
   /^const (?:ENFORCED|FAILED) = "([A-Z]\w+)"/gm,
 ];
-/** Reasons of other things that stand in the same form: of a container that waits, of a condition, of what only the journal hears. */
+/**
+ * Reasons in the same form that are not event reasons: of a waiting container, of a condition, of notes that only the
+ * journal gets.
+ */
 const NO_EVENTS = new Set([
   "CrashLoopBackOff",
   "ErrImagePull",
@@ -61,14 +71,14 @@ const NO_EVENTS = new Set([
   "Resumed",
 ]);
 
-const told = new Set(
+const reported = new Set(
   sources.flatMap((source) => PLACES.flatMap((place) => [...source.matchAll(place)].map(([, reason]) => reason ?? ""))),
 );
 
 test("[23.2] [23.3] every reason that is told is one of upstream's, or known as our own", () => {
   const known = new Set([...OF_PODS, ...OF_NODES_AND_VOLUMES, ...OF_ADMISSION, ...OURS, ...NO_EVENTS]);
   assert.deepEqual(
-    [...told].filter((reason) => !known.has(reason)),
+    [...reported].filter((reason) => !known.has(reason)),
     [],
   );
 });
@@ -76,7 +86,7 @@ test("[23.2] [23.3] every reason that is told is one of upstream's, or known as 
 test("[23.2] the reasons of what is built are told: of admission and of pods that end for others", () => {
   const wanted = words("ExceededGracePeriod FailedNodeDeclaredFeaturesCheck Preempting SysctlForbidden NodeShutdown");
   assert.deepEqual(
-    wanted.filter((reason) => !told.has(reason)),
+    wanted.filter((reason) => !reported.has(reason)),
     [],
   );
 });
@@ -86,7 +96,7 @@ test("[23.2] the reasons of what is built are told: of containers, images, sandb
     words(`Created Started Failed Killing BackOff NetworkNotReady Pulling Pulled InspectFailed ErrImageNeverPull
     FailedValidation SandboxChanged FailedCreatePodSandBox Unhealthy ProbeWarning`);
   assert.deepEqual(
-    wanted.filter((reason) => !told.has(reason)),
+    wanted.filter((reason) => !reported.has(reason)),
     [],
   );
 });
@@ -96,7 +106,7 @@ test("[23.3] the reasons of what is built are told: of the node's start, schedul
     words(`Starting KubeletSetupFailed NodeSchedulable NodeNotSchedulable Rebooted FailedNodeAllocatableEnforcement
     NodeAllocatableEnforced CgroupV1`);
   assert.deepEqual(
-    wanted.filter((reason) => !told.has(reason)),
+    wanted.filter((reason) => !reported.has(reason)),
     [],
   );
 });

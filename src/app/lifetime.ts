@@ -1,12 +1,12 @@
 /**
- * How long this process runs, and how it ends: on a signal, when it loses a lock that keeps other agents off its node, or when a part of it gives
- * up. Pods stay as they are. Where the end takes long, the log says what it waits for.
+ * Controls the life of this process. It ends on a signal, when it loses a lock that keeps other agents off its node, or
+ * when a part of it fails. Pods stay as they are. If shutdown takes long, the log says what it waits for.
  */
 import type { Log } from "../ports/log.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import type { ProcessLock } from "../wire/host/process-lock.ts";
 
-/** How long the agent may take to end before it logs what it waits for. */
+/** How long shutdown may take before the agent logs what it waits for. */
 const SLOW_END_MS = 2_000;
 
 export class Lifetime {
@@ -24,13 +24,13 @@ export class Lifetime {
     });
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       process.once(signal, () => {
-        log.info(0, "Shutting down; pods stay as they are", { signal });
+        log.info(0, "Shutting down; pods keep running", { signal });
         this.end(new Error(`ended by ${signal}`));
       });
     }
   }
 
-  /** Aborts when the process is to end. */
+  /** Aborts when the process must end. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -53,12 +53,12 @@ export class Lifetime {
     this.#locks.push(lock);
     void lock.lost.then((error) => {
       if (this.signal.aborted) return;
-      this.#log.error("Shutting down, since another agent may take this node; pods stay as they are", error);
+      this.#log.error("Shutting down because another agent may take over this node; pods keep running", error);
       this.fail(error);
     });
   }
 
-  /** Gives the locks back, and waits for what still runs. */
+  /** Releases the locks, and waits for what still runs. */
   async release(step: string, stillRuns: () => Promise<unknown>): Promise<void> {
     for (const lock of this.#locks) lock.release();
     this.#step = step;

@@ -16,10 +16,10 @@ test("[1.20] SIGUSR1 opens no debugger, and the process goes on", async (t) => {
     const [reply] = (await once(helper.stdout, "data")) as [Buffer];
     return JSON.parse(reply.toString()) as unknown;
   };
-  const isFolder = { kind: "done", value: "folder" };
-  assert.deepEqual(await kindOfRoot(), isFolder);
+  const isDirectory = { kind: "done", value: "directory" };
+  assert.deepEqual(await kindOfRoot(), isDirectory);
   helper.kill("SIGUSR1");
   await pause(300);
-  assert.deepEqual(await kindOfRoot(), isFolder);
+  assert.deepEqual(await kindOfRoot(), isDirectory);
   assert.doesNotMatch(said, /Debugger/);
 });

@@ -1,10 +1,10 @@
 /**
- * The program: by which name it was called, with what, and the exit code of what that did. A helper process loads nothing but its own part: each
- * one counts towards the agent's memory.
+ * The program: dispatches on the name it was called by and its arguments, and sets the exit code. A helper process
+ * loads only its own part, because each helper counts towards the agent's memory.
  */
 import { DOCTOR_HELPER, VOLUME_HELPER } from "./helper-command.ts";
 
-// Without a listener this signal opens Node's debugger on a port of the machine, and whoever reaches it is root.
+// Without a listener this signal opens Node's debugger on a port of the host, and whoever reaches that port is root.
 process.on("SIGUSR1", () => {});
 
 if (process.argv[2] === VOLUME_HELPER) {
@@ -15,6 +15,7 @@ if (process.argv[2] === VOLUME_HELPER) {
   await runDoctorHelper(process.argv.slice(3));
 } else {
   const { runMain } = await import("./run-main.ts");
-  // Whatever a command waited for has ended or was given up. A look-up that no name server answers would hold the process for ten seconds.
+  // Everything the command waited for has ended or was abandoned. A DNS lookup that no name server answers would
+  // otherwise keep the process alive for ten seconds.
   process.exit(await runMain());
 }

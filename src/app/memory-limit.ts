@@ -1,7 +1,7 @@
 /**
- * Ends the agent when its memory passes a limit: its service manager starts it again and pods stay as they are. Without it the kernel would
- * look for memory first among the pods, since the agent's OOM score protects it. V8's own limit cannot be set once the process runs, and a
- * flag in the executable would hold for every command.
+ * Ends the agent when its memory exceeds a limit: the service manager restarts it, and pods stay as they are. Otherwise
+ * the kernel would kill processes of pods first, since the agent's OOM score protects it. V8's own limit cannot be set
+ * once the process runs, and a flag in the executable would apply to every command.
  */
 import { sleep } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -13,11 +13,11 @@ const LOOK_EVERY_MS = 2_000;
 export interface MemoryParts {
   readonly clock: Clock;
   readonly log: Log;
-  /** On the engine's heap and bound to it. */
+  /** On V8's heap and in external memory bound to it. */
   readonly usedBytes: () => number;
 }
 
-/** Resolves with the signal, or as soon as too much is in use: then `end` was called. */
+/** Resolves when the signal aborts, or after it has called `end` because too much memory is in use. */
 export async function watchMemory(
   { clock, log, usedBytes }: MemoryParts,
   end: (error: Error) => void,
@@ -27,7 +27,7 @@ export async function watchMemory(
     const used = usedBytes();
     if (used > AGENT_MEMORY_BYTES_MAX) {
       const error = new Error(`the agent uses ${used} bytes of memory, more than ${AGENT_MEMORY_BYTES_MAX}`);
-      log.error("Shutting down to be restarted; pods stay as they are", error);
+      log.error("Shutting down to be restarted; pods keep running", error);
       return end(error);
     }
     await sleep(clock, LOOK_EVERY_MS, shutdown).catch((error: unknown) => {

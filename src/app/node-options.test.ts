@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { machineFacts } from "../../test/support/node-world.ts";
-import { folderOf, HEADER, load } from "../../test/support/options.ts";
+import { directoryOf, HEADER, load } from "../../test/support/options.ts";
 import { allocatableMemoryBytes, nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
 
 const RESERVED = `${HEADER}systemReserved: {cpu: 200m, memory: 100Mi}
@@ -11,8 +11,8 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1Gi}
 `;
 
 function optionsOf(t: TestContext, config: string, ...flags: readonly string[]) {
-  const folder = folderOf(t, { "config.yaml": config });
-  return load(["--config", join(folder, "config.yaml"), ...flags]).options;
+  const directory = directoryOf(t, { "config.yaml": config });
+  return load(["--config", join(directory, "config.yaml"), ...flags]).options;
 }
 
 test("allocatable is the capacity less the reservations and the hard eviction thresholds", (t) => {

@@ -1,4 +1,4 @@
-/** The node's settings, from the options of the command line and the configuration. */
+/** The node's settings, derived from flags and configuration. */
 import { parseIp } from "../base/ip-address.ts";
 import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../base/quantity.ts";
 import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
@@ -9,7 +9,7 @@ import { parseResourceList, type ResourceList } from "../domain/resources/resour
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
 
-/** What the operator says about a Node that does not exist yet. */
+/** The operator's settings for a Node that does not exist yet. */
 export const registrationOf = ({ node }: CompiledOptions): RegistrationOptions => ({
   labels: node.labels,
   taints: node.taints.map(({ timeAdded, ...taint }) => ({
@@ -40,7 +40,7 @@ export function nodeOptions(options: CompiledOptions): NodeOptions {
   };
 }
 
-/** What of the machine's memory is for pods. */
+/** The part of the machine's memory that is allocatable to pods. */
 export function allocatableMemoryBytes(machine: MachineSize, options: CompiledOptions): bigint {
   const amounts = allocatableOf(machineCapacity(machine, undefined, nodeOptions(options)), options);
   return quantityValue(parseQuantity(amounts["memory"] ?? "0"));

@@ -1,4 +1,4 @@
-/** The adapters that `deckhand doctor` looks through. */
+/** The adapters that `deckhand doctor` uses. */
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createKernelSettings } from "../wire/host/kernel-settings.ts";

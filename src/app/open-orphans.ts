@@ -1,4 +1,4 @@
-/** The adapters that `deckhand orphans` looks through: no API server, and nobody to tell events to. */
+/** The adapters that `deckhand orphans` uses: no API server and no event sink. */
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";

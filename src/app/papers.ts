@@ -1,5 +1,5 @@
 /**
- * The papers that are shipped with the program: the licences and the bill of materials of what is inside. The build makes them
+ * Documents shipped with the program: the licenses and the bill of materials of its contents. The build creates them
  * (`tools/build/papers.ts`) and puts them into the executable, or beside the bundle; the sources have none.
  */
 import { readFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** The pods that were given to this node, each with what the node makes of it now. */
+/** The pods that this node was assigned, each with its current status as this node sees it. */
 import type { Pod } from "../api/gen/core-v1.ts";
 import { mountsRecursivelyReadOnly, runtimeName } from "../domain/node/runtime-health.ts";
 import { type DesiredPod, mirrorOf } from "../domain/pod/desired-pod.ts";
@@ -12,7 +12,7 @@ type Known = Pick<Wiring, "cells" | "options">;
 export const podsAsKnown = ({ cells, options }: Known, wallMs: number): readonly Pod[] =>
   [...cells.desiredPods.value.pods.values()].map((desired) => asKnown(desired, { cells, options }, wallMs));
 
-/** Of two of one name the old is ending: the other is meant. */
+/** Of two pods with the same name the old one is terminating: returns the other. */
 export function podAsKnown(
   { cells, options }: Known,
   namespace: string,

@@ -1,4 +1,4 @@
-/** Profiles of this process, by V8's own inspector: no port is opened for it. */
+/** Profiles this process with V8's own inspector, without opening a port. */
 import { Session } from "node:inspector/promises";
 import { sleep } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -24,7 +24,7 @@ export const processProfiles = (clock: Clock): Profiles => ({
     }),
 });
 
-/** A session that ends takes with it what it had begun. */
+/** Disconnecting a session stops what it has started. */
 async function inSession(take: (session: Session) => Promise<string>): Promise<string> {
   const session = new Session();
   session.connect();

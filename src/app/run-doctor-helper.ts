@@ -1,7 +1,7 @@
-/** The process that looks for `deckhand doctor`, and says everything in one line: see doctor/apart.ts. */
+/** The child process of `deckhand doctor`: runs all checks and reports them in one line. See doctor/apart.ts. */
 import { hostClock } from "../wire/host/clock.ts";
 import { doctorCommand } from "./commands/doctor.ts";
-import type { DoctorAnswer } from "./doctor/apart.ts";
+import { COLORED, type DoctorAnswer } from "./doctor/apart.ts";
 import { openDoctor } from "./open-doctor.ts";
 import { readMachine } from "./options/machine-facts.ts";
 
@@ -11,6 +11,7 @@ export async function runDoctorHelper(args: readonly string[]): Promise<void> {
     clock: hostClock,
     pid: process.pid,
     machine: readMachine,
+    isColored: process.env[COLORED] === "1",
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };

@@ -1,4 +1,7 @@
-/** Starts the node agent on this machine: makes the adapters, takes the locks, calls compose, and runs everything until the process is to end. */
+/**
+ * Starts the node agent on this machine: creates the adapters, takes the locks, calls compose, and runs everything
+ * until the process must end.
+ */
 
 import { getHeapStatistics } from "node:v8";
 import { errorText } from "../base/error-text.ts";
@@ -22,7 +25,7 @@ import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
 import { loopsSign, runService } from "./compose-service.ts";
 import { statsOf } from "./compose-stats.ts";
-import { checkpointFolder, streaming } from "./compose-streams.ts";
+import { checkpointDirectory, streaming } from "./compose-streams.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import { watchMemory } from "./memory-limit.ts";
@@ -33,7 +36,7 @@ import { tellSetupFailure } from "./setup-failure.ts";
 import { SYNC_LOOP } from "./watched-loops.ts";
 import type { KubeletPorts, Loop } from "./wiring.ts";
 
-const FOLDER_MODE = 0o750;
+const DIRECTORY_MODE = 0o750;
 
 export const runKubelet: StartKubelet = async (options, processLog) => {
   const startedWallMs = hostClock.wallMs();
@@ -55,7 +58,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), lifetime.signal);
     const ports: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, ports, lifetime.signal);
-    lifetime.keep(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, lifetime.signal));
+    lifetime.keep(await takeProcessLock(`${options.directories.root}/deckhand/lock`, hostClock, lifetime.signal));
     await runAgent({ ports, options, processLog, watchdog, reviews: clients?.reviews, startedWallMs }, lifetime);
     return lifetime.exitCode;
   } catch (error) {
@@ -76,7 +79,7 @@ interface AgentParts {
   readonly startedWallMs: number;
 }
 
-/** Every loop of the agent, and its servers, until the process is to end. */
+/** Runs every loop of the agent, and its servers, until the process must end. */
 async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
   const { options, processLog, watchdog } = parts;
   const { signal } = lifetime;
@@ -105,7 +108,7 @@ async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
   ]);
 }
 
-/** The servers of the node's API, and the health checks as their metrics count them. */
+/** The servers of the node's API, and the health checks with their results counted. */
 function serversOf(
   { ports: given, options, processLog, reviews, startedWallMs }: AgentParts,
   kubelet: Kubelet,
@@ -113,7 +116,7 @@ function serversOf(
   signal: AbortSignal,
 ): { readonly checks: readonly HealthCheck[]; readonly loops: readonly Loop[] } {
   const { ports, cells, metrics } = kubelet;
-  // The calls that statistics make to the runtime are not counted, as in the Go kubelet.
+  // Stats use the uncounted ports: their runtime calls are not counted, as in the Go kubelet.
   const stats = statsOf({ ports: given, options, cells }, signal);
   const figures = composeFigures(ports, metrics, [
     () => stats.volumeFamilies(signal),
@@ -145,7 +148,10 @@ function memoryInUse(): number {
   return heap + external;
 }
 
-/** Before anything else: until then another agent may be at work. Where it is to, this one ends as soon as another waits for the lock. */
+/**
+ * Runs before the agent changes anything: until it holds the lock another agent may be running. With `endsWhenWanted`
+ * this agent ends as soon as another process waits for the lock.
+ */
 async function takeHandover({ handoverLock }: CompiledOptions, log: Log, lifetime: Lifetime): Promise<void> {
   if (handoverLock === undefined) return;
   const { path, endsWhenWanted } = handoverLock;
@@ -160,19 +166,23 @@ async function takeHandover({ handoverLock }: CompiledOptions, log: Log, lifetim
   }
   lifetime.keep(lock);
   if (!endsWhenWanted) return;
-  log.info(0, "Watching for others that want the lock", { path });
+  log.info(0, "Watching the lock file for another agent", { path });
   lockWanted(path, lock, hostClock, lifetime.signal).then(
     (why) => {
-      log.info(0, "Another agent is to take over; pods stay as they are", { path, why });
+      log.info(0, "Another agent takes over; pods keep running", { path, why });
       lifetime.end(new Error(`the lock ${path} is ${why}`));
     },
     (error: unknown) => {
-      if (!lifetime.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
+      if (!lifetime.signal.aborted)
+        log.error("Failed to check whether another agent requests the lock", error, { path });
     },
   );
 }
 
-/** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */
+/**
+ * Short of memory, the kernel should kill processes of pods before the agent, which can terminate pods in an orderly
+ * way. Without permission to set the score, the agent runs all the same.
+ */
 function guardAgainstOom(score: number, log: Log): void {
   try {
     setOwnOomScore(score);
@@ -183,27 +193,27 @@ function guardAgainstOom(score: number, log: Log): void {
 
 async function setUp(options: CompiledOptions, ports: KubeletPorts, signal: AbortSignal): Promise<void> {
   try {
-    await makeFolders(options, ports, signal);
+    await makeDirectories(options, ports, signal);
   } catch (error) {
     await tellSetupFailure(ports, options.node.name, error);
     throw error;
   }
 }
 
-/** What the kubelet owns on disk, there before anything else. */
-async function makeFolders(
-  { folders, gates }: CompiledOptions,
+/** Creates the directories that the kubelet owns, before anything else. */
+async function makeDirectories(
+  { directories, gates }: CompiledOptions,
   { files, mounts }: KubeletPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const owned = ["pods", "plugins", "deckhand"].map((name) => `${folders.root}/${name}`);
-  await files.makeFolder(folders.root, FOLDER_MODE);
-  await mounts.share(folders.root, signal).catch((error: unknown) => {
+  const owned = ["pods", "plugins", "deckhand"].map((name) => `${directories.root}/${name}`);
+  await files.makeDirectory(directories.root, DIRECTORY_MODE);
+  await mounts.share(directories.root, signal).catch((error: unknown) => {
     throw new Error(`error configuring root directory: ${errorText(error)}`, { cause: error });
   });
-  for (const folder of [...owned, folders.podLogs]) {
-    await files.makeFolder(folder, FOLDER_MODE);
+  for (const directory of [...owned, directories.podLogs]) {
+    await files.makeDirectory(directory, DIRECTORY_MODE);
   }
-  await files.makeFolder("/var/log/containers", 0o755);
-  if (gates.ContainerCheckpoint) await files.makeFolder(checkpointFolder({ folders }), 0o700);
+  await files.makeDirectory("/var/log/containers", 0o755);
+  if (gates.ContainerCheckpoint) await files.makeDirectory(checkpointDirectory({ directories }), 0o700);
 }

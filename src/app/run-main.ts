@@ -1,4 +1,4 @@
-/** The command line of this process. */
+/** Runs the command line of this process. */
 import { basename } from "node:path";
 import { isSea } from "node:sea";
 import { hostClock } from "../wire/host/clock.ts";
@@ -9,9 +9,9 @@ import { DOCTOR_HELPER, helperCommand } from "./helper-command.ts";
 import { readMachine } from "./options/machine-facts.ts";
 import { readPaper } from "./papers.ts";
 
-/** The exit code. */
+/** Returns the exit code. */
 export function runMain(): Promise<number> {
-  // A single executable has its own name first; a script is called by the path of the file, links as they were written.
+  // argv0 is the name of a single executable; a script is called by the path of its file, with links unresolved.
   const called = isSea() ? process.argv0 : (process.argv[1] ?? "deckhand");
   return runProgram(
     { name: basename(called), args: process.argv.slice(2) },
@@ -19,10 +19,11 @@ export function runMain(): Promise<number> {
       clock: hostClock,
       pid: process.pid,
       machine: readMachine,
+      isColored: process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "",
       stdout: writeOut,
       stderr: (text) => void process.stderr.write(text),
     },
-    // The agent is most of the program: who only asks does not wait for it.
+    // The agent is most of the program: load it lazily, so that other commands need not wait for it.
     async (...args) => (await import("./run-kubelet.ts")).runKubelet(...args),
     {
       openOrphans: async (options) => (await import("./open-orphans.ts")).openOrphans(options),
@@ -42,7 +43,7 @@ function writeOut(text: string): void {
   process.stdout.write(text);
 }
 
-/** Who reads no further (`| head`) has seen enough. */
+/** A reader that stops reading (`| head`) is not an error. */
 function endQuietly(error: Error): void {
   if (!("code" in error) || error.code !== "EPIPE") throw error;
 }

@@ -9,7 +9,7 @@ import type { KubeletPorts } from "./wiring.ts";
 const forever = new AbortController().signal;
 const failure = new Error("mkdir /r: not a directory");
 
-/** The ports of an agent of node n1. */
+/** The ports of an agent on node n1. */
 function portsIn(world: World): KubeletPorts {
   let found: KubeletPorts | undefined;
   world.addNode("n1").start((ports) => {
@@ -25,14 +25,14 @@ test("[1.24] [23.3] what failed before the start is an event of the node", async
   const ports = portsIn(world);
   await world.until(tellSetupFailure(ports, "n1", failure), 4_000);
   const { items } = await world.until(world.user.list(coreEvents, { namespace: "default" }, {}, forever));
-  const told = items.map(({ type, reason, message, involvedObject }: Event) => [
+  const reported = items.map(({ type, reason, message, involvedObject }: Event) => [
     type,
     reason,
     message,
     involvedObject.kind,
     involvedObject.name,
   ]);
-  assert.deepEqual(told, [["Warning", "KubeletSetupFailed", "mkdir /r: not a directory", "Node", "n1"]]);
+  assert.deepEqual(reported, [["Warning", "KubeletSetupFailed", "mkdir /r: not a directory", "Node", "n1"]]);
 });
 
 test("an API server that is away, or none at all, does not hold up the end", async () => {

@@ -1,4 +1,4 @@
-/** Tells the cluster why a kubelet could not even begin: its last word before it ends. */
+/** Emits an event of the Node that says why a kubelet failed during setup, before the process ends. */
 
 import { errorText } from "../base/error-text.ts";
 import { sleep } from "../concurrency/sleep.ts";
@@ -6,7 +6,7 @@ import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { nodeSubject } from "../domain/events/recorded-event.ts";
 import type { KubeletPorts } from "./wiring.ts";
 
-/** Whoever starts it again should not wait long for a word that may not get through. */
+/** A supervisor that restarts the kubelet should not wait long for an event that may not get through. */
 const TOLD_WITHIN_MS = 5_000;
 
 export async function tellSetupFailure(

@@ -1,5 +1,5 @@
 /**
- * The program of the thread that reads figures. In the sources it is a file; what is built is one file, so the build puts that program, bundled, in
- * the place of this module's address (`tools/build/bundle.ts`).
+ * The program of the thread that reads stats. In the sources it is a file. A build is a single file, so it replaces
+ * this module's URL with the bundled program (`tools/build/bundle.ts`).
  */
 export const statsProgram = new URL("../wire/stats/thread/main.ts", import.meta.url);

@@ -1,11 +1,11 @@
-/** The version of this package; a test holds it against package.json. */
+/** The version of this package; a test compares it with package.json. */
 export const DECKHAND_VERSION = "0.0.0";
 
-/** The release of Kubernetes whose kubelet this one stands in for. */
+/** The Kubernetes release whose kubelet Deckhand replaces. */
 export const KUBERNETES_VERSION = "v1.36.4";
 
-/** The architecture that this executable is built for, by its name in Go. */
+/** The architecture that this executable is built for, by its Go name. */
 export const ARCHITECTURE = process.arch === "x64" ? "amd64" : process.arch;
 
-/** How we name ourselves to the API server: the Go kubelet's form, with our name where it has its commit. */
+/** The User-Agent for the API server: the Go kubelet's form, with our name in place of its commit. */
 export const USER_AGENT = `kubelet/${KUBERNETES_VERSION} (linux/${ARCHITECTURE}) kubernetes/deckhand`;

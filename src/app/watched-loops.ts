@@ -1,7 +1,7 @@
 /**
- * The loops that carry the node, and for how long each may be silent while it is well: its pace, the longest of its turns, and slack for a machine that is
- * busy. They are expected from the composition on, so that one that is never begun is missed as well. What only answers events, works pod by pod or tidies up
- * may take as long as it takes, and is not here.
+ * The loops that the node depends on, and how long each may be silent while it is healthy: its interval, its longest
+ * iteration, and slack for a busy machine. They are watched from composition on, so that one that never starts is
+ * detected too. Loops that only respond to events, work per pod or clean up may take any time and are not watched.
  */
 import type { Turns, Watch } from "../concurrency/turns.ts";
 import { renewEveryMs } from "../domain/node/lease.ts";
@@ -9,10 +9,10 @@ import { nextLookMs } from "../domain/node/report-decision.ts";
 import { silenceMsMax } from "../server/healthz.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 
-/** The name by which the health check asks for it. */
+/** The name by which the health check finds this loop. */
 export const SYNC_LOOP = "sync loop";
 
-/** No loop of this agent whose pace nobody sets pauses for longer. */
+/** The longest pause of a loop whose interval is not configurable. */
 const OWN_PACE_MS = 60_000;
 const SLACK_MS = 300_000;
 
@@ -28,7 +28,7 @@ export interface LoopWatches {
   readonly imageList: Watch;
   readonly nodeUsage: Watch;
   readonly nodeGroups: Watch;
-  /** Of a node with an API server. */
+  /** Undefined: a node without an API server. */
   readonly heartbeats: HeartbeatWatches | undefined;
 }
 
@@ -37,7 +37,7 @@ export function watchLoops(turns: Turns, options: CompiledOptions, hasApi: boole
   const within = (loop: string, paceMs: number, turnMs: number) => turns.expect(loop, paceMs + turnMs + SLACK_MS);
   return {
     syncLoop: turns.expect(SYNC_LOOP, silenceMsMax(options.pods.syncEveryMs)),
-    // Two calls, one after the other: a list may be asked for in two ways.
+    // Two sequential calls: a list may be requested in two ways.
     runtimeHealth: within("runtime health", OWN_PACE_MS, 2 * requestLimitMs),
     runtimeList: within("runtime list", OWN_PACE_MS, 2 * requestLimitMs),
     imageList: within("image list", OWN_PACE_MS, 2 * requestLimitMs),
@@ -54,7 +54,7 @@ function heartbeatWatches(
   const limitMs = api.kind === "cluster" ? api.heartbeatLimitMs : 0;
   return {
     nodeStatus: within("node status", nextLookMs(statusEveryMs, 1), limitMs),
-    // Where it is not known it is read before it is written.
+    // A lease that is not known is read before it is written.
     lease: within("lease", renewEveryMs({ nodeName, leaseDurationSeconds }, 1), 2 * limitMs),
   };
 }

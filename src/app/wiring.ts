@@ -1,6 +1,7 @@
 /**
- * The ports and cells of the kubelet, by name. `compose` and its helpers name each member that a loop gets, so the compiler shows who reads a cell
- * and who writes it: a loop's own types demand `Latest` or `ReadTable` for the former, `LatestCell` or `LatestTable` for the latter.
+ * The ports and cells of the kubelet, by name. `compose` and its helpers name each member that a loop gets, so the
+ * compiler shows which loops read and write a cell: a loop's types demand `Latest` or `ReadTable` to read, `LatestCell`
+ * or `LatestTable` to write.
  */
 import type { Service } from "../api/gen/core-v1.ts";
 import { JoinedTable } from "../concurrency/joined-table.ts";
@@ -54,14 +55,14 @@ import type { Tracer } from "../ports/tracer.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import type { LoopWatches } from "./watched-loops.ts";
 
-/** What the loop of the client certificate works on: how the clients of the API server prove who they are. */
+/** Input of the client certificate loop: how the API server's clients authenticate. */
 export interface ClientCredentials {
-  /** By other credentials than the certificate, while there is none that is valid. */
+  /** Client with other credentials than the certificate, used while no certificate is valid. */
   readonly bootstrap: ApiServer;
   readonly embedded: CertificatePair | undefined;
-  /** Where the kubeconfig finds its certificate, if not in the store. */
+  /** Where the kubeconfig finds its certificate, if it is not in the store. */
   readonly certificateFiles: PairPaths | undefined;
-  /** From now on every client shows this. */
+  /** Makes every client present this certificate from now on. */
   readonly show: (pair: CertificatePair) => void;
 }
 
@@ -75,9 +76,9 @@ export interface ApiPorts {
   readonly main: ApiServer;
   readonly heartbeats: ApiServer;
   readonly events: ApiServer;
-  /** Whom they ask, with its port. */
+  /** Host of the API server, with its port. */
   readonly host: string;
-  /** Left out: the credentials stay as they are. */
+  /** Omitted: the credentials are not rotated. */
   readonly credentials?: ClientCredentials;
 }
 
@@ -93,11 +94,11 @@ export interface KubeletPorts {
   readonly prober: Prober;
   readonly runtime: Runtime;
   readonly images: Images;
-  /** By the driver that the runtime says it uses. */
+  /** Cgroups, made with the driver that the runtime reports. */
   readonly cgroups: (driver: CgroupDriver) => NodeCgroups;
-  /** Undefined: a node without an API server. Heartbeats and events go over clients of their own. */
   readonly process: OwnProcess;
   readonly tracer: Tracer;
+  /** Undefined: a node without an API server. Heartbeats and events have their own clients. */
   readonly api: ApiPorts | undefined;
   readonly keys: Keys;
   readonly host: HostPorts;
@@ -106,17 +107,17 @@ export interface KubeletPorts {
 
 const END_REQUESTER_NAMES = Object.keys(END_REQUESTERS) as readonly EndRequesterName[];
 
-/** One table for each requester, which alone writes it. */
+/** One table per requester, which alone writes it. */
 export type EndRequestTables = Readonly<Record<EndRequesterName, LatestTable<string, EndRequest>>>;
 
-/** All requests of ends as one table. */
+/** All end requests as one table. */
 export const endRequestsOf = ({ endRequests }: Pick<Cells, "endRequests">): ReadTable<string, EndRequest> =>
   new JoinedTable(
     END_REQUESTER_NAMES.map((name) => endRequests[name]),
     foldEndRequests,
   );
 
-/** Every cell of the kubelet. Who writes it stands beside it; everyone else only reads. */
+/** Every cell of the kubelet. The comment beside each names its writer; everyone else only reads. */
 export interface Cells {
   readonly desiredPods: LatestCell<DesiredPods>; // pod-config
   readonly admittedPods: LatestTable<string, AdmittedPod>; // sync-loop
@@ -132,7 +133,7 @@ export interface Cells {
   readonly publishTroubles: LatestTable<string, StepReport>; // status
   readonly blockedEnds: LatestTable<string, EndNews>; // endings
   readonly probeResults: LatestTable<string, ProbeResult>; // probes, by container id
-  readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
+  readonly cgroups: LatestCell<NodeCgroups | undefined>; // resources, once
   readonly tiers: LatestCell<TiersState>; // resources
   readonly ownNode: LatestCell<OwnNode>; // cluster-objects
   readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
@@ -151,7 +152,7 @@ export interface Cells {
   readonly clientCertificate: LatestCell<CertificateState>; // identity, its client certificate
   readonly servingState: LatestCell<CertificateState>; // identity, its serving certificate from the cluster
   readonly servingCertificate: LatestCell<ServingCertificate | undefined>; // identity
-  /** A PEM bundle: whom it has signed may ask as who the certificate says they are. */
+  /** A PEM bundle of CAs: a client certificate that one of them has signed authenticates its subject. */
   readonly clientCa: LatestCell<string | undefined>; // identity
 }
 

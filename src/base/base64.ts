@@ -1,10 +1,10 @@
-/** Base64 as Go's decoders read it, for layers that have no platform decoder. */
+/** Base64 with the results and errors of Go's decoders, for layers without a platform decoder. */
 
 export type Padding = "padded" | "bare";
 
 export type Decoded =
   | { readonly kind: "bytes"; readonly bytes: Uint8Array }
-  /** The message is the one users know. */
+  /** The text of Go's error, which users know. */
   | { readonly kind: "invalid"; readonly message: string };
 
 const NONE = 255;
@@ -13,7 +13,7 @@ const VALUES = new Uint8Array(128).fill(NONE);
 for (const [value, character] of Array.from(ALPHABET).entries()) VALUES[character.charCodeAt(0)] = value;
 const valueAt = (text: string, index: number) => VALUES[text.charCodeAt(index)] ?? NONE;
 
-/** Line breaks are skipped. What is left over of the last digit is not looked at. */
+/** Skips line breaks. Unused bits of the last digit are ignored. */
 export function decodeBase64(text: string, padding: Padding): Decoded {
   const digits = text.replaceAll(/[\r\n]/g, "");
   const body = padding === "padded" ? digits.replace(/={1,2}$/, "") : digits;
@@ -25,7 +25,7 @@ export function decodeBase64(text: string, padding: Padding): Decoded {
   return { kind: "invalid", message: `illegal base64 data at input byte ${at}` };
 }
 
-/** As the API writes bytes, with padding. Undefined for what is none. */
+/** Decodes padded base64, as the API writes it; undefined if the text is invalid. */
 export function base64Bytes(text: string): Uint8Array | undefined {
   const decoded = decodeBase64(text, "padded");
   return decoded.kind === "bytes" ? decoded.bytes : undefined;
@@ -47,7 +47,7 @@ function bytesOf(body: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** With padding, on one line. */
+/** Writes padding and no line breaks. */
 export function encodeBase64(bytes: Uint8Array): string {
   const digits: string[] = [];
   for (let at = 0; at < bytes.length; at += 3) {

@@ -1,6 +1,6 @@
 /**
- * Text that is written as bytes from the start, in UTF-8, into one piece of memory that grows as needed and is used again. Of a text of millions of
- * letters that is made of the same few parts again and again, nothing is left for the collector.
+ * Builds text directly as UTF-8 bytes, in one reusable buffer that grows as needed. Large texts that are built
+ * repeatedly from the same few parts leave nothing for the garbage collector.
  */
 export class ByteText {
   #bytes: Uint8Array<ArrayBuffer>;
@@ -14,12 +14,12 @@ export class ByteText {
     return this.#length;
   }
 
-  /** What was written, good until more is. */
+  /** The bytes written so far; valid until the next write. */
   get written(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was written from there on: a view of this memory, good until it is cleared. */
+  /** A view of the buffer from `start` on; valid until the buffer is cleared. */
   from(start: number): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(start, this.#length);
   }
@@ -34,9 +34,9 @@ export class ByteText {
     this.#length += bytes.length;
   }
 
-  /** Half of a pair of surrogates is no letter: it becomes the mark for that. */
+  /** Half a surrogate pair is written as U+FFFD. */
   addText(text: string): void {
-    // Three bytes at most for each of JavaScript's units.
+    // A UTF-16 code unit needs at most three bytes.
     this.#makeRoom(text.length * 3);
     const bytes = this.#bytes;
     let at = this.#length;
@@ -53,7 +53,7 @@ export class ByteText {
     this.#length = at;
   }
 
-  /** From zero to the largest safe integer. */
+  /** `value` is a whole number from 0 to the largest safe integer. */
   addWhole(value: number): void {
     this.#makeRoom(DIGITS_MAX);
     const high = Math.floor(value / HALF);
@@ -88,7 +88,7 @@ export class ByteText {
 
 const NO_LETTER = 0xfffd;
 const DIGITS_MAX = 16;
-/** Half the digits: numbers this small are quick to take apart. */
+/** Larger numbers are written in two halves, because numbers below this are fast to split into digits. */
 const HALF = 1e8;
 const HALF_DIGITS = 8;
 

@@ -1,4 +1,4 @@
-/** Bytes put together. */
+/** Concatenates `parts`. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {
   const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;

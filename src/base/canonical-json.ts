@@ -1,4 +1,4 @@
-/** JSON with the keys of every object in order: equal values have equal texts, whatever the order they were written in. */
+/** JSON with sorted object keys: equal values give equal texts, whatever their key order. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item ?? null)).join(",")}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);

@@ -1,10 +1,10 @@
-/** "0-3,8": numbers of CPUs. */
+/** Parses Linux CPU lists such as "0-3,8". */
 import { goQuote } from "./go-text.ts";
 
-/** No machine has more; a range beyond it is a slip, and would only cost memory. */
+/** No machine has more CPUs. A range beyond this is a mistake and would only cost memory. */
 const CPU_MAX = 65_535;
 
-/** The fault as text, in Go's words, where it is none. */
+/** Returns the CPU numbers, or Go's error text for an invalid list. */
 export function parseCpuSet(text: string): ReadonlySet<number> | string {
   const cpus = new Set<number>();
   for (const range of text === "" ? [] : text.split(",")) {

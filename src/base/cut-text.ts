@@ -28,7 +28,7 @@ export function lastBytes(text: string, bytesMax: number): string {
   return text;
 }
 
-/** The whole text, or its first bytes and how much of it is missing. */
+/** The whole text, or its first bytes and the number of characters that were cut off. */
 export function boundedText(text: string, bytesMax: number): string {
   const kept = firstBytes(text, bytesMax);
   return kept.length === text.length ? text : `${kept}... (${text.length - kept.length} more characters)`;

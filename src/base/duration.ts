@@ -1,6 +1,6 @@
-/** Durations as Go writes them ("1m30s"): whole nanoseconds, in the range of an int64. */
+/** Go durations ("1m30s"): whole nanoseconds in the range of an int64. */
 
-/** The text is no duration. The message is the one users know. */
+/** The text is not a duration. The message is Go's, which users know. */
 export class DurationError extends Error {
   override readonly name = "DurationError";
 }
@@ -8,8 +8,8 @@ export class DurationError extends Error {
 const NS_PER_UNIT: ReadonlyMap<string, bigint> = new Map([
   ["ns", 1n],
   ["us", 1_000n],
-  ["\u00b5s", 1_000n], // The micro sign,
-  ["\u03bcs", 1_000n], // and the Greek letter that looks like it.
+  ["\u00b5s", 1_000n], // Micro sign (U+00B5).
+  ["\u03bcs", 1_000n], // Greek letter mu (U+03BC), which looks the same.
   ["ms", 1_000_000n],
   ["s", 1_000_000_000n],
   ["m", 60_000_000_000n],
@@ -19,7 +19,7 @@ const NS_MAX = 2n ** 63n - 1n;
 
 const TERM = /^([0-9]*)(\.?)([0-9]*)([^0-9.]*)/;
 
-/** Nanoseconds of "1h2m3.5s". Below a nanosecond is cut off. */
+/** Returns the nanoseconds of a text such as "1h2m3.5s". Fractions of a nanosecond are truncated. */
 export function parseGoDuration(text: string): bigint {
   const invalid = () => new DurationError(`time: invalid duration ${JSON.stringify(text)}`);
   const negative = text.startsWith("-");
@@ -42,13 +42,13 @@ export function parseGoDuration(text: string): bigint {
   return negative ? -totalNs : totalNs;
 }
 
-/** Go computes this part in floating point, so that "0.3333333333333333333h" is 20 minutes. */
+/** Go computes the fraction in floating point, so "0.3333333333333333333h" is 20 minutes. */
 function fractionNs(digits: string, unitNs: bigint): bigint {
   const kept = digits.slice(0, BigInt(`0${digits.slice(0, 19)}`) <= NS_MAX ? 19 : 18);
   return BigInt(Math.trunc(Number(`0${kept}`) * (Number(unitNs) / 10 ** kept.length)));
 }
 
-/** The form Go prints: "1h0m0s", "1m30s", "1.5ms", "0s". */
+/** Formats as Go does: "1h0m0s", "1m30s", "1.5ms", "0s". */
 export function formatGoDuration(durationNs: bigint): string {
   if (durationNs < 0n) return `-${formatGoDuration(-durationNs)}`;
   if (durationNs === 0n) return "0s";
@@ -61,7 +61,7 @@ export function formatGoDuration(durationNs: bigint): string {
   return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }
 
-/** `value / unit` with as many decimals as it takes; `unit` is a power of ten. */
+/** `value / unit` without trailing zeros; `unit` is a power of ten. */
 function decimal(value: bigint, unit: bigint): string {
   const fraction = String((value % unit) + unit)
     .slice(1)

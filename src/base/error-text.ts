@@ -1,2 +1,2 @@
-/** What to tell people of something that was thrown, whatever it is. */
+/** The message of a thrown value, which may be anything. */
 export const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,4 +1,4 @@
-/** The FNV-1a hash in the two widths Kubernetes names things by. */
+/** The FNV-1a hash in the two widths that Kubernetes uses for names. */
 const OFFSET_32 = 0x811c9dc5;
 const PRIME_32 = 0x01000193;
 const OFFSET_128 = 0x6c62272e07bb014262b821756295c58dn;

@@ -1,4 +1,4 @@
-/** JSON as the Go encoder writes it: safe inside HTML and JavaScript. The order of keys is the caller's. */
+/** JSON as Go's encoder writes it: escaped for HTML and JavaScript. Keys keep the caller's order. */
 export const goJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,

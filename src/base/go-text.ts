@@ -1,4 +1,4 @@
-/** Texts as Go prints them: what people and tools already look for in the Go kubelet's messages. */
+/** Formats text as Go does, so that messages match those that people and tools search for in the Go kubelet. */
 import { utf8Text } from "./utf8.ts";
 
 const SHORT: ReadonlyMap<string, string> = new Map([
@@ -16,7 +16,7 @@ const PRINTED = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 const SPECIAL = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
-/** Like %q. */
+/** Like Go's %q. */
 export const goQuote = (text: string): string => `"${text.toWellFormed().replace(SPECIAL, escaped)}"`;
 
 function escaped(character: string): string {
@@ -31,7 +31,7 @@ function escaped(character: string): string {
 
 const CHARACTER_BYTES_MAX = 4;
 
-/** Like %q of bytes: what is no text is shown byte by byte. */
+/** Like Go's %q for bytes: invalid UTF-8 is shown byte by byte. */
 export function goQuoteBytes(bytes: Uint8Array): string {
   const parts: string[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -52,7 +52,7 @@ function characterAt(bytes: Uint8Array, at: number): { readonly text: string; re
 
 const hexByte = (byte: number) => `\\x${byte.toString(16).padStart(2, "0")}`;
 
-/** Several errors at once: one stands alone, more are bracketed, each text once. */
+/** Joins error messages: one stands alone, several distinct ones are joined in brackets. */
 export function aggregate(messages: readonly string[]): string {
   const distinct = [...new Set(messages)];
   return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;

@@ -1,6 +1,6 @@
-/** gRPC's statuses as Go spells them, which is what users of the Go kubelet read and search for, and what traces hold. */
+/** gRPC status names as Go spells them: users of the Go kubelet search for these, and traces contain them. */
 
-/** By their numbers. */
+/** Indexed by status code. */
 const NAMES = [
   "OK",
   "Canceled",
@@ -23,9 +23,9 @@ const NAMES = [
 
 export const grpcStatusName = (code: number): string => NAMES[code] ?? `Code(${code})`;
 
-/** As Go prints an error of gRPC. */
+/** Formats a gRPC error as Go does. */
 export const grpcErrorText = (name: string, detail: string): string => `rpc error: code = ${name} desc = ${detail}`;
 
-/** The same for a status in our own words, such as "deadlineExceeded". */
+/** The same for one of our status codes, such as "deadlineExceeded". */
 export const rpcErrorText = (code: string, detail: string): string =>
   grpcErrorText(code === "cancelled" ? "Canceled" : `${code.charAt(0).toUpperCase()}${code.slice(1)}`, detail);

@@ -1,13 +1,13 @@
-/** IP addresses from text and back, in the one form in which the API server and Go write them (RFC 5952). */
+/** Parses IP addresses into the canonical form (RFC 5952) that the API server and Go write. */
 export interface IpAddress {
   readonly family: "IPv4" | "IPv6";
-  /** Canonical: equal texts are equal addresses. */
+  /** Canonical: equal texts mean equal addresses. */
   readonly text: string;
-  /** 4 or 8 numbers, of 8 or 16 bits. */
+  /** 4 numbers of 8 bits or 8 numbers of 16 bits. */
   readonly groups: readonly number[];
 }
 
-/** Undefined for what is no address. An IPv4 address mapped into IPv6 is the IPv4 address. */
+/** Undefined if `text` is not an IP address. An IPv4-mapped IPv6 address becomes the IPv4 address. */
 export function parseIp(text: string): IpAddress | undefined {
   if (!text.includes(":")) {
     const groups = ipv4Groups(text);
@@ -24,7 +24,7 @@ export function parseIp(text: string): IpAddress | undefined {
 
 function ipv4Groups(text: string): readonly number[] | undefined {
   const parts = text.split(".");
-  // "010" is ten to some and eight to others: refused.
+  // "010" is rejected: some parsers read it as ten, others as eight.
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return;
   return parts.map(Number);
 }

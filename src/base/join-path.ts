@@ -1,4 +1,4 @@
-/** The parts as one path, without what leads nowhere: `/a`, `./b//../c` are `/a/c`. Nothing leads above the root. */
+/** Joins the parts into one absolute, normalized path: `/a`, `./b//../c` give `/a/c`. ".." stops at the root. */
 export function joinPath(...parts: readonly string[]): string {
   const names: string[] = [];
   for (const name of parts.join("/").split("/")) {

@@ -1,4 +1,4 @@
-/** Whether two JSON values say the same. A field that is undefined or null is a field that is not there. */
+/** Compares two JSON values. A field that is undefined or null counts as absent. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) || Array.isArray(b)) {
@@ -15,11 +15,11 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Of the fields that have a value. */
+/** Names of the fields that have a value. */
 export const fieldNames = (object: JsonObject): readonly string[] =>
   Object.keys(object).filter((name) => object[name] !== undefined && object[name] !== null);
 
-/** Own fields only: a label may be called "constructor". */
+/** Reads own properties only: a label may be named "constructor". */
 export const fieldOf = (object: JsonObject, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 

@@ -1,4 +1,7 @@
-/** The rules Kubernetes has for names. Each answers with what is wrong, in the words the API server uses; empty when nothing is. */
+/**
+ * Kubernetes' validation rules for names. Each function returns the API server's error messages; an empty list means
+ * valid.
+ */
 import { utf8Bytes } from "./utf8.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -19,7 +22,7 @@ function regexTrouble(rule: string, pattern: string, ...examples: readonly strin
     : `${rule} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-/** The API server counts bytes everywhere, and says so for labels only. */
+/** The API server always counts bytes but says "bytes" for labels only. */
 const tooLong = (text: string, most: number, unit: "bytes" | "characters" = "characters") =>
   utf8Bytes(text).length > most ? [`must be no more than ${most} ${unit}`] : [];
 

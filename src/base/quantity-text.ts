@@ -1,4 +1,4 @@
-/** Quantities as texts, where a text may turn out to be none. */
+/** Quantities as text that may be invalid. */
 import { formatQuantity, parseQuantity, type Quantity, QuantityError } from "./quantity.ts";
 
 export function quantityOf(text: string): Quantity | undefined {
@@ -10,7 +10,7 @@ export function quantityOf(text: string): Quantity | undefined {
   }
 }
 
-/** The text the API server would store for this one. */
+/** The canonical text that the API server stores for `text`; undefined if it is invalid. */
 export function canonicalQuantity(text: string): string | undefined {
   const quantity = quantityOf(text);
   return quantity === undefined ? undefined : formatQuantity(quantity);
@@ -18,7 +18,7 @@ export function canonicalQuantity(text: string): string | undefined {
 
 const NANOS_PER_MILLI = 1_000_000n;
 
-/** Resources are counted in thousandths at the finest: up, away from zero. */
+/** Resources have a resolution of one thousandth. Rounds away from zero. */
 export function roundUpToMilli(quantity: Quantity): Quantity {
   const rest = quantity.nanos % NANOS_PER_MILLI;
   if (rest === 0n) return quantity;

@@ -32,7 +32,7 @@ interface Computed {
   readonly compare: number;
 }
 
-/** The recorded values of negative fractions and of what exceeds an int64 have wrapped around in places; ours do not. */
+/** Some recorded values of negative fractions and of values beyond an int64 wrapped around in Go; ours do not. */
 const comparable = (value: bigint) => value >= 0n && BigInt.asIntN(64, value) === value;
 
 void test("texts parse, fail and print as the Go implementation's do", () => {

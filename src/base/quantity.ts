@@ -1,8 +1,8 @@
 /**
- * Kubernetes quantities ("500m", "1.5Gi", "12e6"): exact, in whole billionths, however large.
+ * Kubernetes quantities ("500m", "1.5Gi", "12e6"): exact, in whole billionths, of any size.
  *
- * A quantity remembers which family of suffixes it was written with, and its canonical form uses that family. What lies between
- * two representable amounts is rounded away from zero: who asks for a little gets at least a little.
+ * A quantity remembers its suffix family, and its canonical form uses that family. Values between two representable
+ * amounts are rounded away from zero, so that a small non-zero request never becomes zero.
  */
 export type QuantityFormat = "BinarySI" | "DecimalSI" | "DecimalExponent";
 
@@ -11,14 +11,14 @@ export interface Quantity {
   readonly format: QuantityFormat;
 }
 
-/** The text is no quantity. The message is the one users know. */
+/** The text is not a quantity. The message is the API server's, which users know. */
 export class QuantityError extends Error {
   override readonly name = "QuantityError";
 }
 
 const NANOS_PER_UNIT = 1_000_000_000n;
 const BINARY_MAX = (2n ** 63n - 1n) * NANOS_PER_UNIT;
-/** No honest amount is beyond it, and a larger power would only cost memory. */
+/** No real amount is beyond this. Larger powers would only cost memory. */
 const EXPONENT_MAX = 1000;
 
 const SHAPE = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$";
@@ -54,7 +54,7 @@ function readSuffix(suffix: string): {
   return { base: 10n, exponent: Number(exponent), format: "DecimalExponent" };
 }
 
-/** A binary amount ends at the largest int64, and one below a unit is written with decimal suffixes. */
+/** Binary amounts are capped at the largest int64; amounts below one unit use decimal suffixes. */
 function boundedBinary(nanos: bigint): Quantity {
   if (nanos > BINARY_MAX) return { nanos: BINARY_MAX, format: "BinarySI" };
   return { nanos, format: nanos > 0n && nanos < NANOS_PER_UNIT ? "DecimalSI" : "BinarySI" };
@@ -63,7 +63,7 @@ function boundedBinary(nanos: bigint): Quantity {
 const signed = (quantity: Quantity, negative: boolean): Quantity =>
   negative ? { ...quantity, nanos: -quantity.nanos } : quantity;
 
-/** `value` times ten to the `exponent`, up to the next whole number. `value` is not negative. */
+/** `value` times ten to the `exponent`, rounded up to a whole number. `value` is not negative. */
 function shift(value: bigint, exponent: number): bigint {
   return exponent >= 0 ? value * 10n ** BigInt(exponent) : awayFromZero(value, 10n ** BigInt(-exponent));
 }

@@ -1,4 +1,4 @@
-/** A map that forgets what was not touched for longest, so that it never holds more than `sizeMax` entries. */
+/** An LRU map: evicts the least recently used entry so that it never holds more than `sizeMax` entries. */
 export class RecentMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #sizeMax: number;

@@ -84,7 +84,7 @@ const item = fc.record(
 );
 const keyed = fc.uniqueArray(item, { selector: ({ type }) => type, maxLength: 5 });
 const map = fc.dictionary(fc.constantFrom("x", "y", "constructor", "__proto__"), scalar, { maxKeys: 3 });
-// The server moves what shares a type together, whatever it is told.
+// The server groups items of the same type together, whatever order the patch states.
 const together = fc
   .array(item, { maxLength: 4 })
   .map((items) => items.toSorted((a, b) => a.type.localeCompare(b.type)));
@@ -119,5 +119,5 @@ test("[3.14] what others added meanwhile survives, and what we changed arrives",
   );
 });
 
-/** As it comes back from a server: without prototypes and undefined fields. */
+/** As a server returns it: without prototypes and undefined fields. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));

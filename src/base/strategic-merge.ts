@@ -1,8 +1,8 @@
 /**
- * The two-way strategic merge patch: what to send to the API server so that `current` becomes `target`.
+ * Computes the two-way strategic merge patch that turns `current` into `target` on the API server.
  *
- * Fields are merged, a field that went away is sent as null. A list is replaced whole unless its schema says otherwise: most lists
- * of a status are. Only what changed is sent, so that what others wrote beside it stays.
+ * Objects are merged; a removed field is sent as null. A list is replaced as a whole unless its schema says otherwise,
+ * as most status lists do. The patch contains changes only, so that other writers' fields survive.
  */
 import { BugError } from "./assert.ts";
 import { fieldNames, fieldOf, isJsonObject, type JsonObject, jsonEqual } from "./json-equal.ts";
@@ -10,14 +10,14 @@ import { fieldNames, fieldOf, isJsonObject, type JsonObject, jsonEqual } from ".
 /** How the API server merges a field (`x-kubernetes-patch-strategy` of its OpenAPI document). */
 export type MergeField =
   | { readonly kind: "object"; readonly fields: MergeFields }
-  /** Items are told apart by the value of `key`, and are merged each. */
+  /** Items are identified by the value of `key` and merged one by one. */
   | { readonly kind: "listByKey"; readonly key: string; readonly item?: MergeFields }
-  /** The server would merge it by a key that is not one: sent whole, with the order to replace. */
+  /** The server's merge key is not unique for this list, so the list is sent whole with `$patch: replace`. */
   | { readonly kind: "listReplaced" };
 
 export type MergeFields = Readonly<Record<string, MergeField>>;
 
-/** Undefined when there is nothing to change. */
+/** Undefined when nothing changes. */
 export function strategicMergePatch(
   current: JsonObject,
   target: JsonObject,
@@ -36,7 +36,7 @@ function objectPatch(current: JsonObject, target: JsonObject, fields: MergeField
     const [before, after] = [fieldOf(current, name), target[name]];
     if (!jsonEqual(before, after)) entries.push(...fieldPatch(name, before, after, schemaOf(fields, name)));
   }
-  // Not by assignment, which a field called "__proto__" would turn into something else.
+  // Not by assignment: assigning a field named "__proto__" would set the prototype.
   return Object.fromEntries(entries);
 }
 
@@ -68,7 +68,7 @@ function keyedPatch(
 ): readonly (readonly [string, unknown])[] {
   const [old, wanted] = [byKey(before, key), byKey(after, key)];
   if (wanted === undefined) throw new BugError(`${name}: two items, or none, for one ${key}`);
-  // What the server holds was written by someone else, and need not be told apart.
+  // Another client wrote the server's list, whose items may lack keys or share them. Replace the whole list.
   if (old === undefined) return [[name, replaced(after)]];
   const changes: unknown[] = [];
   for (const [value, object] of wanted) {
@@ -78,14 +78,14 @@ function keyedPatch(
   }
   for (const value of old.keys()) if (!wanted.has(value)) changes.push({ [key]: value, $patch: "delete" });
   const patch: (readonly [string, unknown])[] = changes.length === 0 ? [] : [[name, changes]];
-  // Without it new items come first; with the same items in the same order there is nothing to say.
+  // Without the order the server puts new items first. It is omitted when keys and order are unchanged.
   if (wanted.size > 0 && !jsonEqual([...old.keys()], [...wanted.keys()])) {
     patch.push([`$setElementOrder/${name}`, [...wanted.keys()].map((value) => ({ [key]: value }))]);
   }
   return patch;
 }
 
-/** Undefined when an item has no key, or two have the same. */
+/** Undefined when an item has no key, or two items share one. */
 function byKey(items: readonly unknown[], key: string): ReadonlyMap<unknown, JsonObject> | undefined {
   const found = new Map<unknown, JsonObject>();
   for (const item of items) {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { type Timed, TimeHeap } from "./time-heap.ts";
 
-/** What a list that is searched anew each time would answer. */
+/** The expected result: sorts the whole list on every call. */
 const earliestOf = (items: readonly Timed[]): Timed | undefined =>
   items.toSorted((a, b) => a.atMs - b.atMs || a.order - b.order)[0];
 

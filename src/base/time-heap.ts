@@ -1,4 +1,4 @@
-/** Things by their time, then by the order they were made. Taking the earliest costs the logarithm of their number. */
+/** A heap ordered by time, then by creation order. Taking the earliest item costs O(log n). */
 export interface Timed {
   readonly atMs: number;
   readonly order: number;
@@ -8,7 +8,10 @@ const isBefore = (a: Timed, b: Timed): boolean => a.atMs < b.atMs || (a.atMs ===
 
 export class TimeHeap<T extends Timed> {
   readonly #items: T[] = [];
-  /** Removing from the middle of a heap means searching it, so what is cancelled stays until it comes up or too many wait. */
+  /**
+   * Removing an item from the middle would need a search. A cancelled item stays until it reaches the top or until more
+   * than half the items are cancelled.
+   */
   readonly #cancelled = new Set<T>();
 
   get size(): number {
@@ -28,13 +31,13 @@ export class TimeHeap<T extends Timed> {
     items[at] = item;
   }
 
-  /** Only for what is in the heap: nothing that was taken or cancelled before may come here. */
+  /** `item` must be in the heap: neither taken nor cancelled before. */
   cancel(item: T): void {
     this.#cancelled.add(item);
     if (this.#cancelled.size * 2 > this.#items.length) this.#sweep();
   }
 
-  /** The earliest, which stays. */
+  /** Returns the earliest item without removing it. */
   first(): T | undefined {
     for (;;) {
       const first = this.#items[0];
@@ -43,7 +46,7 @@ export class TimeHeap<T extends Timed> {
     }
   }
 
-  /** Takes the earliest that is due at `untilMs`. */
+  /** Removes and returns the earliest item that is due at `untilMs`. */
   takeDue(untilMs: number): T | undefined {
     const first = this.first();
     if (first === undefined || first.atMs > untilMs) return undefined;

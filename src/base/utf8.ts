@@ -1,4 +1,4 @@
-/** Text to UTF-8 and back, where no platform encoder is in reach. */
+/** Converts between text and UTF-8 for layers without a platform encoder. */
 
 /** Half a surrogate pair becomes U+FFFD. */
 export function utf8Bytes(text: string): Uint8Array {
@@ -15,14 +15,17 @@ export function utf8Bytes(text: string): Uint8Array {
 
 const tail = (bits: number) => 0x80 | (bits & 0x3f);
 
-/** How many bytes a character has that begins with `bits` after the mark of its length, and from which point on it needs that many. */
+/**
+ * The lead bytes of multi-byte characters: `tails` continuation bytes follow; `from` is the first code point of that
+ * length.
+ */
 const LEADS = [
   { mark: 0xc0, mask: 0xe0, tails: 1, from: 0x80 },
   { mark: 0xe0, mask: 0xf0, tails: 2, from: 0x800 },
   { mark: 0xf0, mask: 0xf8, tails: 3, from: 0x10000 },
 ] as const;
 
-/** As many as a call takes arguments without harm. */
+/** The number of arguments that a call takes safely. */
 const PLAIN_AT_ONCE = 4096;
 
 function endOfAscii(bytes: Uint8Array, from: number): number {
@@ -31,7 +34,7 @@ function endOfAscii(bytes: Uint8Array, from: number): number {
   return most;
 }
 
-/** Undefined for what is no UTF-8. A mark of the byte order is a character like any other. */
+/** Undefined if the bytes are not valid UTF-8. A byte order mark is an ordinary character. */
 export function utf8Text(bytes: Uint8Array): string | undefined {
   const parts: string[] = [];
   for (let at = 0; at < bytes.length; ) {

@@ -1,6 +1,7 @@
 /**
- * YAML as the Go tools read it: of several documents the first, YAML 1.1 scalars (0644 is octal, yes is true) but no dates and no numbers
- * to the base of sixty, the last of two equal keys. Bounded in depth and in aliases; how long a text may be is the caller's to say.
+ * Reads YAML as Go tools do. Only the first document counts, and the last of two equal keys wins. Scalars follow YAML
+ * 1.1 (0644 is octal, yes is true), without dates and base-60 numbers. Depth and aliases are bounded; the caller bounds
+ * the length of the text.
  */
 
 import {
@@ -18,21 +19,21 @@ import { errorText } from "./error-text.ts";
 
 const ALIASES_MAX = 100;
 const DEPTH_MAX = 64;
-/** These have no place in JSON; a text that looks like one stays a text. */
+/** These types do not exist in JSON; text that looks like one stays text. */
 const foreign = ["timestamp", "binary", "set", "omap", "pairs"];
 
 export type ParsedYaml =
   | {
       readonly kind: "ok";
-      /** Null where there is no document. */
+      /** Null if there is no document. */
       readonly value: unknown;
-      /** In the words of go-yaml: each key that a map has twice. */
+      /** In go-yaml's words: each key that a map contains twice. */
       readonly duplicateKeys: readonly string[];
     }
   | { readonly kind: "malformed"; readonly detail: string };
 
 export interface YamlOptions {
-  /** Whole numbers as bigints, for who must tell 1 from 1.0 and keep every digit. */
+  /** Parses integers as bigints, for callers that distinguish 1 from 1.0 or need every digit. */
   readonly intAsBigInt?: boolean;
 }
 
@@ -49,7 +50,7 @@ export function parseYaml(text: string, { intAsBigInt = false }: YamlOptions = {
     });
     const first = Array.isArray(documents) ? documents[0] : undefined;
     if (first === undefined) return { kind: "ok", value: null, duplicateKeys: [] };
-    // The parser stops by itself where its stack ends.
+    // The parser itself stops before it exhausts its stack.
     if (first.errors.some(({ code }) => code === "RESOURCE_EXHAUSTION") || isTooDeep(first)) return tooDeep;
     const [trouble] = first.errors;
     if (trouble !== undefined) return malformed(`line ${lineOf(text, trouble.pos[0])}: ${trouble.message}`);
@@ -60,7 +61,7 @@ export function parseYaml(text: string, { intAsBigInt = false }: YamlOptions = {
   }
 }
 
-/** In the order of its keys; a text that YAML 1.1 would take for something else is quoted. */
+/** Sorts map keys, and quotes text that YAML 1.1 would read as another type. */
 export const writeYaml = (value: unknown): string => stringify(value, { version: "1.1", sortMapEntries: true });
 
 const malformed = (detail: string): ParsedYaml => ({ kind: "malformed", detail: `yaml: ${detail}` });
@@ -109,7 +110,7 @@ const plainTags = (tags: Tags): Tags => [
   }),
 ];
 
-/** 0o644, which YAML 1.1 does not know and Go reads all the same. */
+/** 0o644: not part of YAML 1.1, but Go accepts it. */
 const newOctal: ScalarTag = {
   tag: "tag:yaml.org,2002:int",
   default: true,

@@ -1,6 +1,6 @@
 /**
- * Waits for all of them and rejects when one failed: with its failure, or with an AggregateError of all different failures. Nothing is under way
- * any more when it does.
+ * Waits until all promises have settled. Then it rejects if any failed: with the only failure, or with an
+ * AggregateError of all different failures. No work is running any more when it settles.
  */
 import { errorText } from "../base/error-text.ts";
 import { aggregate } from "../base/go-text.ts";

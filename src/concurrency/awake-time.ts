@@ -1,11 +1,11 @@
 /**
- * Monotonic time without what this process slept through, stopped or starved: an alarm that rings late says how much was lost. For
- * ages that must not grow while nobody could look.
+ * Monotonic time that excludes periods in which this process was suspended, stopped or starved. The lateness of timers
+ * measures these periods. For ages that must not grow while nothing could be observed.
  */
 import type { Clock } from "../ports/clock.ts";
 import { sleep } from "./sleep.ts";
 
-/** Less is the machine being busy. */
+/** Shorter delays are normal on a busy machine. */
 const LATE_MS_MIN = 1_000;
 
 export class AwakeTime {
@@ -26,7 +26,7 @@ export class AwakeTime {
     this.#rang(dueMs);
   }
 
-  /** Rings again and again until it is cancelled. */
+  /** Calls `ring` repeatedly until it is cancelled. */
   every(ms: number, ring: () => void): () => void {
     const dueMs = this.#clock.monotonicMs() + ms;
     let cancel = this.#clock.after(ms, () => {

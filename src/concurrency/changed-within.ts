@@ -2,7 +2,10 @@ import type { Clock } from "../ports/clock.ts";
 import type { Latest } from "./latest-cell.ts";
 import { linkSignals } from "./link-signals.ts";
 
-/** Waits until one of the cells is newer than seen, or until `limitMs` has passed: a timer nobody hears stays behind in neither case. */
+/**
+ * Waits until one of the cells is newer than its `seen`, or until `limitMs` has passed. It leaves no timer and no
+ * listener behind.
+ */
 export async function changedWithin(
   clock: Clock,
   cells: readonly { readonly cell: Latest<unknown>; readonly seen: number }[],
@@ -16,7 +19,7 @@ export async function changedWithin(
   const onAbort = () => woken.reject(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   for (const { cell, seen } of cells) {
-    // The rejection is the end of this wait, which is heard of above.
+    // This rejects only at the end of the wait; the caller's abort is handled above.
     cell.changed(seen, waiting.signal).then(
       () => woken.resolve(),
       () => {},

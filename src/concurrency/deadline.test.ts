@@ -8,7 +8,7 @@ import { DeadlineError, withDeadline } from "./deadline.ts";
 
 const never = new AbortController().signal;
 
-/** Work that ends only when its signal does, as every call to the outside must. */
+/** Work that ends only when its signal aborts, as every external call must. */
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
@@ -62,7 +62,7 @@ test("300 000 calls under one parent leave the heap flat", async () => {
   const call = () => withDeadline(clock, 60_000, never, async (signal) => signal.aborted);
   for (let i = 0; i < 1000; i += 1) await call();
   const beforeMb = heapMb();
-  // In turns, because a parent that keeps its listeners also slows every call down, and must not take forever to be found.
+  // In rounds: a leak of listeners also slows every call down, and the test must find it within reasonable time.
   for (let turn = 0; turn < 30; turn += 1) {
     for (let i = 0; i < 10_000; i += 1) await call();
     const grownMb = heapMb() - beforeMb;

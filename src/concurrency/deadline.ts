@@ -10,7 +10,10 @@ export class DeadlineError extends Error {
   }
 }
 
-/** Runs `run` under `parent` and a time limit, and leaves no listener or timer behind. `run` must heed its signal. */
+/**
+ * Runs `run` with a signal that aborts with `parent` or after `limitMs`. Leaves no listener and no timer behind. `run`
+ * must end when its signal aborts.
+ */
 export async function withDeadline<T>(
   clock: Clock,
   limitMs: number,

@@ -1,6 +1,6 @@
 /**
- * Times at which keys are due, thousands of them, on one timer of the clock. Times are rounded up to steps, so that what falls close together
- * is done in one waking of the process: wakings are what many small tasks cost.
+ * Due times for thousands of keys on a single timer. Due times are rounded up to steps, so that keys due close together
+ * share one wakeup of the process. Wakeups are the main cost of many small tasks.
  */
 import { type Timed, TimeHeap } from "../base/time-heap.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -28,7 +28,7 @@ export class DueQueue<K> {
     return this.#due.size;
   }
 
-  /** On the monotonic clock. Takes the place of what was set for this key before. */
+  /** `dueMs` is monotonic. Replaces the key's previous due time. */
   set(key: K, dueMs: number): void {
     this.cancel(key);
     const entry = { key, atMs: Math.ceil(dueMs / STEP_MS) * STEP_MS, order: this.#orders };

@@ -1,7 +1,9 @@
 import { errorText } from "../base/error-text.ts";
 import type { Span, SpanStart, Tracer } from "../ports/tracer.ts";
 
-/** Runs `run` as a span that ends with it. What it throws fails the span, unless `run` has said itself why it failed. */
+/**
+ * Runs `run` inside a span that ends with it. A thrown error fails the span, unless `run` has already called `fail`.
+ */
 export function inSpan<T>(tracer: Tracer, start: SpanStart, run: (span: Span) => Promise<T>): Promise<T> {
   const span = tracer.begin(start);
   return tracer.within(span, async () => {

@@ -18,11 +18,11 @@ const bookmark = (resourceVersion: string, initialEventsEnd = false): WatchEvent
   initialEventsEnd,
 });
 
-/** One watch: its events, then how it goes on. A function is run when its turn comes. */
+/** One watch: its events, then how it continues. A function runs when its step is reached. */
 type Script = readonly (WatchEvent<ApiObject> | Error | "stay" | ((clock: VirtualClock) => Promise<void>))[];
 type PageScript = Page<ApiObject> | Error;
 
-/** Plays one script per watch and one page per list; when they run out, a watch stays open without events. */
+/** Plays one script per watch and one page per list. Without further scripts a watch stays open without events. */
 class ScriptedApi implements Pick<ApiServer, "list" | "watch"> {
   readonly starts: string[] = [];
   readonly lists: ListOptions[] = [];
@@ -136,7 +136,7 @@ void test("a version no longer kept is listed anew at once, and what is gone mea
 void test("expired again and again is not asked without a pause", async () => {
   const { clock, api } = run(Array.from({ length: 50 }, () => [...full, expired()]));
   await clock.advance(10_000);
-  // At once, then after 1.6, 3.2 and 6.4 s.
+  // Retries follow at once, then after 1.6, 3.2 and 6.4 s; the last is beyond the 10 s.
   assert.equal(api.starts.length, 4);
 });
 
@@ -212,7 +212,7 @@ void test("the pause doubles from 0.8 s to 30 s, and starts over after a healthy
   assert.deepEqual(pauses, [800, 1600, 3200, 6400, 12_800, 25_600, 30_000, 30_000, 61_800]);
 });
 
-/** Resolves when the clock has gone on by so much. */
+/** Resolves when the clock has advanced by `ms`. */
 const clockPasses = (clock: VirtualClock, ms: number) =>
   new Promise<void>((resolve) => void clock.after(ms, () => resolve()));
 

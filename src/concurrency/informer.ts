@@ -1,9 +1,9 @@
 /**
- * Keeps a copy of what the API server has of one kind, from one list and a watch after it.
+ * Keeps a local copy of all API objects of one kind, from a list and a watch.
  *
- * Readers see whole states only: a first list, or one that replaces a lost watch, appears in one step, and what was deleted
- * meanwhile is gone with it. A broken watch goes on where it was; a version that is no longer kept means listing again. It
- * never ends by itself: whatever fails is reported and tried again, until its signal aborts.
+ * Readers see consistent states only: a first list, or one that replaces a lost watch, appears in one step, without the
+ * objects deleted in between. A broken watch resumes from its last resource version; an expired version causes a new
+ * list. The informer never stops by itself: it reports every failure and retries until its signal aborts.
  */
 
 import { type BackoffCurve, backoffMs } from "../base/backoff.ts";
@@ -20,7 +20,7 @@ import { pause } from "./sleep.ts";
 interface InformerStore<T> {
   /** False until the first list is complete. */
   readonly synced: boolean;
-  /** By "namespace/name", or "name" for kinds of the cluster. The same key may come back with another UID. */
+  /** By "namespace/name", or "name" for cluster-scoped kinds. A key may reappear with another UID. */
   readonly objects: ReadonlyMap<string, T>;
 }
 
@@ -31,22 +31,22 @@ export interface InformerOptions<T extends ApiObject> {
   readonly clock: Clock;
   readonly random: Random;
   readonly onTrouble: (detail: string) => void;
-  /** What of an object is worth keeping; all of it where nothing is said. */
+  /** Reduces an object to the parts worth keeping. Default: keeps the whole object. */
   readonly keep?: (object: T) => T;
-  /** The waits after failures in a row, where others than the usual ones fit. */
+  /** Replaces the default backoff after consecutive failures. */
   readonly backoff?: BackoffCurve;
 }
 
 export interface Informer<T> {
   readonly store: Latest<InformerStore<T>>;
-  /** Resolves after the signal aborted and the last call ended. */
+  /** Resolves after the signal has aborted and the last call has ended. */
   readonly ended: Promise<void>;
 }
 
 const BACKOFF: BackoffCurve = { firstMs: 800, maxMs: 30_000 };
-/** A watch that lasted this long clears the count of failures. */
+/** A watch that lasted this long resets the failure count. */
 const HEALTHY_MS = 60_000;
-/** A watch that ends sooner is not the server's usual farewell, and is not reopened at once. */
+/** A watch that ends sooner did not end normally and is not reopened at once. */
 const WATCH_MS_MIN = 1000;
 const INITIAL_EVENTS_LIMIT_MS = 60_000;
 const PAGE_LIMIT = 500;
@@ -65,7 +65,7 @@ const objectKey = ({ metadata }: ApiObject): string => {
 class InformerLoop<T extends ApiObject> {
   readonly store = new LatestCell<InformerStore<T>>({ synced: false, objects: new Map() });
   readonly #options: InformerOptions<T>;
-  /** From where to watch; undefined: list first. */
+  /** The resource version to watch from; undefined: list first. */
   #version: string | undefined;
   #streams = true;
   #failures = 0;
@@ -103,7 +103,7 @@ class InformerLoop<T extends ApiObject> {
     }
   }
 
-  /** Decides how to go on, and whether that may be without a pause. */
+  /** Decides how to continue; returns whether to skip the pause. */
   #recover(failure: unknown, resumed: boolean): boolean {
     const { onTrouble, resource } = this.#options;
     onTrouble(`${resource.plural}: ${errorText(failure)}`);
@@ -152,7 +152,7 @@ class InformerLoop<T extends ApiObject> {
         }
       }
       if (!complete) {
-        // A server that does not know the option streams without ever closing the list.
+        // A server that does not support the option never sends the end of the initial list.
         this.#streams = false;
         throw new Error("the watch ended before its list was complete");
       }
@@ -201,7 +201,7 @@ class InformerLoop<T extends ApiObject> {
       objects.set(key, this.#kept(object));
       return;
     }
-    // A late farewell of an object whose name another has taken since.
+    // This may be a late delete event for an object whose name a newer object has taken.
     if (objects.get(key)?.metadata?.uid === object.metadata?.uid) objects.delete(key);
   }
 

@@ -1,4 +1,4 @@
-/** Several tables read as one. The value of a key is folded from those of all the tables that have one, in their order. */
+/** Several tables read as one. The value of a key is folded from all tables that contain it, in table order. */
 import type { ReadTable } from "./latest-table.ts";
 
 export class JoinedTable<K, V> implements ReadTable<K, V> {

@@ -1,6 +1,7 @@
 /**
- * A loop over keys: the turns of a `KeyedWorker`, alarms that wake a key later, and watches that wake keys when a table changes. When the loop ends,
- * it ends the watches and the alarms, and then waits for the turns under way: no timer and no watcher stays.
+ * A loop over keys: the turns of a `KeyedWorker`, timers that wake a key later, and watches that wake keys when a table
+ * changes. When the loop ends, it stops the watches and timers and waits for running turns. No timer and no watcher
+ * remains.
  */
 import type { Clock } from "../ports/clock.ts";
 import { KeyedWorker, type TurnObserver } from "./keyed-worker.ts";
@@ -9,7 +10,7 @@ import { TimerQueue } from "./timer-queue.ts";
 export interface Turn {
   /** Aborts when the key is interrupted or the loop shuts down. */
   readonly signal: AbortSignal;
-  /** Asks for another turn of the same key. */
+  /** Schedules another turn for the same key. */
   readonly wakeIn: (ms: number) => void;
 }
 
@@ -17,9 +18,9 @@ export interface KeyedLoopOptions<K> {
   readonly clock: Clock;
   readonly turn: (key: K, turn: Turn) => Promise<void>;
   readonly onBug: (key: K, error: unknown) => void;
-  /** A turn that threw is tried again after so long; left out: at the next wake. */
+  /** A turn that threw is retried after this delay. Default: at the next wake. */
   readonly afterBugMs?: number;
-  /** Left out: the key is woken. */
+  /** Default: wakes the key. */
   readonly onAlarm?: (key: K) => void;
   readonly shutdown: AbortSignal;
   readonly queue?: TurnObserver<K> | undefined;
@@ -51,7 +52,7 @@ export class KeyedLoop<K> {
     this.#worker.wake(key);
   }
 
-  /** Ends the turn under way, if there is one, and starts another. */
+  /** Aborts the running turn, if any, and starts another. */
   interrupt(key: K): void {
     this.#worker.interrupt(key);
   }
@@ -60,7 +61,7 @@ export class KeyedLoop<K> {
     return this.#worker.isBusy(key);
   }
 
-  /** The key needs no later turn. */
+  /** Cancels the key's scheduled turn. */
   cancelAlarm(key: K): void {
     this.#alarms.cancel(key);
   }
@@ -69,7 +70,7 @@ export class KeyedLoop<K> {
     this.#unwatch.push(table.watch(changed));
   }
 
-  /** Runs as long as `work`, which as a rule is until the shutdown. */
+  /** Runs until `work` ends, which is usually at shutdown. */
   async run(work: () => Promise<unknown>): Promise<void> {
     try {
       await work();

@@ -1,11 +1,11 @@
-/** Work on one key runs one piece after the other, in the order in which it was requested and however the earlier pieces ended. */
+/** Runs work on the same key one piece at a time, in request order. A failed piece does not stop the next one. */
 export class KeyedTurns<K> {
-  /** By key, the end of its last piece of work. */
+  /** By key: resolves when its last piece of work has ended. */
   readonly #ends = new Map<K, Promise<void>>();
 
   async take<T>(key: K, work: () => Promise<T>): Promise<T> {
     const turn = (this.#ends.get(key) ?? Promise.resolve()).then(work);
-    // Its own caller gets the failure; the next in line only waits for the end.
+    // The failure goes to the caller of this piece; the next piece only waits for the end.
     const end = turn.then(
       () => {},
       () => {},
@@ -18,7 +18,7 @@ export class KeyedTurns<K> {
     }
   }
 
-  /** Keys with work under way. */
+  /** The number of keys with running work. */
   get size(): number {
     return this.#ends.size;
   }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Interrupted, KeyedWorker } from "./keyed-worker.ts";
 
-/** A worker whose turns end when the test says so. */
+/** A worker whose turns end when the test decides. */
 function world() {
   const shutdown = new AbortController();
   const bugs: unknown[] = [];

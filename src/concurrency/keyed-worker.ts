@@ -2,11 +2,11 @@
  * One worker per key. Invariants:
  *
  * 1. At most one turn per key runs at a time.
- * 2. A key woken during its turn gets another turn after it: no wake is lost, any number of them is one.
- * 3. A turn that is interrupted gets another turn too.
+ * 2. A key woken during its turn gets one more turn after it: no wake is lost, and several wakes share one turn.
+ * 3. An interrupted turn is followed by another turn.
  * 4. `drained` resolves only when no turn runs.
  *
- * A turn must not throw: what can fail is part of its work. One that throws is a bug and reaches `onBug`.
+ * A turn must not throw: it handles its own failures. A turn that throws is a bug and is reported to `onBug`.
  */
 import { type LinkedSignal, linkSignals } from "./link-signals.ts";
 
@@ -15,7 +15,7 @@ interface Slot {
   running: LinkedSignal | undefined;
 }
 
-/** Told of keys that wait for a turn, and of the turns. What is woken while it waits may be told again. */
+/** Observes waiting keys and turns. `woken` may be called again for a key that already waits. */
 export interface TurnObserver<K> {
   woken(key: K): void;
   begun(key: K): void;
@@ -31,7 +31,7 @@ export interface KeyedWorkerOptions<K> {
   readonly queue?: TurnObserver<K>;
 }
 
-/** Why a turn was told to stop: something more urgent is known of its key. */
+/** The abort reason of a turn when something more urgent is known about its key. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   constructor() {
@@ -61,9 +61,9 @@ export class KeyedWorker<K> {
     void this.#run(key, fresh);
   }
 
-  /** Ends the turn under way, if there is one, and starts another. */
+  /** Aborts the running turn, if any, and starts another. */
   interrupt(key: K): void {
-    // Taken before: a turn that the waking begins is not the one to end.
+    // Read before `wake`: a turn that `wake` starts must not be aborted.
     const running = this.#slots.get(key)?.running;
     this.wake(key);
     running?.abort(new Interrupted());

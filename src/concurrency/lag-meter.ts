@@ -1,15 +1,15 @@
 /**
- * How long this process was held up while somebody waited for an answer: stopped, starved, or busy with one thing. Measured by an alarm
- * that rings late; it rings only while somebody measures.
+ * Measures how long this process was stalled while a caller waited for an answer: stopped, starved, or busy with one
+ * task. It measures the lateness of a timer, which runs only while someone measures.
  */
 import type { Clock } from "../ports/clock.ts";
 
 const STEP_MS = 50;
-/** Less is the machine being busy. */
+/** Shorter delays are normal on a busy machine. */
 const LATE_MS_MIN = 20;
 
 export interface LagWatch extends Disposable {
-  /** Since it was begun. */
+  /** Time lost since `begin`. */
   lostMs(): number;
 }
 
@@ -40,7 +40,7 @@ export class LagMeter {
     };
   }
 
-  /** Also what an alarm that has not come yet is late by. */
+  /** Includes the lateness of the timer that has not fired yet. */
   #totalMs(): number {
     return this.#lostMs + lateness(this.#clock.monotonicMs() - this.#dueMs);
   }

@@ -1,12 +1,13 @@
 /**
- * A place where one loop leaves its newest value and others find it. Level, not edge: a reader that is busy misses values, never
- * the last one. Exactly one writer per cell; `app/compose.ts` hands the writing side to it and the reading side to the rest.
+ * Holds the newest value of one loop for others to read. Level-triggered: a slow reader may miss values but never the
+ * last one. Each cell has exactly one writer: `app/compose.ts` passes the writing side to it and the reading side to
+ * everyone else.
  */
 export interface Latest<T> {
   readonly value: T;
-  /** Counts the writes, so that a reader can tell whether it has seen the newest. */
+  /** Counts writes, so that a reader can tell whether it has seen the newest value. */
   readonly version: number;
-  /** Resolves with the version once it is above `seen`: at once if it already is. Rejects when the signal aborts. */
+  /** Resolves with the version once it exceeds `seen`, at once if it already does. Rejects when the signal aborts. */
   changed(seen: number, signal: AbortSignal): Promise<number>;
 }
 

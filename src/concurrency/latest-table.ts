@@ -1,12 +1,13 @@
 /**
- * A cell per key, with one writer: where a loop leaves the newest value of each pod and others find it. As with `LatestCell`, a reader
- * may miss values but never the last one. A watcher is told the key only, at once, and must do no more than note it.
+ * One cell per key, with one writer: a loop stores the newest value of each pod for others to read. As with
+ * `LatestCell`, a reader may miss values but never the last one. A watcher gets only the key, synchronously, and must
+ * do no more than record it.
  */
 export interface ReadTable<K, V> {
   get(key: K): V | undefined;
   keys(): readonly K[];
   readonly size: number;
-  /** The returned function ends it. */
+  /** The returned function stops the watch. */
   watch(changed: (key: K) => void): () => void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A signal of one's own below a longer-lived one. `AbortSignal.any` keeps every child of a long-lived parent for as long as the
+ * Creates a child signal of longer-lived parents. `AbortSignal.any` keeps every child for as long as a long-lived
  * parent lives (nodejs/node#54614); here the child is unlinked when its work is done.
  */
 export interface LinkedSignal extends Disposable {

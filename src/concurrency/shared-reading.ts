@@ -1,8 +1,9 @@
 /**
- * A reading that is shared: who asks while one is under way waits for that one, and who asks within a moment after gets the same. There is never
- * more than one at a time, and no more than one in `freshMs`, whoever asks and however often. One who gives up does not end it for the others.
+ * Shares one reading between callers. A caller joins the running read, or gets the last result if it is younger than
+ * `freshMs`. At most one read runs at a time. Within `freshMs` another one starts only for more detail or after a
+ * failure. A caller that aborts does not abort the read for the others.
  *
- * A reading with more detail serves who wants less.
+ * A reading with more detail also serves callers that want less.
  */
 
 import type { Clock } from "../ports/clock.ts";
@@ -10,7 +11,7 @@ import { unlessAborted } from "./unless-aborted.ts";
 
 export interface SharedReadingParts<D extends string, T> {
   readonly clock: Clock;
-  /** The least first. */
+  /** In ascending order of detail. */
   readonly details: readonly D[];
   readonly read: (detail: D) => Promise<T>;
   readonly freshMs?: number;
@@ -21,7 +22,7 @@ const FRESH_MS = 1_000;
 interface Read<D extends string, T> {
   readonly detail: D;
   readonly answer: Promise<T>;
-  /** Undefined while it is under way. */
+  /** Undefined while the read is running. */
   doneMonotonicMs: number | undefined;
 }
 
@@ -42,7 +43,7 @@ export class SharedReading<D extends string, T> {
       if (latest === undefined || latest.doneMonotonicMs !== undefined) {
         return unlessAborted(this.#begin(detail).answer, signal);
       }
-      // One with less detail is under way: it is waited for, and what became of it is its asker's affair.
+      // A read with less detail is running. Wait for its end; its failure concerns only its own callers.
       await unlessAborted(latest.answer.then(nothing, nothing), signal);
     }
   }
@@ -65,7 +66,7 @@ export class SharedReading<D extends string, T> {
       () => {
         begun.doneMonotonicMs = clock.monotonicMs();
       },
-      // The next asker tries anew.
+      // A failure is not cached: the next caller reads again.
       () => {
         if (this.#latest === begun) this.#latest = undefined;
       },

@@ -1,6 +1,6 @@
 /**
- * One run for all who ask at a time, where any that began after the asking will do: those who ask while one is under way share the next. A run that
- * fails has failed for those who share it, and for nobody after them.
+ * Shares one run between all callers that need a run started after their call. Callers that arrive during a run share
+ * the next one. A failed run fails for the callers that share it and for no later ones.
  */
 export function sharedRun<T>(run: () => Promise<T>): () => Promise<T> {
   let current: Promise<T> | undefined;

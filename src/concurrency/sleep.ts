@@ -19,6 +19,6 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
   });
 }
 
-/** As `sleep`, but ends without an error when the signal aborts: for a loop that then looks at the signal itself. */
+/** Like `sleep`, but resolves when the signal aborts: for loops that check the signal themselves. */
 export const pause = (clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> =>
   sleep(clock, delayMs, signal).catch(() => undefined);

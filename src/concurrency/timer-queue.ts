@@ -1,4 +1,7 @@
-/** One alarm per key: the earliest that was asked for. Once closed it sets none: a timer left behind keeps the process alive. */
+/**
+ * One timer per key: the earliest one requested. A closed queue sets no timers, because a leftover timer keeps the
+ * process alive.
+ */
 import type { Clock } from "../ports/clock.ts";
 
 export class TimerQueue<K> {
@@ -13,7 +16,7 @@ export class TimerQueue<K> {
     this.#fire = fire;
   }
 
-  /** Keeps an earlier alarm that is already set. */
+  /** Keeps an earlier timer that is already set. */
   wakeIn(key: K, delayMs: number): void {
     if (this.#isClosed) return;
     const dueMonotonicMs = this.#clock.monotonicMs() + delayMs;

@@ -1,6 +1,6 @@
 /**
- * A rate limit: so many at once, then so many per second. First come, first served; a caller that gives up leaves no trace and
- * takes no token.
+ * A rate limit: `burst` tokens at once, then `perSecond` tokens per second. Callers are served in order; a caller that
+ * aborts takes no token and leaves nothing behind.
  */
 import type { Clock } from "../ports/clock.ts";
 
@@ -24,7 +24,7 @@ export class TokenBucket {
     this.#countedAtMs = clock.monotonicMs();
   }
 
-  /** Whether it is the caller's turn now. */
+  /** Takes a token if one is available and nobody waits. */
   tryTake(): boolean {
     this.#refill();
     if (this.#queue.size > 0 || this.#tokens < 1) return false;
@@ -32,7 +32,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Resolves when it is the caller's turn; rejects with the signal's reason. */
+  /** Resolves when the caller gets a token; rejects with the signal's reason. */
   take(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.tryTake()) return Promise.resolve();
@@ -59,11 +59,11 @@ export class TokenBucket {
     this.#countedAtMs = nowMs;
   }
 
-  /** Grants what can be granted and keeps one timer for the next, none when nobody waits. */
+  /** Grants all available tokens. Keeps one timer for the next token, and none when nobody waits. */
   #serve(): void {
     this.#refill();
     for (const grant of this.#queue) {
-      // A hair below one counts as one: a timer that fires a fraction early must not be re-armed for nothing.
+      // Tolerates rounding: a timer that fires slightly early must not be set again for nothing.
       if (this.#tokens < 1 - 1e-6) break;
       this.#tokens -= 1;
       this.#queue.delete(grant);

@@ -1,23 +1,23 @@
 /**
- * Which loops there are to be, and when each last took a turn. A loop is late when it took none for longer than its own limit, unless it waits for
- * something that others bring about. One that has not begun is missed too, once there was time for it.
+ * Tracks the expected loops and when each last took a turn. A loop is late when it takes no turn within its limit,
+ * unless it waits for an external event. A loop that has not begun is late after `FIRST_MS_MAX`.
  */
 import type { Clock } from "../ports/clock.ts";
 
-/** A loop's own end of it. */
+/** A loop's handle for reporting its turns. */
 export interface Watch {
-  /** A turn begins. */
+  /** Reports the beginning of a turn. */
   turned(): void;
-  /** However long the promise takes, nobody misses the loop meanwhile. A turn begins with the waiting, and another one after it. */
+  /** Waits for `outside`, during which the loop is never late. Counts as a turn at the beginning and at the end. */
   waits<T>(outside: Promise<T>): Promise<T>;
 }
 
-/** Every loop begins with a turn; what comes before that is not its own doing, and is given so long. */
+/** What precedes a loop's first turn is not under its control, so it gets this long. */
 const FIRST_MS_MAX = 300_000;
 
 interface Expected {
   readonly limitMs: number;
-  /** Of the last turn; before the first, when it was to be expected from. */
+  /** When the last turn began; before the first turn, when the loop was registered. */
   sinceMs: number;
   hasBegun: boolean;
   waits: number;
@@ -31,7 +31,7 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** From now on. The limit is the longest that the loop can be without a turn while it is well. */
+  /** Registers a loop from now on. `limitMs` is the longest time that a healthy loop can go without a turn. */
   expect(loop: string, limitMs: number): Watch {
     const expected = { limitMs, sinceMs: this.#clock.monotonicMs(), hasBegun: false, waits: 0 };
     this.#loops.set(loop, expected);
@@ -64,7 +64,7 @@ export class Turns {
     return expected?.hasBegun === true ? expected.sinceMs : undefined;
   }
 
-  /** Which took none for too long, each with how long that is. */
+  /** The late loops, each with the time since its last turn. */
   late(): readonly string[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#loops].toSorted(byName).flatMap(([loop, { limitMs, sinceMs, hasBegun, waits }]) => {

@@ -1,12 +1,15 @@
 /**
- * Lets so many in at once; the others wait in the order they came. Whoever stays longer than a patient machine would take no longer counts: it
- * waits for something itself, and must not keep others out.
+ * Admits at most `most` holders at a time; others wait in order of arrival. A holder that stays longer than
+ * `patienceMs` no longer counts: it is itself stuck and must not starve the others.
  */
 import type { Clock } from "../ports/clock.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 
 export interface Pass extends Disposable {
-  /** Resolves when its holder is in, at once if it is already. Rejects with the signal's reason when that comes first. */
+  /**
+   * Resolves when the holder is admitted, at once if it already is. Rejects with the signal's reason if the signal
+   * aborts first.
+   */
   enter(signal: AbortSignal): Promise<void>;
 }
 
@@ -22,7 +25,7 @@ export class Turnstile {
     this.#patienceMs = patienceMs;
   }
 
-  /** For one visit: disposed of, its holder is out. */
+  /** Creates a pass for one visit. Disposing of the pass releases its place. */
   pass(): Pass {
     let entered = false;
     let leave = () => {};
@@ -56,7 +59,7 @@ export class Turnstile {
       await unlessAborted(promise, signal);
     } catch (error) {
       const index = this.#waiting.indexOf(resolve);
-      // Called in the moment it gave up: its place is the next one's.
+      // The place was granted just as the caller gave up: pass it on.
       if (index < 0) this.#next();
       else this.#waiting.splice(index, 1);
       throw error;

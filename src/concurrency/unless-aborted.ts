@@ -1,8 +1,11 @@
-/** Waits for `promise`, or rejects with the signal's reason as soon as it aborts. The promise itself goes on; the listener does not stay. */
+/**
+ * Waits for `promise`, or rejects with the signal's reason as soon as it aborts. The promise keeps running; the
+ * listener is removed.
+ */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
-      promise.catch(() => {}); // Nobody waits for it any more.
+      promise.catch(() => {}); // Nobody handles a rejection any more.
       reject(signal.reason);
       return;
     }

@@ -1,4 +1,4 @@
-/** For a loop whose waits reject when the agent ends: that is its end and no failure. Undefined: the agent ends. */
+/** For loops whose waits reject at shutdown, which is not a failure. Returns undefined at shutdown. */
 export async function unlessShutDown<T>(shutdown: AbortSignal, work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-/** For a loop that others wake: resolves when its end is asked for. */
+/** For loops that others wake: resolves at shutdown. */
 export const untilAborted = (shutdown: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (shutdown.aborted) resolve();

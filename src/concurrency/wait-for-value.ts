@@ -1,6 +1,9 @@
 import type { Latest } from "./latest-cell.ts";
 
-/** Resolves with the cell's value once it matches, at once if it already does. Rejects with the signal's reason when that aborts first. */
+/**
+ * Resolves with the cell's value once it matches, at once if it already does. Rejects with the signal's reason if the
+ * signal aborts first.
+ */
 export function waitForValue<T, S extends T>(
   cell: Latest<T>,
   matches: (value: T) => value is S,

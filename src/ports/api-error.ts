@@ -1,4 +1,4 @@
-/** How the API server refuses, and how it fails to answer. */
+/** Errors of the API server: it rejected a request, or did not answer. */
 
 /** The server answered, with a status of 400 and above or an ERROR event of a watch. */
 export class ApiError extends Error {
@@ -6,9 +6,9 @@ export class ApiError extends Error {
   readonly status: number;
   /** The machine-readable reason, such as "NotFound" or "Conflict"; empty where the answer had none. */
   readonly reason: string;
-  /** In the server's own words. */
+  /** The server's message. */
   readonly detail: string;
-  /** How long the server asks to be left alone. */
+  /** How long the server asks clients to wait before they retry. */
   readonly retryAfterMs: number | undefined;
   constructor(operation: string, status: number, reason: string, detail: string, retryAfterMs?: number) {
     super(`${operation}: ${detail} (${status}${reason === "" ? "" : ` ${reason}`})`);
@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** No answer. `mayHaveHappened` is false only when the request certainly never reached the server. */
+/** No response. `mayHaveHappened` is false only if the request certainly did not reach the server. */
 export class ApiUnreachableError extends Error {
   override readonly name = "ApiUnreachableError";
   readonly mayHaveHappened: boolean;
@@ -34,6 +34,6 @@ export const isConflict = (error: unknown) =>
   error instanceof ApiError && error.status === 409 && error.reason !== "AlreadyExists";
 export const isAlreadyExists = (error: unknown) =>
   error instanceof ApiError && error.status === 409 && error.reason === "AlreadyExists";
-/** The version asked for is no longer kept: list again. */
+/** The requested resource version is no longer available: list again. */
 export const isExpired = (error: unknown) =>
   error instanceof ApiError && (error.status === 410 || error.reason === "Expired" || error.reason === "Gone");

@@ -1,9 +1,9 @@
 /**
  * The API server.
  *
- * Every call takes the caller's signal and has a deadline of its own (a watch has a watchdog instead). It rejects with an
- * `ApiError` when the server said no, with an `ApiUnreachableError` when there was no answer, which leaves open whether the
- * call took effect, or with the signal's reason when the caller gave up.
+ * Every call takes the caller's signal and has its own deadline (a watch has a watchdog instead). It rejects with an
+ * `ApiError` when the server rejects the request. It rejects with an `ApiUnreachableError` when there is no response,
+ * in which case the call may have taken effect. It rejects with the signal's reason when the caller gives up.
  */
 import type { ApiObject, Resource } from "../api/resource.ts";
 
@@ -11,11 +11,11 @@ export type { ApiObject, Resource };
 
 export interface ObjectName {
   readonly name: string;
-  /** Left out for cluster-scoped kinds. */
+  /** Omitted for cluster-scoped kinds. */
   readonly namespace?: string;
 }
 
-/** Which objects of a kind. All of them by default. */
+/** Selects objects of a kind; by default all of them. */
 export interface Selection {
   readonly namespace?: string;
   readonly labels?: string;
@@ -25,26 +25,26 @@ export interface Selection {
 export interface ListOptions {
   readonly limit?: number;
   readonly continueToken?: string;
-  /** Left out: a consistent read. "0": whatever the server has at hand. */
+  /** Omitted: a consistent read. "0": any version that the server has cached. */
   readonly resourceVersion?: string;
 }
 
 export interface Page<T> {
   readonly items: readonly T[];
   readonly resourceVersion: string;
-  /** Present when there is more. */
+  /** Present when there are more pages. */
   readonly continueToken?: string;
 }
 
 export type WatchEvent<T> =
   | { readonly kind: "added" | "modified" | "deleted"; readonly object: T }
-  /** Everything up to here was seen. `initialEventsEnd` closes the replay of a streaming list. */
+  /** All changes up to this version were delivered. `initialEventsEnd` marks the end of a streaming list. */
   | { readonly kind: "bookmark"; readonly resourceVersion: string; readonly initialEventsEnd: boolean };
 
 export type WatchStart =
-  /** What happens after this version. */
+  /** The changes after this version. */
   | { readonly kind: "after"; readonly resourceVersion: string }
-  /** A streaming list: what there is, as "added", then a bookmark, then what happens. */
+  /** A streaming list: existing objects as "added", then a bookmark, then changes. */
   | { readonly kind: "initialEvents" };
 
 export type Patch = {
@@ -64,7 +64,7 @@ export interface DeleteOptions {
 
 export interface ApiServer {
   get<T extends ApiObject>(resource: Resource<T>, name: ObjectName, signal: AbortSignal): Promise<T>;
-  /** One page. */
+  /** Returns one page. */
   list<T extends ApiObject>(
     resource: Resource<T>,
     selection: Selection,
@@ -72,8 +72,8 @@ export interface ApiServer {
     signal: AbortSignal,
   ): Promise<Page<T>>;
   /**
-   * Events until the server ends the stream (a normal end, as servers do after some minutes), or until it breaks or goes
-   * silent (a rejection). A version that is too old rejects with an `ApiError` for which `isExpired` holds.
+   * Yields events until the server ends the stream, which servers do normally after some minutes. Rejects when the
+   * stream breaks or goes silent. Rejects with an `ApiError` that satisfies `isExpired` when the version is too old.
    */
   watch<T extends ApiObject>(
     resource: Resource<T>,
@@ -91,7 +91,7 @@ export interface ApiServer {
     signal: AbortSignal,
   ): Promise<T>;
   delete(resource: Resource<ApiObject>, name: ObjectName, options: DeleteOptions, signal: AbortSignal): Promise<void>;
-  /** Asks something of an object: a token of a service account, the eviction of a pod. */
+  /** Creates a subresource of an object: a service account token, or the eviction of a pod. */
   ask<Answer extends ApiObject>(
     resource: Resource<ApiObject>,
     name: ObjectName,
@@ -99,6 +99,6 @@ export interface ApiServer {
     question: ApiObject,
     signal: AbortSignal,
   ): Promise<Answer>;
-  /** What is asked from now on goes over new connections. What is under way finishes, or fails as it would have. */
+  /** Later requests use new connections. Running requests finish, or fail as they would have anyway. */
   renewConnections(): void;
 }

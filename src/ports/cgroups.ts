@@ -1,12 +1,12 @@
 /**
- * The node's control groups, by name from the root ("kubepods", "burstable", "pod<uid>"), whatever the driver and version make of
- * them. Rejects with an Error that names the group and the file.
+ * The node's cgroups, by name from the root ("kubepods", "burstable", "pod<uid>"), independent of cgroup driver and
+ * version. Rejects with an Error that names the cgroup and the file.
  */
 import type { CgroupName, CgroupValues } from "../domain/resources/cgroup-values.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 
 export interface CgroupMemory {
-  /** In use and not to be had back at once, by the group and all below it. */
+  /** Memory in use that cannot be reclaimed at once, of the cgroup and its descendants. */
   readonly workingSetBytes: bigint;
   /** Undefined: no limit. */
   readonly limitBytes: bigint | undefined;
@@ -14,23 +14,26 @@ export interface CgroupMemory {
 
 export interface Cgroups {
   readonly version: 1 | 2;
-  /** Which form names have outside: paths, or systemd's slices. */
+  /** Decides the external form of cgroup names: paths or systemd slices. */
   readonly driver: CgroupDriver;
-  /** What the runtime is given as a parent for this group. */
+  /** The cgroup parent to pass to the runtime. */
   pathOf(name: CgroupName): string;
-  /** Whether the kernel counts swap, so that a limit of it can be set at all. Asked of a group that is there. */
+  /** Whether the kernel accounts swap, without which a swap limit cannot be set. The cgroup must exist. */
   countsSwap(name: CgroupName): Promise<boolean>;
   exists(name: CgroupName): Promise<boolean>;
-  /** What keeps it from being there as it should, in the Go kubelet's words; undefined where it exists. */
+  /** Why the cgroup is missing or incomplete, in the Go kubelet's words; undefined if it exists. */
   flaw(name: CgroupName): Promise<string | undefined>;
-  /** Makes the group with its parents, or brings the values of an existing one to these. */
+  /** Creates the cgroup with its parents, or updates the values of an existing one. */
   apply(name: CgroupName, values: CgroupValues): Promise<void>;
-  /** The names of groups directly below. Empty when there is no such group. */
+  /** Names of the direct children; empty if the cgroup does not exist. */
   children(name: CgroupName): Promise<readonly string[]>;
-  /** Undefined when there is no such group. */
+  /** Undefined if the cgroup does not exist. */
   memory(name: CgroupName): Promise<CgroupMemory | undefined>;
-  /** Of the group and all below it. */
+  /** PIDs in the cgroup and its descendants. */
   processes(name: CgroupName): Promise<readonly number[]>;
-  /** Kills what runs in it (five attempts) and removes it with all below. Succeeds when there is none. */
+  /**
+   * Kills the processes in the cgroup (five attempts) and removes it with its descendants. Succeeds if it does not
+   * exist.
+   */
   destroy(name: CgroupName, signal: AbortSignal): Promise<void>;
 }

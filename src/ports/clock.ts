@@ -1,12 +1,12 @@
-/** The only source of time. Sleeps, tickers and deadlines all derive from `after`. */
+/** The only source of time. Sleeps, tickers and deadlines all use `after`. */
 export interface Clock {
-  /** Calendar time: for timestamps that leave the process. May jump. */
+  /** Wall-clock time, for timestamps that leave the process. It may jump. */
   wallMs(): number;
-  /** For measuring how long something took. Never goes back. */
+  /** For measuring durations. It never goes backwards. */
   monotonicMs(): number;
   /**
-   * Calls `fire` once after `delayMs`, however long that is; a delay that is not a number above zero fires at the next turn.
-   * The returned function cancels it, once or twice.
+   * Calls `fire` once after `delayMs`, however long that is. A delay that is not a positive number fires in the next
+   * turn of the event loop. The returned function cancels the timer; a second call has no effect.
    */
   after(delayMs: number, fire: () => void): () => void;
 }

@@ -1,15 +1,9 @@
-/** Where loops tell users what happened to a pod or to the node. Never blocks and never fails: telling is not doing. */
-export interface EventSubject {
-  readonly kind: "Pod" | "Node";
-  readonly name: string;
-  readonly namespace: string;
-  /** Empty for a Node. */
-  readonly uid: string;
-  readonly resourceVersion?: string;
-  /** Such as `spec.containers{app}`. */
-  readonly fieldPath?: string;
-}
+import type { EventSubject } from "../domain/events/recorded-event.ts";
 
+/**
+ * Emits events about pods and the node for users. `emit` never blocks and never fails: a loop must not depend on its
+ * events.
+ */
 export interface EventSink {
   emit(
     subject: EventSubject,

@@ -1,13 +1,16 @@
-/** Files of the node's own that may well be links to where a daemon or an operator keeps them: HostFiles itself never follows one. */
+/**
+ * Reads the node's own files that may be symbolic links to where a daemon or an operator keeps them. HostFiles itself
+ * never follows a link.
+ */
 import { type FileFacts, HostFileError, type HostFiles } from "./host-files.ts";
 
 export type LinkEnd =
   | { readonly kind: "found"; readonly path: string; readonly what: Exclude<FileFacts["kind"], "link"> }
   | { readonly kind: "nothing"; readonly path: string }
-  /** More than so many: most likely they go in a circle. */
+  /** More links than allowed: most likely a cycle. */
   | { readonly kind: "tooMany" };
 
-/** Follows links at the end of the path, not those on the way to it. */
+/** Follows links at the end of the path, not links in its parent directories. */
 export async function followLinks(
   files: Pick<HostFiles, "facts" | "readLink">,
   path: string,
@@ -26,7 +29,7 @@ export async function followLinks(
 
 const LINKS_MAX = 8;
 
-/** Rejects "notFound" when there is nothing at the end, and "tooLarge" above `bytesMax`. */
+/** Rejects "notFound" when the target does not exist, and "tooLarge" above `bytesMax`. */
 export async function readLinked(
   files: Pick<HostFiles, "facts" | "read" | "readLink">,
   path: string,

@@ -1,9 +1,11 @@
 /**
- * The node's local files, by absolute path. Only for disks of our own: whatever may hang (a network mount) is behind the Mounts port.
+ * The node's local files, by absolute path. For local disks only: a file system that may hang (a network mount) belongs
+ * to the Mounts port.
  *
- * Every call rejects with a `HostFileError`. What `writeAtomically` and `appendAt` have written survives a crash of the machine from the
- * moment they resolve, with the folders above it; before that, `writeAtomically` leaves the old content or the new, never a part. The other
- * calls, and an `appendAt` that is not to be synced, are seen by every process at once but may be undone by a crash of the machine.
+ * Every call rejects with a `HostFileError`. Once `writeAtomically` or `appendAt` resolves, its content and the
+ * directories above it survive a machine crash. Before that, `writeAtomically` leaves the old or the new content, never
+ * a part. All other calls, and an unsynced `appendAt`, are visible to every process at once, but a machine crash may
+ * undo them.
  */
 export type HostFileErrorCode =
   | "notFound"
@@ -27,10 +29,10 @@ export class HostFileError extends Error {
 export const isMissing = (error: unknown) => error instanceof HostFileError && error.code === "notFound";
 export const isTooLarge = (error: unknown) => error instanceof HostFileError && error.code === "tooLarge";
 
-/** Nothing where there is no folder. */
-export async function listIfThere(files: Pick<HostFiles, "list">, folder: string): Promise<readonly string[]> {
+/** Empty if the directory does not exist. */
+export async function listIfThere(files: Pick<HostFiles, "list">, directory: string): Promise<readonly string[]> {
   try {
-    return await files.list(folder);
+    return await files.list(directory);
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
@@ -38,74 +40,84 @@ export async function listIfThere(files: Pick<HostFiles, "list">, folder: string
 }
 
 export interface FileFacts {
-  readonly kind: "file" | "folder" | "link" | "other";
+  readonly kind: "file" | "directory" | "link" | "other";
   readonly sizeBytes: number;
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** Changes with every change of content, for as long as the clock moves. */
+  /** Changes with every change of content, as long as the clock advances. */
   readonly modifiedWallNs: bigint;
 }
 
-/** Of a file that is made now. Without an owner it belongs to this process, in the group that its folder gives. */
+/** For a new file. Without an owner it belongs to this process, and its group follows from its directory. */
 export interface NewFileFacts {
-  /** Whatever the umask. */
+  /** Applied regardless of the umask. */
   readonly mode: number;
   readonly uid?: number;
   readonly gid?: number;
 }
 
 export interface HostFiles {
-  /** Does not follow a link at the end of the path. Undefined when there is nothing. */
+  /** Does not follow a link at the end of the path. Undefined if nothing exists there. */
   facts(path: string): Promise<FileFacts | undefined>;
-  /** Names, sorted. Rejects "notFound" when there is no such folder. */
+  /** Sorted names. Rejects "notFound" if the directory does not exist. */
   list(path: string): Promise<readonly string[]>;
-  /** Rejects "tooLarge" above `bytesMax`. Regular files only; a link at the end of the path is "notPermitted". */
+  /** Rejects "tooLarge" above `bytesMax`. Reads regular files only; a link at the end of the path is "notPermitted". */
   read(path: string, bytesMax: number): Promise<Uint8Array>;
-  /** The first `bytesMax` bytes, or all of a shorter file. Regular files only, never through a link at the end of the path. */
+  /**
+   * The first `bytesMax` bytes, or all of a shorter file. Regular files only; never follows a link at the end of the
+   * path.
+   */
   readHead(path: string, bytesMax: number): Promise<Uint8Array>;
   /** The last `bytesMax` bytes, or all of a shorter file. */
   readTail(path: string, bytesMax: number): Promise<Uint8Array>;
-  /** Rejects "exists" where a folder is. */
+  /** Rejects "exists" if the path is a directory. */
   writeAtomically(path: string, content: Uint8Array, mode: number): Promise<void>;
   /**
-   * Makes an existing file consist of its first `offsetBytes` bytes and then `content`, which may be empty. What an earlier try left beyond
-   * the offset goes away. When it rejects, anything may lie beyond the offset, and what lies before it is untouched. What was appended unsynced
-   * is synced by the next append that is.
+   * Truncates an existing file to `offsetBytes` and appends `content`, which may be empty. So remains of an earlier
+   * attempt beyond the offset are removed. After a rejection anything may lie beyond the offset, but the bytes before
+   * it are unchanged. The next synced append also syncs earlier unsynced ones.
    */
   appendAt(path: string, offsetBytes: number, content: Uint8Array, sync?: "synced" | "unsynced"): Promise<void>;
   /**
-   * Makes the file, or fills the one that is there anew: it stays the same file, and whoever has it open or mounted sees the new content. A reader
-   * may meet a part of it. Never through a link at the end of the path; rejects "exists" where a folder is.
+   * Creates the file or replaces its content in place: it remains the same file, so open descriptors and bind mounts
+   * see the new content. Readers may see a part of it. Never follows a link at the end of the path; rejects "exists" if
+   * the path is a directory.
    */
   overwrite(path: string, content: Uint8Array, mode: number): Promise<void>;
-  /** With its parents. An existing folder keeps its mode. */
-  makeFolder(path: string, mode: number): Promise<void>;
-  /** An empty file that others write to. Rejects "exists". */
+  /** Creates parents, too. An existing directory keeps its mode. */
+  makeDirectory(path: string, mode: number): Promise<void>;
+  /** Creates an empty file for others to write to. Rejects "exists". */
   makeFile(path: string, mode: number): Promise<void>;
-  /** A file that was not there, with its content. Rejects "exists", also at a link. When it rejects otherwise, no part of the file is left. */
+  /**
+   * Creates a file with content. Rejects "exists", also if the path is a link. After any other rejection no part of the
+   * file remains.
+   */
   writeNew(path: string, content: Uint8Array, facts: NewFileFacts): Promise<void>;
-  /** Of what is at the path, a link not followed. It may take mode bits away (set-group of a file): the mode is set after it. */
+  /** Does not follow a link. It may clear mode bits (setgid of a file), so set the mode afterwards. */
   setOwner(path: string, uid: number, gid: number): Promise<void>;
-  /** Rejects "notPermitted" at a link. */
+  /** Rejects "notPermitted" if the path is a link. */
   setMode(path: string, mode: number): Promise<void>;
-  /** In one step, replacing what is there: a file or link, or an empty folder by a folder. On one file system. */
+  /** Atomic. Replaces a file or link, or an empty directory with a directory. Both paths must be on one file system. */
   rename(from: string, to: string): Promise<void>;
-  /** Replaces a link that points elsewhere, in one step. Rejects "exists" when something else than a link is there. */
+  /**
+   * Creates a symbolic link, or atomically replaces one that points elsewhere. Rejects "exists" if anything but a link
+   * exists there.
+   */
   link(target: string, path: string): Promise<void>;
   readLink(path: string): Promise<string>;
-  /** Of a file or link; succeeds when there is none. */
+  /** Removes a file or link; succeeds if it does not exist. */
   removeFile(path: string): Promise<void>;
-  /** Of an empty folder; succeeds when there is none. */
-  removeFolder(path: string): Promise<void>;
+  /** Removes an empty directory; succeeds if it does not exist. */
+  removeDirectory(path: string): Promise<void>;
   /**
-   * Of a folder and all below it, on its own file system only: rejects "notPermitted" at a mount point rather than crossing it. A link is
-   * removed, never followed. Succeeds when there is none.
+   * Removes a directory and everything below it on the same file system. Rejects "notPermitted" at a mount point
+   * instead of crossing it. Removes links without following them. Succeeds if it does not exist.
    */
   removeTree(path: string): Promise<void>;
   /**
-   * Hints that the folder's entries changed, coalesced, the first one at once; the reader looks for itself. A folder that is not there is
-   * waited for. Ends with the signal.
+   * Hints that the directory's entries changed, coalesced; the first hint comes at once. Readers inspect the directory
+   * themselves. Waits for a directory that does not exist yet. Ends when the signal aborts.
    */
   watch(path: string, signal: AbortSignal): AsyncIterable<void>;
 }

@@ -1,31 +1,32 @@
 /**
- * What can be seen of a host from outside any agent, for who says whether one could run there. Nothing here changes the host. Every call rejects
- * with an Error that says what could not be looked at, and never answers as if something were not there that only could not be read.
+ * Inspects a host independently of any kubelet process, to check whether a kubelet can run on it. Nothing here changes
+ * the host. Every call rejects with an Error that names what could not be read. A read failure is never reported as
+ * absence.
  */
 import type { AgentProcess, CgroupTree, Listener } from "../domain/doctor/facts.ts";
 
 export interface HostSigns {
-  /** Those that the kernel can mount now. */
+  /** File system types that the kernel can mount now. */
   fileSystems(): Promise<readonly string[]>;
-  /** What swaps now: devices and files. */
+  /** Active swap devices and files. */
   swapDevices(): Promise<readonly string[]>;
-  /** Undefined: none are mounted. */
+  /** Undefined if no cgroups are mounted. */
   cgroupTree(): Promise<CgroupTree | undefined>;
   isRunBySystemd(): Promise<boolean>;
-  /** Who listens for TCP on these ports in this process's network. */
+  /** Processes that listen on these TCP ports in this process's network namespace. */
   listeners(ports: readonly number[]): Promise<readonly Listener[]>;
-  /** The kubelets of either kind in this process's network, or with the lock of this file. */
+  /** Kubelets of either kind (Go or Deckhand) in this process's network namespace, and holders of this lock file. */
   agents(lockFile: string): Promise<readonly AgentProcess[]>;
-  /** Whether it is found as a shell would find it. */
+  /** Whether the search path contains the executable. */
   hasProgram(name: string): Promise<boolean>;
-  /** A small file, links followed. */
+  /** Reads a small file; follows links. */
   text(path: string): Promise<string>;
-  /** Sorted; empty where there is no such folder. */
-  names(folder: string): Promise<readonly string[]>;
-  /** Rejects where this process may not read it. */
+  /** Sorted; empty if the directory does not exist. */
+  names(directory: string): Promise<readonly string[]>;
+  /** Rejects if this process may not read the path. */
   requireReadable(path: string): Promise<void>;
-  /** The path itself, or the nearest folder above it that is there. */
+  /** The path itself, or its nearest existing parent directory. */
   nearest(path: string): Promise<string>;
-  /** Why nothing can be made in the folder; undefined when it can. */
-  writeTrouble(folder: string): Promise<string | undefined>;
+  /** Why nothing can be created in the directory; undefined if it is writable. */
+  writeTrouble(directory: string): Promise<string | undefined>;
 }

@@ -1,4 +1,4 @@
-/** Fetches a document by plain HTTP or HTTPS, for the one thing that is configured by URL: static pods. Follows redirects. */
+/** Fetches a document over HTTP or HTTPS, for the only content configured by URL: static pods. Follows redirects. */
 export class HttpFetchError extends Error {
   override readonly name = "HttpFetchError";
   constructor(url: string, detail: string, options?: ErrorOptions) {
@@ -12,7 +12,7 @@ export interface HttpAnswer {
 }
 
 export interface HttpFetch {
-  /** Rejects with an `HttpFetchError` when there is no answer in time or it is larger than `bytesMax`; any status is an answer. */
+  /** Rejects with an `HttpFetchError` when the response is late or larger than `bytesMax`; any status is a response. */
   get(
     url: string,
     options: {

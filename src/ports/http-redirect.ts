@@ -1,25 +1,27 @@
-/** Where the answer to a probe's or a hook's GET sends us: followed only as long as it stays on the host that was asked, and not for ever. */
+/** Redirects of HTTP probes and lifecycle hooks: followed only to the same host, and a limited number of times. */
 import { hostAndPort } from "../domain/probes/container-port.ts";
 import { type HttpGet, urlOf } from "../domain/probes/http-get.ts";
 
-/** How often a question is put, the first time among them. */
+/** Maximum number of requests, including the first one. */
 const QUESTIONS_MAX = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
+export const isRedirect = (status: number): boolean => REDIRECTS.has(status);
+
 export type Redirect =
-  /** The answer is the answer: no redirect, or one to another host. */
+  /** Use the response as it is: it is not a redirect, or it points to another host. */
   | { readonly kind: "none" }
   | { readonly kind: "follow"; readonly get: HttpGet }
   | { readonly kind: "refused"; readonly url: string; readonly detail: string };
 
-/** `questions`: how many were put by now; `first`: what was asked for to begin with. */
+/** `questions`: the number of requests so far; `first`: the original request. */
 export function redirectOf(
   first: HttpGet,
   asked: HttpGet,
   { status, location = "" }: { readonly status: number; readonly location: string | undefined },
   questions: number,
 ): Redirect {
-  if (!REDIRECTS.has(status) || location === "") return { kind: "none" };
+  if (!isRedirect(status) || location === "") return { kind: "none" };
   const url = URL.parse(location, urlOf(asked));
   if (url === null) {
     const detail = `failed to parse Location header ${JSON.stringify(location)}`;
@@ -42,7 +44,7 @@ export function redirectOf(
   return { kind: "follow", get: { scheme, host, port, target: `${url.pathname}${url.search}`, headers } };
 }
 
-/** A host that was given by name stays with what the server names by its path alone. */
+/** Relative redirects keep a custom Host header. */
 function keptHost({ headers, host, port }: HttpGet, location: string): string | undefined {
   const given = headers.find(([name]) => name === "Host")?.[1];
   const isRelative = !/^(?:[A-Za-z][A-Za-z0-9+.-]*:|\/\/)/.test(location);

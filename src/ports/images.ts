@@ -1,19 +1,19 @@
-/** The runtime's image store. Errors are those of the Runtime port. */
+/** The runtime's image store. Calls fail with the errors of the Runtime port. */
 import type { FilesystemUsage, Image, ImageSpec, RegistryCredentials } from "../domain/runtime/image.ts";
 import type { SandboxConfig } from "../domain/runtime/sandbox.ts";
 
 export interface Images {
-  /** All images, or those that `image` names. */
+  /** Lists all images, or those that match `image`. */
   listImages(filter: { readonly image?: ImageSpec }, signal: AbortSignal): Promise<readonly Image[]>;
-  /** Undefined when the image is not there. */
+  /** Undefined if the image does not exist. */
   imageStatus(image: ImageSpec, signal: AbortSignal): Promise<Image | undefined>;
-  /** Answers with the reference of what was pulled. Has no deadline of its own: a pull may take long and the caller decides. */
+  /** Returns the reference of the pulled image. It has no deadline: pulls may take long, and the caller decides. */
   pullImage(
     image: ImageSpec,
     options: { readonly credentials?: RegistryCredentials; readonly sandbox?: SandboxConfig },
     signal: AbortSignal,
   ): Promise<string>;
-  /** Succeeds when the image is already gone. */
+  /** Succeeds if the image does not exist. */
   removeImage(image: ImageSpec, signal: AbortSignal): Promise<void>;
   imageFilesystems(
     signal: AbortSignal,

@@ -1,20 +1,24 @@
 /**
- * What cannot be read again later, and why each decision was taken. `append` resolves when the record is on disk: only then is it
- * acted on or published. Records survive a crash at any moment; a damaged one is set aside and reported, never fatal.
+ * Records what cannot be read again later, and the reason for each decision. `append` resolves when the record is on
+ * disk; only then may it be acted on or published. Records survive a crash at any moment. A damaged record is set aside
+ * and reported; it is never fatal.
  */
 import type { JournalRecord } from "../domain/journal/records.ts";
 
 export interface Journal {
   /**
-   * The records that are still kept, oldest first: once, before anything is written. Rejects only when the place cannot be looked at; it may
-   * then be asked again.
+   * Returns the retained records, oldest first. Called once, before the first write. It rejects only when the directory
+   * cannot be inspected, and may then be called again.
    */
   replay(): Promise<readonly JournalRecord[]>;
-  /** Rejects when the record may not be on disk. A crash can still bring it back, whole; writing it again does no harm. */
+  /**
+   * Rejects when the record may not be on disk. After a crash the record may still appear, as a whole; writing it again
+   * is harmless.
+   */
   append(record: JournalRecord): Promise<void>;
   /**
-   * As `append`, for what explains but decides nothing: written with the next one, or alone and without a sync when none comes soon. Lost if we
-   * die before, or with the machine's power.
+   * Like `append`, for records that explain but decide nothing. Written with the next record, or alone and unsynced if
+   * none follows soon. Lost if the process dies before that, or in a power failure.
    */
   note(record: JournalRecord): void;
 }

@@ -1,16 +1,17 @@
-/** What the kernel says of itself, as `dmesg` shows it. */
+/** The kernel log, as `dmesg` shows it. */
 export interface KernelMessage {
-  /** Grows by one with each message, from 0 at the machine's start. */
+  /** Starts at 0 at boot and grows by one with each message. */
   readonly sequence: number;
   readonly text: string;
 }
 
 export interface KernelMessages {
-  /** Rejects where this process may not read them. */
+  /** Rejects if this process may not read the kernel log. */
   requireReadable(): Promise<void>;
   /**
-   * From the oldest that the kernel still has, then as they come, until the signal aborts. What the kernel overwrote before it was read is missing.
-   * Rejects when they can no longer be read; the reader may follow anew and meets those again that the kernel still has.
+   * Yields messages from the oldest one the kernel still has, then new ones, until the signal aborts. Messages that the
+   * kernel overwrote before they were read are missing. Rejects when the log becomes unreadable. A reader that follows
+   * again receives the retained messages again.
    */
   follow(signal: AbortSignal): AsyncIterable<KernelMessage>;
 }

@@ -1,9 +1,9 @@
-/** The kernel's settings by their names, such as "vm.overcommit_memory". They are the machine's: whoever writes one writes it for everybody. */
+/** Sysctls by name, such as "vm.overcommit_memory". They apply to the whole machine. */
 export interface KernelSettings {
-  /** Without the space around it. Undefined: this kernel has no such setting. */
+  /** The trimmed value; undefined if this kernel has no such sysctl. */
   read(name: string): Promise<string | undefined>;
-  /** Whether this process may write it. */
+  /** Whether this process may write the sysctl. */
   isWritable(name: string): Promise<boolean>;
-  /** Rejects with an Error that names the setting and why: it is not there, or may not be written. */
+  /** Rejects with an Error that names the sysctl and the reason: it does not exist or is not writable. */
   write(name: string, value: string): Promise<void>;
 }

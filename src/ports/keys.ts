@@ -1,6 +1,6 @@
 /**
- * Private keys, as PEM texts that files and TLS take as they are. Every call answers at once. None of them ever puts a key into a message;
- * a text that holds no key of a kind we know is refused with a `KeyError`.
+ * Private keys as PEM text, which files and TLS accept as it is. All calls are synchronous, and no error message
+ * contains a key. Text without a key of a supported type throws a `KeyError`.
  */
 import type { KeyAlgorithm } from "../domain/identity/x509-write.ts";
 
@@ -10,14 +10,14 @@ export class KeyError extends Error {
 
 export interface KeyFacts {
   readonly algorithm: KeyAlgorithm;
-  /** DER of a SubjectPublicKeyInfo: equal bytes, equal keys. */
+  /** DER of a SubjectPublicKeyInfo: equal bytes mean equal keys. */
   readonly publicKeyDer: Uint8Array;
 }
 
 export interface Keys {
-  /** A new one for ECDSA on P-256, labelled "EC PRIVATE KEY". */
+  /** Creates an ECDSA key on P-256, labelled "EC PRIVATE KEY". */
   make(): string;
   describe(keyPem: string): KeyFacts;
-  /** With SHA-256, in the form that certificates carry. */
+  /** Signs with SHA-256, in the form that certificates contain. */
   sign(keyPem: string, message: Uint8Array): Uint8Array;
 }

@@ -1,33 +1,34 @@
 /**
- * Container logs as files, by absolute path: the runtime writes them, we read and compress them. Names are HostFiles' business. Nothing
- * is opened through a link at the end of its path: whoever may write to a folder of logs could lead us to any file of the node. Every call
- * rejects with a `HostFileError`, or with the signal's reason when the caller gave up.
+ * Container logs as files, by absolute path: the runtime writes them, and we read and compress them. HostFiles handles
+ * their names. Links at the end of a path are never followed: a process that can write to a log directory could
+ * otherwise expose any file of the node. Every call rejects with a `HostFileError`, or with the signal's reason when
+ * the caller gives up.
  */
 
-/** An open log. It stays the same file when it is renamed or removed. */
+/** An open log. It remains the same file when it is renamed or removed. */
 export interface LogFile extends AsyncDisposable {
-  /** Of the file, not of its name; no other file has it as long as this one is open. */
+  /** Identifies the file, not its name; unique while this file is open. */
   readonly identity: string;
   sizeBytes(): Promise<number>;
-  /** Fills `into` from that offset on; fewer bytes mean that the file ends there, for now. */
+  /** Fills `into` from `offsetBytes` on. Fewer bytes mean that the file currently ends there. */
   read(into: Uint8Array, offsetBytes: number): Promise<number>;
 }
 
-/** A compressed log as what it was before, from its beginning on. */
+/** A compressed log, read as its original content from the beginning. */
 export interface CompressedLog extends AsyncDisposable {
-  /** The next bytes; fewer than `into` has room for only at the end, and then none. */
+  /** Returns the next bytes. Fewer than `into` holds are returned only at the end, and then none. */
   read(into: Uint8Array): Promise<number>;
 }
 
 export interface LogFiles {
-  /** Undefined where there is nothing. Regular files only. */
+  /** Undefined if nothing exists there. Regular files only. */
   open(path: string): Promise<LogFile | undefined>;
   openCompressed(path: string): Promise<CompressedLog | undefined>;
-  /** Of what has this name now; undefined where there is nothing. A link is not followed. */
+  /** The identity of the file that has this name now; undefined if there is none. Does not follow a link. */
   identityAt(path: string): Promise<string | undefined>;
   /**
-   * Makes `to` a gzip of `from`, with its mode, in place of whatever is there. Once it resolves, `to` survives a crash of the machine. When it
-   * rejects, there is no `to`, or what a crash of ours would leave: a part of it.
+   * Compresses `from` with gzip to `to`, with the same mode, and replaces an existing `to`. Once it resolves, `to`
+   * survives a machine crash. After a rejection `to` does not exist or is incomplete, as after a crash of this process.
    */
   compress(from: string, to: string, signal: AbortSignal): Promise<void>;
 }

@@ -1,14 +1,14 @@
-/** What the machine is and how full it is. Measured anew at each call. */
+/** The machine's properties and usage. Every call measures again. */
 export interface MachineFacts {
   readonly cpus: number;
   /** Such as "0-3". */
   readonly onlineCpus: string;
-  /** 0 for both where the machine does not tell. */
+  /** 0 for both if the machine does not report them. */
   readonly physicalCores: number;
   readonly sockets: number;
   readonly memoryBytes: bigint;
   readonly swapBytes: bigint;
-  /** Pre-allocated bytes, by page size in bytes; a size of which none is allocated is there with 0. */
+  /** Pre-allocated bytes by page size in bytes; a size without allocated pages is listed with 0. */
   readonly hugepages: ReadonlyMap<bigint, bigint>;
   readonly machineId: string;
   readonly systemUuid: string;
@@ -22,7 +22,7 @@ export interface MachineFacts {
 }
 
 export interface FilesystemFacts {
-  /** Tells two file systems apart. */
+  /** Identifies the file system. */
   readonly device: string;
   readonly capacityBytes: bigint;
   readonly availableBytes: bigint;
@@ -38,17 +38,17 @@ export interface InterfaceAddress {
 
 export interface Machine {
   facts(): Promise<MachineFacts>;
-  /** Bytes in use that could not be given back at once, of the whole machine. */
+  /** Bytes in use on the whole machine that cannot be reclaimed at once. */
   memoryWorkingSetBytes(): Promise<bigint>;
   processCount(): Promise<number>;
-  /** The numbers of users and groups that the operator gives to this user for namespaces; undefined: the operator says nothing. */
+  /** The subordinate UIDs and GIDs that the operator assigns to this user; undefined if none are configured. */
   subordinateIds(user: string): Promise<{ readonly first: number; readonly length: number } | undefined>;
-  /** Of each CPU that tells of its heat, where it does. */
+  /** The `thermal_throttle` directories of the CPUs that have one. */
   thermalPaths(): Promise<readonly string[]>;
   filesystem(path: string): Promise<FilesystemFacts>;
   addresses(): Promise<readonly InterfaceAddress[]>;
-  /** The address other machines see when we leave by the default route; undefined without one. */
+  /** The source address of traffic on the default route; undefined without a default route. */
   defaultRouteAddress(family: "IPv4" | "IPv6"): Promise<string | undefined>;
-  /** By the machine's own resolver. Empty when the name has none. */
+  /** Uses the machine's resolver. Empty if the name has no addresses. */
   lookup(name: string, signal: AbortSignal): Promise<readonly string[]>;
 }

@@ -1,14 +1,16 @@
 /**
- * Mounts, and work on files that may lie on a file system of someone else's: a network mount, a FUSE server that has died. Nothing here can hold up
- * the process: a call that gets no answer within its deadline rejects "unresponsive", costs nobody else a turn, and leaves open whether it took
- * effect.
+ * Mounts, and work on files whose file system may not respond: a network mount, or a FUSE server that has died. Nothing
+ * here can block the process. A call without an answer within its deadline rejects "unresponsive", delays no other
+ * caller, and may or may not have taken effect.
  *
- * Every call rejects with a `MountError`, or with the signal's reason. Paths are absolute. Nothing here follows a symbolic link out of the folder it
- * was given, and nothing removes across a mount point.
+ * Every call rejects with a `MountError`, or with the signal's reason. Paths are absolute. No call follows a symbolic
+ * link out of the directory it was given, and none removes across a mount point.
  *
- * A call whose answer was lost may be made again: what is mounted as asked is left as it is, and nothing is mounted twice over itself. Where
- * something else is mounted at the target, a mount rejects "busy".
+ * A call whose answer was lost may be repeated: a matching mount is left as it is, and nothing is mounted twice over
+ * itself. If something else is mounted at the target, a mount rejects "busy".
  */
+import type { PathKind } from "../domain/volumes/path-kind.ts";
+
 export type MountErrorCode =
   | "notFound"
   | "exists"
@@ -16,7 +18,7 @@ export type MountErrorCode =
   | "notPermitted"
   | "readOnly"
   | "noSpace"
-  /** A component of a path is a link, leads out of the volume, or changed while it was looked at. */
+  /** A path component is a link, leads out of the volume, or changed during the inspection. */
   | "unsafePath"
   | "unresponsive"
   | "other";
@@ -24,7 +26,7 @@ export type MountErrorCode =
 export class MountError extends Error {
   override readonly name = "MountError";
   readonly code: MountErrorCode;
-  /** Without operation and path. Of a mount or unmount that failed: what the Go kubelet would say. */
+  /** Without operation and path. For a failed mount or unmount, the Go kubelet's message. */
   readonly detail: string;
   constructor(operation: string, path: string, code: MountErrorCode, detail: string, options?: ErrorOptions) {
     super(`${operation} ${path}: ${detail}`, options);
@@ -35,29 +37,27 @@ export class MountError extends Error {
 
 export interface MountPoint {
   readonly path: string;
-  /** What of its file system is seen here. Ends in "//deleted" when that is gone. */
+  /** The part of the file system that is visible here. Ends in "//deleted" if it was deleted. */
   readonly root: string;
   readonly type: string;
   readonly source: string;
   readonly device: string;
   readonly options: readonly string[];
   readonly superOptions: readonly string[];
-  /** "shared:1", "master:2"; empty: private. */
+  /** "shared:1", "master:2"; empty means private. */
   readonly propagation: readonly string[];
 }
 
-export type PathKind = "absent" | "file" | "folder" | "socket" | "charDevice" | "blockDevice" | "other";
-
 export interface MemoryMount {
   readonly sizeBytes: bigint | undefined;
-  /** Never swapped out. Rejects "other" where the kernel does not know it. */
+  /** Never swapped out. Rejects "other" if the kernel does not support it. */
   readonly noSwap: boolean;
 }
 
 export interface SubPathBind {
-  /** Where the volume is on this node. */
+  /** The volume's path on this node. */
   readonly volume: string;
-  /** Relative; may name what is not there: folders are made, with the mode of the volume. */
+  /** A relative path. Missing directories are created with the volume's mode. */
   readonly subPath: string;
   readonly target: string;
 }
@@ -65,29 +65,32 @@ export interface SubPathBind {
 export interface OwnershipPass {
   readonly group: number;
   readonly readOnly: boolean;
-  /** Nothing is done where the volume's root has the group and the mode already. */
+  /** Does nothing if the volume's root already has the group and the mode. */
   readonly onlyIfRootDiffers: boolean;
-  /** Told now and then how many files were done. */
+  /** Called from time to time with the number of processed files. */
   readonly onProgress: (files: number) => void;
 }
 
-/** A file system may refuse a change of owner or mode (a network one for root, say). That fails nothing, as with the Go kubelet, but is told. */
+/**
+ * A file system may refuse a change of owner or mode, for example a network file system for root. As in the Go kubelet,
+ * that is no failure, but it is reported.
+ */
 export interface OwnershipOutcome {
-  /** How many files were looked at. 0: nothing was to be done. */
+  /** Number of files inspected. 0: nothing needed to be done. */
   readonly files: number;
-  /** Of how many of them a change was refused. */
+  /** For how many files a change was refused. */
   readonly refused: number;
   readonly firstRefusal: string | undefined;
 }
 
 export interface BlockFormat {
-  /** Undefined: nothing that is known. */
+  /** Undefined: no known format. */
   readonly type: string | undefined;
-  /** It holds partitions. */
+  /** The device contains partitions. */
   readonly partitioned: boolean;
 }
 
-/** How full the file system is that a path lies on. */
+/** Statistics of the file system that contains a path. */
 export interface Room {
   readonly capacityBytes: number;
   readonly freeBytes: number;
@@ -96,7 +99,7 @@ export interface Room {
   readonly inodesFree: number;
 }
 
-/** What a folder and all below it take, on the same file system; a file with several names counts once. */
+/** Disk usage of a directory and everything below it on the same file system. A file with several names counts once. */
 export interface Taken {
   readonly bytes: number;
   readonly inodes: number;
@@ -104,57 +107,73 @@ export interface Taken {
 
 export interface Measured {
   readonly room: Room;
-  /** Of "walk" only. */
+  /** Only with "walk". */
   readonly taken: Taken | undefined;
 }
 
 export type CheckOutcome = "clean" | "repaired" | "uncorrected" | "unavailable";
 
 export interface Mounts {
-  /** Of the kernel's own table, in the order it lists them: no file system is asked. */
+  /** The kernel's mount table, in its order. No file system is queried. */
   table(): Promise<readonly MountPoint[]>;
-  /** Mounts below `path` are shared with other mount namespaces: where it does not lie on a shared mount, it becomes one of its own. */
+  /**
+   * Shares mounts below `path` with other mount namespaces. If `path` is not on a shared mount, it becomes a shared
+   * mount itself.
+   */
   share(path: string, signal: AbortSignal): Promise<void>;
-  /** Whether memory that is mounted can be kept from being swapped out. */
+  /** Whether the kernel supports tmpfs mounts that are never swapped out. */
   knowsNoSwap(): Promise<boolean>;
-  /** A tmpfs. The folder must be there. */
+  /** Mounts a tmpfs. The directory must exist. */
   mountMemory(path: string, mount: MemoryMount, signal: AbortSignal): Promise<void>;
   mountHugepages(path: string, pageSize: string | undefined, signal: AbortSignal): Promise<void>;
-  /** `source` at `target`, which is made with its parents where it is missing: a folder for a folder, a file for anything else. */
+  /**
+   * Bind-mounts `source` to `target`. A missing target is created with its parents: a directory for a directory, else a
+   * file.
+   */
   bind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void>;
   /**
-   * What `subPath` names inside the volume, found without following a link out of it, at `target`, which is made as it must be. Links that
-   * stay inside are followed: the files of a ConfigMap are links. Something else that was mounted at the target is unmounted.
+   * Mounts the subPath of a volume to `target`, which is created as needed. No link is followed out of the volume.
+   * Links that stay inside are followed, because a ConfigMap's files are links. Another mount at the target is
+   * unmounted.
    */
   bindSubPath(bind: SubPathBind, signal: AbortSignal): Promise<void>;
   /**
-   * The content of a file in a volume whose users may change any name in it at any moment. No link is followed: it rejects "unsafePath" where
-   * a part of the path is one. It rejects "other" for what is no regular file or longer than `bytesMax`.
+   * Reads a file of a volume whose users may change any name in it at any moment. Follows no link: rejects "unsafePath"
+   * if a path component is one. Rejects "other" for anything but a regular file of at most `bytesMax`.
    */
   readBelow(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>;
-  /** Everything that is mounted at `path` itself. Succeeds when nothing is. `lazy` lets go of it at once, whoever uses it. */
+  /**
+   * Unmounts everything mounted at `path` itself. Succeeds if nothing is. `lazy` detaches it at once, even if it is in
+   * use.
+   */
   unmount(path: string, how: { readonly lazy: boolean }, signal: AbortSignal): Promise<void>;
   /** Follows links. */
   kindOf(path: string, signal: AbortSignal): Promise<PathKind>;
-  /** The group that owns what is there. Follows links. */
+  /** The group that owns the path. Follows links. */
   groupOf(path: string, signal: AbortSignal): Promise<number>;
-  /** With its parents. An existing folder keeps its mode. Past the umask. */
-  makeFolder(path: string, mode: number, signal: AbortSignal): Promise<void>;
-  /** An empty file, its parents not. An existing one stays as it is. */
+  /** Creates parents, too. An existing directory keeps its mode. Ignores the umask. */
+  makeDirectory(path: string, mode: number, signal: AbortSignal): Promise<void>;
+  /** Creates an empty file, but not its parents. An existing file remains as it is. */
   makeFile(path: string, mode: number, signal: AbortSignal): Promise<void>;
-  /** Hands a volume to a group, as `fsGroup` asks: everything in it, its root last. What is mounted inside it is another volume, and stays as it is. */
+  /**
+   * Gives a volume to a group, as `fsGroup` requires: all its content, then its root. Mounts inside it are other
+   * volumes and remain as they are.
+   */
   own(path: string, pass: OwnershipPass, signal: AbortSignal): Promise<OwnershipOutcome>;
-  /** Asks the file system; "walk" also looks at every file. What is mounted inside is not gone into. */
+  /** Queries the file system; "walk" also inspects every file. Mounts inside `path` are not entered. */
   measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<Measured>;
-  /** A folder and all below it. Rejects "busy" when a mount point lies below it, before anything is removed. Succeeds when there is none. */
+  /**
+   * Removes a directory and everything below it. Rejects "busy" before removing anything if there is a mount point
+   * below it. Succeeds if it does not exist.
+   */
   removeTree(path: string, signal: AbortSignal): Promise<void>;
-  /** What a block device holds, by looking at it. */
+  /** Detects the format of a block device by reading it. */
   formatOf(device: string, signal: AbortSignal): Promise<BlockFormat>;
-  /** Checks the file system on a device, and repairs what can be repaired without asking. */
+  /** Checks the file system on a device and repairs everything that can be repaired automatically. */
   check(device: string, signal: AbortSignal): Promise<CheckOutcome>;
-  /** Makes a file system on a device. The caller knows that it holds nothing. */
+  /** Creates a file system on a device. The caller has checked that the device is empty. */
   format(device: string, type: string, signal: AbortSignal): Promise<void>;
-  /** Also of what is no block device: "server:/path" of a network file system. The folder must be there. */
+  /** Mounts a block device, or a network file system ("server:/path"). The directory must exist. */
   mountDevice(
     device: string,
     target: string,

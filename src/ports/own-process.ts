@@ -1,9 +1,9 @@
-/** This process as the kernel and the engine see it. Measured anew at each call. */
+/** This process as the kernel and the JavaScript engine see it. Every call measures again. */
 import type { ProcessFigures } from "../domain/metrics/process-families.ts";
 
 export interface ProcessBegin {
   readonly processWallMs: number;
-  /** Of the machine. */
+  /** Boot time of the machine. */
   readonly bootWallMs: number;
 }
 

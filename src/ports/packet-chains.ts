@@ -1,20 +1,20 @@
-/** Chains of packet rules, as iptables has them, of the network that this process is in. Every call rejects with what the tool said. */
+/** iptables chains in the network namespace of this process. Every call rejects with the tool's error output. */
 export type PacketFamily = "IPv4" | "IPv6";
 export type PacketTable = "mangle" | "nat" | "filter";
 
 export interface PacketRule {
   readonly table: PacketTable;
   readonly chain: string;
-  /** In iptables' own words. */
+  /** Arguments as iptables takes them. */
   readonly rule: readonly string[];
 }
 
 export interface PacketChains {
-  /** Those that rules can be made for here: none where there is no such tool. */
+  /** The families that rules can be created for; empty if the tool is missing. */
   families(): Promise<readonly PacketFamily[]>;
   hasChain(family: PacketFamily, table: PacketTable, chain: string): Promise<boolean>;
-  /** Succeeds where it is there already. */
+  /** Succeeds if the chain already exists. */
   ensureChain(family: PacketFamily, table: PacketTable, chain: string): Promise<void>;
-  /** Leaves the rule where it is, if the chain has it. */
+  /** An existing rule keeps its position. */
   ensureRule(family: PacketFamily, rule: PacketRule, place: "first" | "last"): Promise<void>;
 }

@@ -1,18 +1,21 @@
 /**
- * Asks an application over the network how it is. Each call has the limit it is given and takes the caller's signal; it rejects with a
- * `ProbeError`, or with the signal's reason when the caller gave up. Nothing is kept between two calls: every one has a connection of its own,
- * which is reset at its end so that it does not stay behind on the node. Proxies of the environment are not used and certificates not
- * checked: it is this address that is asked.
+ * Probes an application over the network. Each call has a time limit and takes the caller's signal. It rejects with a
+ * `ProbeError`, or with the signal's reason when the caller gives up. Every call uses its own connection and resets it
+ * at the end, so that none stays behind on the node. Environment proxies are ignored and certificates are not verified:
+ * the probe addresses exactly this target.
  */
 import type { HttpGet } from "../domain/probes/http-get.ts";
 
 export interface HttpAnswer {
   readonly status: number;
-  /** As much of it as was asked for. */
+  /** At most as many bytes as were requested. */
   readonly body: Uint8Array;
 }
 
-/** `status` is a word of grpc.health.v1, such as "SERVING"; a refusal has gRPC's number and the server's words. */
+/**
+ * `status` is a status name of grpc.health.v1, such as "SERVING". A refusal contains the gRPC code and the server's
+ * message.
+ */
 export type GrpcHealth =
   | { readonly kind: "status"; readonly status: string }
   | { readonly kind: "refused"; readonly code: number; readonly message: string };
@@ -24,17 +27,17 @@ export interface ProbeTarget {
 
 export interface Prober {
   /**
-   * One GET, for probes and for hooks. Redirects are followed that stay on the host, all within the one limit; any other answer is the answer,
-   * also a redirect to another host. A body that is longer than `bodyBytesMax` is cut off there.
+   * Sends one GET, for probes and lifecycle hooks. Follows redirects to the same host within the time limit. Any other
+   * response is the result, including a redirect to another host. The body is truncated to `bodyBytesMax`.
    */
   http(
     get: HttpGet,
     limits: { readonly limitMs: number; readonly bodyBytesMax: number },
     signal: AbortSignal,
   ): Promise<HttpAnswer>;
-  /** Resolves when somebody has taken the connection. */
+  /** Resolves when the connection is accepted. */
   tcp(target: ProbeTarget, limitMs: number, signal: AbortSignal): Promise<void>;
-  /** Asks grpc.health.v1 without TLS. Whoever cannot be connected to is tried again until the limit, as gRPC does. */
+  /** Queries grpc.health.v1 without TLS. Retries the connection until the time limit, as gRPC does. */
   grpc(
     target: ProbeTarget,
     ask: { readonly service: string; readonly userAgent: string },
@@ -43,22 +46,25 @@ export interface Prober {
   ): Promise<GrpcHealth>;
 }
 
-/** How far it came. */
+/** The step that failed. */
 export type ProbeStep = "connect" | "answer" | "body";
 
-/** Theirs, or nobody said anything in time, or it is this machine that has no port, no memory or no name server for it. */
+/**
+ * "theirs": the application failed; "late": no answer in time; "ours": this machine lacks a port, memory or a name
+ * server.
+ */
 export type ProbeFault = "theirs" | "late" | "ours";
 
-/** What a plain HTTP server's answer to a TLS greeting is told as. */
+/** The error for a plain HTTP response to a TLS handshake. */
 export const PLAIN_ANSWER = "http: server gave HTTP response to HTTPS client";
 
 export class ProbeError extends Error {
   override readonly name = "ProbeError";
   readonly step: ProbeStep;
   readonly fault: ProbeFault;
-  /** In Go's words, without what was asked. */
+  /** In Go's words, without the target. */
   readonly detail: string;
-  /** What was asked when it happened; empty where there is no URL. */
+  /** The URL that was requested when the error occurred; empty if there is none. */
   readonly url: string;
   constructor(step: ProbeStep, fault: ProbeFault, detail: string, url = "") {
     super(detail);

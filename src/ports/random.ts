@@ -1,6 +1,6 @@
-/** The only source of chance: ids, jitter, back-off. Seeded in the simulator. */
+/** The only source of randomness: IDs, jitter, backoff. Seeded in the simulator. */
 export interface Random {
-  /** From 0 up to, but not including, 1. */
+  /** In [0, 1). */
   fraction(): number;
   /** A version 4 UUID. */
   uuid(): string;

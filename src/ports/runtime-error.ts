@@ -1,8 +1,8 @@
 /**
- * How a runtime refuses or fails. `code` is what callers branch on; the message is for people.
+ * Errors of the container runtime. Callers branch on `code`; the message is for people.
  *
- * "unavailable", "deadlineExceeded" and "cancelled" leave open whether the call took effect: look before trying again.
- * An abort by the caller is not one of these: the call rejects with the signal's reason.
+ * After "unavailable", "deadlineExceeded" and "cancelled" the call may have taken effect: inspect the state before a
+ * retry. An abort by the caller is not one of these: the call rejects with the signal's reason.
  */
 import { errorText } from "../base/error-text.ts";
 import { rpcErrorText } from "../base/grpc-status.ts";
@@ -28,9 +28,9 @@ export type RuntimeErrorCode =
 export class RuntimeError extends Error {
   override readonly name = "RuntimeError";
   readonly code: RuntimeErrorCode;
-  /** What was asked for, such as "CreateContainer". */
+  /** The CRI call, such as "CreateContainer". */
   readonly operation: string;
-  /** In the runtime's own words. */
+  /** The runtime's message. */
   readonly detail: string;
   constructor(operation: string, code: RuntimeErrorCode, detail: string, options?: ErrorOptions) {
     super(`${operation}: ${detail}`, options);
@@ -40,14 +40,16 @@ export class RuntimeError extends Error {
   }
 }
 
-/** As Go prints an error of gRPC, which is what users of the Go kubelet read and search for; any other as it is. */
+/**
+ * Formats runtime errors as Go does, which is what users of the Go kubelet search for. Other errors keep their message.
+ */
 export function rpcText(error: unknown): string {
   return error instanceof RuntimeError ? rpcErrorText(error.code, error.detail) : errorText(error);
 }
 
 /**
- * Whether what was to be made has a name that is taken, by something that can be seen or by nothing: containerd says failedPrecondition, others
- * only say it in words.
+ * Whether the name of the new object is taken, visibly or not. containerd returns failedPrecondition; other runtimes
+ * say so only in the message.
  */
 export const isNameTaken = (error: unknown): boolean =>
   isRuntimeError(error, "failedPrecondition", "alreadyExists") ||

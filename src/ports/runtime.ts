@@ -1,9 +1,10 @@
 /**
  * The container runtime.
  *
- * Every call takes the caller's signal and has a deadline of its own; it rejects with a `RuntimeError`, or with the signal's
- * reason when the caller gave up. A rejected call may have taken effect. Stopping and removing what is already stopped or gone
- * succeeds. Ids are the runtime's; names with their attempt are ours and stay taken while anything holds them.
+ * Every call takes the caller's signal and has its own deadline. It rejects with a `RuntimeError`, or with the signal's
+ * reason when the caller gives up. A rejected call may have taken effect. Stopping or removing something that is
+ * already stopped or gone succeeds. The runtime assigns IDs; we assign names with their attempt, and a name stays taken
+ * while anything holds it.
  */
 import type {
   Container,
@@ -37,11 +38,11 @@ export interface StreamOptions {
   readonly tty: boolean;
 }
 
-/** Of the runtime itself. */
+/** Calls about the runtime itself. */
 export interface RuntimeSelf {
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   status(options: { readonly verbose: boolean }, signal: AbortSignal): Promise<RuntimeStatus>;
-  /** "unimplemented" from a runtime that leaves the choice to the node. */
+  /** "unimplemented" if the runtime leaves the choice to the node. */
   cgroupDriver(signal: AbortSignal): Promise<CgroupDriver>;
   setPodCidr(podCidr: string, signal: AbortSignal): Promise<void>;
 }
@@ -67,7 +68,7 @@ export interface RuntimeContainers {
     signal: AbortSignal,
   ): Promise<string>;
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Asks the container to end and kills it after `graceSeconds`; answers when it has ended. */
+  /** Asks the container to stop and kills it after `graceSeconds`; resolves when it has stopped. */
   stopContainer(id: string, graceSeconds: number, signal: AbortSignal): Promise<void>;
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
   containerStatus(
@@ -85,16 +86,16 @@ export interface RuntimeContainers {
   reopenLog(id: string, signal: AbortSignal): Promise<void>;
   checkpoint(id: string, location: string, timeoutSeconds: number, signal: AbortSignal): Promise<void>;
   /**
-   * Hints about containers, from the moment of the call. Ends when the runtime closes the stream, rejects when it breaks; the
-   * reader then lists and follows anew. "unimplemented" from a runtime without events.
+   * Hints about containers from now on. Ends when the runtime closes the stream and rejects when the stream breaks; the
+   * reader then lists and follows again. "unimplemented" if the runtime has no events.
    */
   events(signal: AbortSignal): AsyncIterable<ContainerEvent>;
 }
 
 export interface RuntimeStreams {
-  /** Runs a command to its end. One that outlives `timeoutSeconds` (0: no limit) is killed: "deadlineExceeded". */
+  /** Runs a command to its end. A command that exceeds `timeoutSeconds` (0: no limit) is killed: "deadlineExceeded". */
   execSync(id: string, command: readonly string[], timeoutSeconds: number, signal: AbortSignal): Promise<ExecResult>;
-  /** Each answers with the URL of the runtime's own streaming server. */
+  /** These calls return the URL of the runtime's streaming server. */
   exec(id: string, command: readonly string[], options: StreamOptions, signal: AbortSignal): Promise<string>;
   attach(id: string, options: StreamOptions, signal: AbortSignal): Promise<string>;
   portForward(sandboxId: string, ports: readonly number[], signal: AbortSignal): Promise<string>;

@@ -1,13 +1,13 @@
-/** Who started this process and watches over it (systemd). */
+/** The service manager (systemd) that started this process and supervises it. */
 export type ServiceNews =
-  /** It has begun its work. */
+  /** The process has started its work. */
   | "ready"
-  /** Every part of it does its work: said again and again where it is watched. */
+  /** All parts of the process are working; sent repeatedly if the service has a watchdog. */
   | "alive"
-  /** It was told to end, and does. */
+  /** The process is shutting down. */
   | "stopping";
 
 export interface ServiceManager {
-  /** Comes back when it has been said; rejects when it could not be. */
+  /** Resolves when the message has been delivered; rejects if it could not be. */
   tell(news: ServiceNews, signal: AbortSignal): Promise<void>;
 }

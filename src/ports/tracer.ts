@@ -1,36 +1,39 @@
 /**
- * Tells which work was done as part of which, also across programs. A span that is begun is ended by whoever began it, once, and costs
- * nobody else anything: no call of this port waits, fails or throws, whatever becomes of those who collect spans.
+ * Records which work belongs to which, also across programs. A span is ended once, by whoever began it. No call of this
+ * port waits, fails or throws, even if the span collector is down.
  */
 import type { Attributes, SpanKind } from "../domain/tracing/span.ts";
 
 export interface SpanStart {
-  /** The part of the program that tells of it. */
+  /** The part of the program that records the span. */
   readonly scope: string;
   readonly name: string;
-  /** "internal" unless said. */
+  /** Default: "internal". */
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
-  /** The span that this happens in unless said; "none": a trace of its own; else what a request from outside said. */
+  /**
+   * Default: the span that is active now. "none": starts its own trace. Otherwise: the trace headers of a request from
+   * outside.
+   */
   readonly parent?: "none" | { readonly traceparent: string; readonly tracestate: string };
 }
 
 export interface Span {
-  /** What makes another program's work part of this span, as headers of a request. */
+  /** Request headers that make another program's work part of this span. */
   readonly headers: Readonly<Record<string, string>>;
   set(attributes: Attributes): void;
-  /** Something that happened in it. Of very many the last ones are kept. */
+  /** Records an event in the span. Of very many events, the last ones are kept. */
   event(name: string, attributes: Attributes): void;
-  /** It ends as failed, in these words, which may be none. With the error, what it was is told, too. */
+  /** Marks the span as failed, with a message that may be empty. With `error`, the error is recorded, too. */
   fail(message: string, error?: unknown): void;
-  /** Whether it was told that it fails. */
+  /** Whether `fail` was called. */
   readonly failed: boolean;
   end(): void;
 }
 
 export interface Tracer {
   begin(start: SpanStart): Span;
-  /** What `run` begins, now or after any wait of its, belongs to this span. */
+  /** Spans that `run` begins, also after a wait, belong to this span. */
   within<T>(span: Span, run: () => T): T;
 }
 
@@ -43,7 +46,7 @@ const NO_SPAN: Span = {
   end: () => {},
 };
 
-/** Where nothing is traced. */
+/** Used when tracing is off. */
 export const noTracer: Tracer = {
   begin: () => NO_SPAN,
   within: (_span, run) => run(),

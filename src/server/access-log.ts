@@ -1,7 +1,7 @@
 /**
- * One line per answered request. Who was refused, and who reached into a container, is always told; mere reading at verbosity 2. Never a
- * query, never a header, and of a path no more than what names a container. A flood of refusals, or of what nobody in particular asks, is
- * counted, not told.
+ * Logs one line per answered request: rejected requests (401, 403) and requests that access a container always, all
+ * others at verbosity 2. Lines contain no query and no headers, and of the path only its label and the namespace, pod
+ * and container. Lines for rejected or unauthenticated requests are rate-limited; dropped lines are counted.
  */
 import { TokenBucket } from "../concurrency/token-bucket.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -12,12 +12,12 @@ export interface AccessLine {
   readonly bucket: string;
   readonly status: number;
   readonly ms: number;
-  /** Undefined: nobody was proven. */
+  /** Undefined: the client is not authenticated. */
   readonly user: string | undefined;
   readonly peer: string;
-  /** Namespace, pod and container of what reaches into one, once that was allowed. */
+  /** Namespace, pod and container of a request that accesses a container, once it is authorized. */
   readonly target: string | undefined;
-  /** Why it was not answered as asked. For the log only. */
+  /** Why the request failed. For the log only. */
   readonly why: string | undefined;
 }
 
@@ -27,7 +27,7 @@ const REACHES_IN: ReadonlySet<string> = new Set(["exec", "attach", "portForward"
 export class AccessLog {
   readonly #log: Log;
   readonly #unproven: TokenBucket;
-  #untold = 0;
+  #unreported = 0;
 
   constructor(log: Log, clock: Clock) {
     this.#log = log;
@@ -38,12 +38,12 @@ export class AccessLog {
     const isRefused = status === 401 || status === 403;
     const isLimited = isRefused || user === undefined;
     if (isLimited && !this.#unproven.tryTake()) {
-      this.#untold += 1;
+      this.#unreported += 1;
       return;
     }
     const fields = { method, path: bucket, target, status, durationMs: Math.round(ms), user, peer, why };
-    const untold = isLimited && this.#untold > 0 ? { linesNotTold: this.#untold } : {};
-    if (isLimited) this.#untold = 0;
-    this.#log.info(isRefused || REACHES_IN.has(bucket) ? 0 : 2, "Answered a request", { ...fields, ...untold });
+    const unreported = isLimited && this.#unreported > 0 ? { linesNotReported: this.#unreported } : {};
+    if (isLimited) this.#unreported = 0;
+    this.#log.info(isRefused || REACHES_IN.has(bucket) ? 0 : 2, "Answered a request", { ...fields, ...unreported });
   }
 }

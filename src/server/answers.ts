@@ -1,4 +1,4 @@
-/** The plain ways to answer. */
+/** Plain HTTP responses. */
 import type { ServerResponse } from "node:http";
 
 const NO_GUESSING = { "X-Content-Type-Options": "nosniff" } as const;
@@ -11,7 +11,7 @@ export const sendText = (response: ServerResponse, status: number, body: string,
 export const sendJson = (response: ServerResponse, body: string, headers: Headers = {}): void =>
   send(response, 200, "application/json", body, headers);
 
-/** As Go's servers send elsewhere: who reads is shown where. */
+/** Redirects with the headers and the body of Go's HTTP server: a GET also gets a link. */
 export function sendElsewhere(response: ServerResponse, method: string | undefined, location: string): void {
   const page = `<a href="${location.replaceAll(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)}">Temporary Redirect</a>.\n\n`;
   const isRead = method === "GET" || method === "HEAD";
@@ -19,7 +19,7 @@ export function sendElsewhere(response: ServerResponse, method: string | undefin
   response.end(method === "GET" ? page : "");
 }
 
-/** Under whatever type. */
+/** Sends a body of any content type. */
 export function send(
   response: ServerResponse,
   status: number,

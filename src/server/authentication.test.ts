@@ -12,7 +12,7 @@ import { ReviewDesk } from "./review-desk.ts";
 
 const never = new AbortController().signal;
 
-/** Knows the token "good", and says of every other that it does not. */
+/** Accepts the token "good" and rejects all others. */
 function tokens(clock = new ManualClock(), keepMs = 120_000) {
   const reviewed: string[] = [];
   let answers = (token: string): TokenReview["status"] =>
@@ -22,7 +22,7 @@ function tokens(clock = new ManualClock(), keepMs = 120_000) {
   const api = {
     create: async (_: unknown, review: TokenReview) => {
       reviewed.push(review.spec.token ?? "");
-      assert.deepEqual(Object.keys(review.spec), ["token"]); // No audiences: the Go kubelet limits none.
+      assert.deepEqual(Object.keys(review.spec), ["token"]); // No audiences: the Go kubelet does not restrict them.
       const status = answers(review.spec.token ?? "");
       return status === undefined ? review : { ...review, status };
     },
@@ -170,7 +170,7 @@ test("of the certificates that a client presents, no more are looked at than the
   const other = await made.selfSigned({ subject: "/CN=other" });
   const clock = new ManualClock();
   await clock.advance(new X509Certificate(leaf.certificatePem).validFromDate.getTime() + 60_000);
-  /** The certificate that leads to the authority comes last, after `count - 2` others. */
+  /** The issuer of the leaf comes last, after `count - 2` unrelated certificates. */
   const ask = (count: number) => {
     const presented = [leaf, ...Array<typeof other>(count - 2).fill(other), between];
     const first = presented.reduceRight<X509Certificate | undefined>((issuerCertificate, { certificatePem }) => {

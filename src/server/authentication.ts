@@ -1,6 +1,7 @@
 /**
- * Who asks. In this order: a client certificate, a bearer token, a token among the protocols of a WebSocket; the first that proves
- * somebody counts. A credential that proves nobody is an error even where anonymous askers are let in: they bring none.
+ * Authenticates requests, in this order: client certificate, bearer token, token in a WebSocket subprotocol. The first
+ * valid credential counts. An invalid credential is an error even if anonymous requests are allowed: those have no
+ * credential.
  */
 import { createHash, type X509Certificate } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -20,23 +21,23 @@ export type Authentication =
   | { readonly kind: "nobody"; readonly why: string }
   | { readonly kind: "tooBusy"; readonly why: string };
 
-/** What a token proves. */
+/** The result of a token review. */
 export type TokenAnswer =
   | { readonly kind: "caller"; readonly caller: Caller }
   | { readonly kind: "nobody"; readonly why: string };
 
 export interface AuthenticationParts {
   readonly clock: Clock;
-  /** Empty: nobody is proven by a certificate. */
+  /** Empty: client certificates authenticate nobody. */
   readonly authorities: () => readonly X509Certificate[];
-  /** Undefined: tokens prove nobody and are not looked at. */
+  /** Undefined: tokens are ignored. */
   readonly tokens:
     | { readonly api: Pick<ApiServer, "create">; readonly desk: ReviewDesk<TokenAnswer>; readonly keepMs: number }
     | undefined;
   readonly anonymous: boolean;
 }
 
-/** A refusal costs the API server a question; one that is repeated at once does not. */
+/** Every rejected token costs one TokenReview; a rejection is cached this long so that immediate repeats cost none. */
 const REFUSAL_KEEP_MS_MAX = 10_000;
 
 type Proof = { readonly kind: "none" } | { readonly kind: "tooBusy"; readonly why: string } | TokenAnswer;
@@ -67,7 +68,8 @@ async function byCertificate(request: IncomingMessage, { clock, authorities }: A
   if (!(socket instanceof TLSSocket)) return NONE;
   const presented = presentedOver(socket);
   if (presented.length === 0) return NONE;
-  // OpenSSL looks at more (constraints on names, lengths of chains), but only once, at the handshake: both must say yes. Its word is there already.
+  // OpenSSL also checks name constraints and path lengths, but only once, during the handshake. Both verifications must
+  // succeed, and OpenSSL's result is already known here.
   if (!socket.authorized) {
     return { kind: "nobody", why: `verifying certificate: ${errorText(socket.authorizationError)}` };
   }
@@ -95,7 +97,7 @@ async function byBearerToken(
   const [scheme = "", token = ""] = (request.headers.authorization ?? "").trim().split(" ");
   if (scheme.toLowerCase() !== "bearer" || token === "") return NONE;
   const proof = await byToken(token, parts, signal);
-  // Nothing that answers needs it, and what is not there is not logged.
+  // No handler needs the token, and a deleted header cannot be logged.
   if (proof.kind === "caller") delete request.headers.authorization;
   return proof;
 }
@@ -126,7 +128,7 @@ function decodedToken(encoded: string): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(encoded, "base64url"));
   } catch {
-    return undefined; // No UTF-8.
+    return undefined; // Not UTF-8.
   }
 }
 

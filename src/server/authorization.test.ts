@@ -10,7 +10,7 @@ const never = new AbortController().signal;
 const caller = { name: "ada", uid: "", groups: ["ops"], extra: {} };
 type Webhook = Extract<AuthorizationParts, { mode: "webhook" }>;
 
-/** Allows "verb subresource" as listed. */
+/** Allows the listed pairs "verb subresource". */
 function webhook(allowed: readonly string[]) {
   const clock = new ManualClock();
   const asked: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Whether who asks may. The API server is asked of this node's subresources one after the other until one is allowed; of what reaches into
- * containers for "create" too. What cannot be decided is not allowed.
+ * Authorizes requests with SubjectAccessReviews. The node subresources of the path are reviewed in turn until one is
+ * allowed. Requests that access a container also need the verb "create". A review that fails denies the request.
  */
 import { subjectAccessReviews } from "../api/resources.ts";
 import type { Caller } from "../domain/server/caller.ts";
@@ -26,7 +26,7 @@ export interface AccessAsked {
   readonly path: PathParts;
 }
 
-/** Returns when it is allowed; throws the `Refusal` to answer with when it is not. */
+/** Returns if the request is allowed; else throws the `Refusal` to answer with. */
 export async function authorize(asked: AccessAsked, parts: AuthorizationParts, signal: AbortSignal): Promise<void> {
   if (parts.mode === "alwaysAllow") return;
   const { caller, method, path } = asked;

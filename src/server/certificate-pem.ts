@@ -1,4 +1,4 @@
-/** Certificates from their text, or why they are none. */
+/** Parses certificates from PEM, or says why they are invalid. */
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { errorText } from "../base/error-text.ts";
@@ -6,17 +6,17 @@ import type { ServingCertificate } from "../domain/identity/serving-certificate.
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** In the order of the bundle. Throws when one of them is broken, or when there is none. */
+/** In the order of the bundle. Throws if a certificate is invalid or if there is none. */
 export function parseCertificates(pem: string): readonly X509Certificate[] {
   const certificates = [...pem.matchAll(BLOCK)].map(([block]) => new X509Certificate(block));
   if (certificates.length === 0) throw new Error("data does not contain any valid RSA or ECDSA certificates");
   return certificates;
 }
 
-/** Why nobody can be verified by it; undefined when somebody can. */
+/** Why the CA bundle cannot verify clients; undefined if it can. */
 export const bundleFault = (pem: string): string | undefined => faultIn(() => parseCertificates(pem));
 
-/** Why the node cannot show it: broken, or a key that belongs to another. */
+/** Why the serving certificate is unusable: it is invalid, or the key does not match. Undefined if it is usable. */
 export const servingFault = ({ certificatePem, keyPem }: ServingCertificate): string | undefined =>
   faultIn(() => {
     parseCertificates(certificatePem);

@@ -18,14 +18,14 @@ const DAY_MS = 86_400_000;
 describe("a client certificate", () => {
   let made: TestCertificates;
   let authority: Identity;
-  let stranger: Identity;
-  /** Later than whatever is made here. */
+  let otherAuthority: Identity;
+  /** Later than the creation of every certificate in these tests. */
   const nowMs = hostClock.wallMs() + 3_600_000;
 
   before(async () => {
     made = await TestCertificates.in();
     authority = await made.selfSigned({ subject: "/CN=cluster" });
-    stranger = await made.selfSigned({ subject: "/CN=cluster" });
+    otherAuthority = await made.selfSigned({ subject: "/CN=cluster" });
   });
   after(async () => made[Symbol.asyncDispose]());
 
@@ -61,11 +61,11 @@ describe("a client certificate", () => {
   });
 
   test("of another authority of the same name is refused, and so is one that signed itself", async () => {
-    const foreign = await made.issue(stranger, { subject: "/CN=ada" });
+    const foreign = await made.issue(otherAuthority, { subject: "/CN=ada" });
     assert.equal(whyNot([foreign]), "CN=ada: signed by no authority that is known");
     const own = await made.selfSigned({ subject: "/CN=ada", extensions: [FOR_CLIENTS] });
     assert.equal(whyNot([own]), "CN=ada: signed by no authority that is known");
-    assert.equal(verify([foreign], [authority, stranger]).kind, "caller");
+    assert.equal(verify([foreign], [authority, otherAuthority]).kind, "caller");
   });
 
   test("is refused after its time and before it", async () => {
@@ -108,7 +108,7 @@ describe("a client certificate", () => {
     const checks = t.mock.method(X509Certificate.prototype, "verify");
     const unknown = "CN=ada: signed by no authority that is known";
     assert.equal(whyNot([leaf, looped, ...others]), unknown);
-    assert.equal(checks.mock.callCount(), 5); // Each could lead on to each other: 4 * 325 on all the ways there are.
+    assert.equal(checks.mock.callCount(), 5); // Each could issue each other: 4 * 325 checks over all possible paths.
     checks.mock.resetCalls();
     assert.equal(whyNot([leaf, ...Array.from({ length: SIGNATURES_CHECKED_MAX + 1 }, () => looped)]), unknown);
     assert.equal(checks.mock.callCount(), SIGNATURES_CHECKED_MAX);

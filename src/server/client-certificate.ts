@@ -1,7 +1,7 @@
 /**
- * Who a client certificate says its holder is, once a chain from it to one of our authorities is verified here: signatures, dates, who may
- * sign, and that it is meant for clients. It follows the Go kubelet's rules: a name needs no alternative names, no list of uses means any
- * use, and SHA-1 proves nothing.
+ * Identifies the holder of a client certificate after verifying a chain to one of our CAs: signatures, validity dates,
+ * CA flags, and client usage. Like the Go kubelet it needs no subject alternative name, takes a missing usage list as
+ * any usage, and rejects SHA-1 signatures.
  */
 import type { X509Certificate } from "node:crypto";
 import type { Caller } from "../domain/server/caller.ts";
@@ -9,14 +9,14 @@ import { SIGNATURES_CHECKED_MAX } from "./limits.ts";
 
 export type Verified =
   | { readonly kind: "caller"; readonly caller: Caller }
-  /** It has no name: as good as no certificate. */
+  /** The certificate has no common name: treated as no certificate. */
   | { readonly kind: "nameless" }
   | { readonly kind: "refused"; readonly why: string };
 
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USE = "2.5.29.37.0";
 const UID = "1.3.6.1.4.1.57683.2";
-/** MD2, MD5 and SHA-1, each with RSA, DSA and ECDSA. */
+/** RSA with MD2, MD5 and SHA-1 (two OIDs), DSA with SHA-1, and ECDSA with SHA-1. */
 const WEAK_SIGNATURES: ReadonlySet<string> = new Set([
   "1.2.840.113549.1.1.2",
   "1.2.840.113549.1.1.4",
@@ -26,7 +26,7 @@ const WEAK_SIGNATURES: ReadonlySet<string> = new Set([
   "1.2.840.10045.4.1",
 ]);
 
-/** `presented`: the holder's own first, then those it brought along to lead to an authority. */
+/** `presented`: the client's own certificate first, then its intermediates. */
 export function verifyClientCertificate(
   presented: readonly X509Certificate[],
   authorities: readonly X509Certificate[],
@@ -48,7 +48,10 @@ interface Search {
   readonly nowMs: number;
 }
 
-/** From the holder's own to whoever signed it, and on from each of these: once from each, however many ways lead there. */
+/**
+ * Searches from the client's certificate through its issuers to a CA. Each certificate is visited once, however many
+ * paths lead to it.
+ */
 function leadsToAuthority(own: X509Certificate, { between, authorities, nowMs }: Search): boolean {
   const maySign = (signer: X509Certificate) => faultOf(signer, nowMs) === undefined;
   const checks = { left: SIGNATURES_CHECKED_MAX };
@@ -73,14 +76,14 @@ function hasSigned(signer: X509Certificate, certificate: X509Certificate, checks
   try {
     return certificate.verify(signer.publicKey);
   } catch {
-    return false; // A key of a kind that cannot have signed this.
+    return false; // This type of key cannot have signed the certificate.
   }
 }
 
 function faultOf(certificate: X509Certificate, nowMs: number): string | undefined {
   if (nowMs < certificate.validFromDate.getTime()) return "not valid yet";
   if (nowMs > certificate.validToDate.getTime()) return "expired";
-  // Named for what it once was: these are the extended uses.
+  // Despite its name, this property holds the extended key usages.
   const uses = certificate.keyUsage as readonly string[] | undefined;
   if (uses !== undefined && !uses.includes(CLIENT_AUTH) && !uses.includes(ANY_USE)) return "not meant for clients";
   return undefined;

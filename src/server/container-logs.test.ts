@@ -16,13 +16,13 @@ import { hostClock } from "../wire/host/clock.ts";
 import { containerLogs } from "./container-logs.ts";
 import { Refusal } from "./route.ts";
 
-const folder = "/logs";
+const directory = "/logs";
 const files = new FakeFiles({ clock: hostClock });
 const append = (path: string, text: string) => diskLogs(files).open(path).append(Buffer.from(text));
 let openFiles = 0;
 let server: Server;
 let shown: Pod | undefined;
-/** Of the asker that asked last. */
+/** Belongs to the most recent client. */
 let asker = new AbortController();
 let answer: ServerResponse;
 const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
@@ -38,7 +38,7 @@ before(async () => {
       containerStatus: (id) =>
         id === "gone"
           ? Promise.reject(new RuntimeError("ContainerStatus", "notFound", "no such container"))
-          : Promise.resolve({ status: { ...instance("app", "running"), id, logPath: `${folder}/${id}` }, info: {} }),
+          : Promise.resolve({ status: { ...instance("app", "running"), id, logPath: `${directory}/${id}` }, info: {} }),
     },
     podRuntimeStatus,
     podNamed: (namespace, name) => (namespace === "default" && name === "p" ? shown : undefined),
@@ -120,13 +120,13 @@ test("[20.11] pods and containers that there are none of are 404, a container th
 
 test("[19.4] an init container's log is read like any other's", async () => {
   shown = showing(status("app", "a"));
-  append(`${folder}/first`, line("set up"));
+  append(`${directory}/first`, line("set up"));
   assert.deepEqual(await ask("default/p/first"), { status: 200, body: "set up\n", type: undefined });
 });
 
 test("[19.5] one stream alone, once the gate is open", async () => {
   shown = showing(status("app", "split"));
-  append(`${folder}/split`, line("out") + line("err", "stderr"));
+  append(`${directory}/split`, line("out") + line("err", "stderr"));
   assert.equal((await ask("default/p/app?stream=Stderr")).body, "err\n");
   assert.equal((await ask("default/p/app?stream=All")).body, "out\nerr\n");
 });
@@ -142,7 +142,7 @@ test("[19.4] a follower gets each line soon after it is written, and its end wit
   const { uid = "" } = shown.metadata ?? {};
   const running = { ...instance("app", "running"), id: "followed" };
   podRuntimeStatus.set(uid, view([], [running]));
-  const path = `${folder}/followed`;
+  const path = `${directory}/followed`;
   append(path, line("one"));
   let written = 1;
   const { body } = await ask("default/p/app?follow=true", (text) => {
@@ -156,7 +156,7 @@ test("[19.4] a follower gets each line soon after it is written, and its end wit
 
 test("an asker that leaves, or that reads nothing, holds up nobody and nothing", async () => {
   shown = showing(status("app", "large"));
-  const path = `${folder}/large`;
+  const path = `${directory}/large`;
   append(path, line("x".repeat(1000)).repeat(20_000));
   const address = server.address();
   const port = typeof address === "object" ? address?.port : undefined;
@@ -164,7 +164,7 @@ test("an asker that leaves, or that reads nothing, holds up nobody and nothing",
   sent.on("error", () => {});
   await waitUntil("a piece that nobody takes", 10_000, async () => answer.writableNeedDrain);
   assert.equal(openFiles, 1);
-  // Of 20 MB only one piece is on its way; the rest waits in the file.
+  // Of 20 MB only one chunk is in flight; the rest stays in the file.
   assert.ok(answer.writableLength > 0 && answer.writableLength < 1e6, String(answer.writableLength));
   const left = new Promise((resolve) => asker.signal.addEventListener("abort", resolve));
   sent.destroy();
@@ -178,7 +178,7 @@ test("an asker that leaves, or that reads nothing, holds up nobody and nothing",
   );
 });
 
-/** Says how many logs are open. */
+/** Counts the open logs in `openFiles`. */
 function counted(logFiles: LogFiles): Pick<LogFiles, "open" | "openCompressed" | "identityAt"> {
   return {
     openCompressed: (path) => logFiles.openCompressed(path),

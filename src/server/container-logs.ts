@@ -1,6 +1,6 @@
 /**
- * GET /containerLogs/{namespace}/{pod}/{container}: what `kubectl logs` reads. Errors are found before the answer begins where they can be; what
- * comes up later is said in the answer's body, as the Go kubelet does.
+ * GET /containerLogs/{namespace}/{pod}/{container}, which `kubectl logs` uses. Errors are detected before the response
+ * begins where possible. Later errors are written into the response body, as in the Go kubelet.
  */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
@@ -33,10 +33,10 @@ export interface ContainerLogsOptions {
   readonly logFiles: Pick<LogFiles, "open" | "openCompressed" | "identityAt">;
   readonly files: Pick<HostFiles, "list" | "watch">;
   readonly runtime: Pick<Runtime, "containerStatus">;
-  /** As it is known here now, of two of one name the one that is not ending. */
+  /** The pod as this node currently knows it; of two pods with the same name, the one that is not terminating. */
   readonly podNamed: (namespace: string, name: string) => Pod | undefined;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
-  /** Whether one stream alone is to be had. */
+  /** Whether clients may request stdout or stderr alone. */
   readonly splitStreams: boolean;
 }
 
@@ -71,7 +71,7 @@ async function answer(options: ContainerLogsOptions, asked: Asked, response: Ser
   );
   if (formatter.linesLeftOut > 0) {
     const fields = { pod: podName, container, lines: formatter.linesLeftOut };
-    options.log.info(2, "lines of a log could not be read and were left out", fields);
+    options.log.info(2, "Skipped unreadable lines of a container log", fields);
   }
   if (!asked.signal.aborted) response.end(trouble ?? "");
 }
@@ -95,7 +95,7 @@ interface Sending {
   readonly formatter: LogFormatter;
 }
 
-/** Answers what went wrong once the answer had begun. */
+/** Returns an error that occurred after the response had begun. */
 async function sendLog(
   { uid, id, wanted, formatter }: Sending,
   options: ContainerLogsOptions,
@@ -109,21 +109,21 @@ async function sendLog(
     const { tailLines } = wanted;
     return await readLog({ ...options, path: status.logPath, tailLines, follow, formatter, write }, signal);
   } catch (error) {
-    if (signal.aborted) return undefined; // Nobody listens any more.
+    if (signal.aborted) return undefined; // The client has disconnected.
     if (!(error instanceof RuntimeError)) throw error;
-    options.log.info(4, "the runtime knows nothing of a container whose log is asked for", { id, err: error.message });
+    options.log.info(4, "The runtime does not know a container whose log was requested", { id, err: error.message });
     return `unable to retrieve container logs for ${id}`;
   }
 }
 
-/** One piece is on its way at a time: who reads slowly holds up only its own log. */
+/** One chunk is in flight at a time: a slow client delays only its own log. */
 async function written(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   if (response.destroyed) throw new Error("the asker is gone");
   if (!response.write(bytes)) await once(response, "drain", { signal });
 }
 
-/** By what is seen of the runtime anyway; one that is not seen is asked for. */
+/** Uses the observed runtime status; queries the runtime only for a container that is not in it. */
 const followed = (
   uid: string,
   id: string,
@@ -135,7 +135,7 @@ const followed = (
     try {
       return (await runtime.containerStatus(id, { verbose: false }, signal)).status.state === "running";
     } catch (error) {
-      // Containers run on while their runtime is away: only its own word ends a follower.
+      // Containers keep running while the runtime is down: only "notFound" from the runtime ends a follow.
       return !(error instanceof RuntimeError && error.code === "notFound");
     }
   },

@@ -16,7 +16,7 @@ import { systemLogsRoute } from "./routes/system-logs.ts";
 
 const proxied = { methods: READ, subresources: ["proxy"] } as const;
 
-/** Says which route it is and what it was given. */
+/** Answers with the route's path and its parameters. */
 const echo = (path: string, more: Partial<Route> = {}): Route => ({
   ...plainRoute(path, proxied, ({ parts, query }, response) => {
     sendText(response, 200, `${path} ${JSON.stringify(parts)} ${query.toString()}`);
@@ -25,7 +25,7 @@ const echo = (path: string, more: Partial<Route> = {}): Route => ({
 });
 
 const upgraded: string[] = [];
-/** Leaves HTTP and repeats what it hears. */
+/** Upgrades the connection and echoes what it receives. */
 const streaming: Route = echo("/exec/{namespace}/{pod}/{container}", {
   switch: "debugging",
   longRunning: true,
@@ -114,7 +114,7 @@ describe("the node's API", () => {
     assert.match(await answer("/configz", "DELETE"), /^200 /);
   });
 
-  test("[20.3] folders that need their slash send there, and pages do not bear one", async (t) => {
+  test("[20.3] directories that need their slash send there, and pages do not bear one", async (t) => {
     const { answer, caller } = await served(t);
     const { status, headers, body } = await caller.ask("/debug/pprof?a=<b>&c");
     assert.deepEqual([status, headers.location], [307, "/debug/pprof/?a=<b>&c"]);
@@ -124,7 +124,7 @@ describe("the node's API", () => {
     assert.deepEqual([posted.status, posted.headers["content-type"], posted.body], [307, undefined, ""]);
     assert.equal(await answer("/configz/"), "404 404 page not found\n");
     assert.equal(await answer("/configz/x"), "404 404 page not found\n");
-    assert.equal(await answer("/checkpoint"), "404 404 page not found\n"); // There is none here.
+    assert.equal(await answer("/checkpoint"), "404 404 page not found\n"); // No route is registered below this prefix.
     const { caller: closed } = await served(t, { switches: { debugging: false } });
     assert.equal((await closed.ask("/exec")).headers.location, "/exec/");
     assert.equal((await closed.ask("/exec/")).status, 405);
@@ -311,7 +311,7 @@ describe("the node's API", () => {
 const upgradeOf = (path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: n\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n`;
 
-/** All that has come by the time that `wanted` has. */
+/** Everything received up to and including `wanted`. */
 async function heard(socket: TLSSocket, wanted: string): Promise<string> {
   let text = "";
   for await (const chunk of socket.iterator({ destroyOnReturn: false })) {

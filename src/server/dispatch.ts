@@ -1,6 +1,6 @@
 /**
- * From a request to the route that answers it. Nothing answers before it is settled who asks and that they may; the path that is authorised
- * is the path that is routed. Every request is answered once, counted once and told once in the access log.
+ * Dispatches requests to routes. No route runs before authentication and authorization, and the authorized path is the
+ * routed path. Every request is answered once, counted once and logged once in the access log.
  */
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -31,27 +31,27 @@ export interface DispatchParts {
   readonly observer: RequestObserver;
   readonly router: Router;
   readonly switches: Switches;
-  /** Undefined: the port that asks nobody who they are. */
+  /** Undefined on the read-only port, which does not authenticate. */
   readonly access:
     | { readonly authentication: AuthenticationParts; readonly authorization: AuthorizationParts }
     | undefined;
   readonly doorkeeper: Pick<Doorkeeper, "recognise" | "letIn">;
-  /** How long a stream may be silent. */
+  /** Idle timeout of a stream. */
   readonly streamIdleMs: number;
-  /** Of requests that run until their asker has enough, at once. */
+  /** Maximum number of concurrent long-running requests. */
   readonly streamsMax: number;
 }
 
-/** What is known of a request while it is under way, and where its answer goes. */
+/** The state of a request in progress, and its response. */
 interface Visit {
   readonly request: IncomingMessage;
-  /** Of the request while it has one: who leaves a body unread takes it away. */
+  /** Kept separately: a request whose body is not read to its end loses its socket. */
   readonly socket: Socket;
   readonly response: ServerResponse;
   readonly line: RequestLine;
   readonly labels: RequestLabels;
   user: string | undefined;
-  /** Has proven who they are. */
+  /** Whether the client is authenticated and not anonymous. */
   isKnown: boolean;
   target: string | undefined;
   why: string | undefined;
@@ -71,7 +71,7 @@ export class Dispatch {
     this.#shutdown = shutdown;
   }
 
-  /** Whether the request leaves HTTP behind. One that only offers to is answered like any other. */
+  /** Whether the request leaves HTTP. An upgrade offered to any other route is ignored. */
   wantsUpgrade(request: IncomingMessage): boolean {
     const { method, path } = requestLine(request);
     if (path === undefined) return false;
@@ -111,7 +111,7 @@ export class Dispatch {
       try {
         await route.upgrade?.(asked, socket, head);
       } catch (error) {
-        // It has not begun yet to speak whatever comes after HTTP.
+        // Nothing was written since the upgrade, so an HTTP error response is still possible.
         if (!socket.destroyed && socket.bytesWritten === writtenBytes) response.assignSocket(socket);
         throw error;
       }
@@ -187,7 +187,7 @@ export class Dispatch {
     visit.user = caller.name;
     visit.isKnown = !isAnonymous;
     await authorize({ caller, method: visit.line.method, path }, access.authorization, signal);
-    // Not before: every pod has a token that proves who it is and may do nothing here.
+    // Only after authorization: every pod has a valid token, but no rights here.
     if (!isAnonymous) doorkeeper.recognise(socket);
     doorkeeper.letIn(socket);
   }
@@ -216,7 +216,7 @@ export class Dispatch {
     }
   }
 
-  /** Answers with what went wrong where that is still possible. The status it was answered with; 0 for none. */
+  /** Answers with the error if that is still possible. Returns the response status; 0 if there is no response. */
   #failed(error: unknown, visit: Visit): number {
     const { request, socket, response, labels, line } = visit;
     const refusal = error instanceof Refusal ? error : undefined;
@@ -233,7 +233,7 @@ export class Dispatch {
       return status;
     }
     sendText(response, status, errorText(error), {
-      // A new handshake may prove what this one did not, and who proves nothing holds no connection.
+      // Only a new handshake can present another certificate, and unauthenticated clients keep no connection.
       ...(status === 401 ? { Connection: "close" } : {}),
       ...(error instanceof MethodRefusal ? { Allow: error.allow } : {}),
     });
@@ -241,7 +241,7 @@ export class Dispatch {
   }
 }
 
-/** Until the answer has left us. Who does not take it by the signal is cut off. */
+/** Waits until the response has been sent. A client that does not take it before the signal aborts is disconnected. */
 async function taken({ socket }: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
   if (response.writableFinished) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -260,7 +260,7 @@ async function taken({ socket }: IncomingMessage, response: ServerResponse, sign
   }
 }
 
-/** For a "no" in place of an upgrade, which is the end of the connection. */
+/** Rejects an upgrade. The connection closes afterwards. */
 function refusalResponse(request: IncomingMessage): ServerResponse {
   const { socket } = request;
   const response = new ServerResponse(request);
@@ -270,6 +270,6 @@ function refusalResponse(request: IncomingMessage): ServerResponse {
     response.detachSocket(socket);
     socket.destroySoon();
   });
-  socket.on("error", () => socket.destroy()); // The route hears of it by its signal.
+  socket.on("error", () => socket.destroy()); // The route sees the abort of its signal.
   return response;
 }

@@ -6,7 +6,7 @@ import { waitUntil } from "../../test/cluster/wait.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { Doorkeeper } from "./doorkeeper.ts";
 
-const LIMITS = { strangersMax: 6, strangersPerPeerMax: 4, strangerMsMax: 15_000 };
+const LIMITS = { unauthenticatedMax: 6, unauthenticatedPerPeerMax: 4, unauthenticatedMsMax: 15_000 };
 
 async function door(t: TestContext) {
   const clock = new ManualClock();
@@ -22,7 +22,7 @@ async function door(t: TestContext) {
     server.close();
   });
   const { port } = server.address() as { readonly port: number };
-  /** Our end of a new connection from there. */
+  /** The server's end of a new connection from `localAddress`. */
   const come = async (localAddress = "127.0.0.1") => {
     const already = taken.length;
     const socket = connect({ host: "127.0.0.1", port, localAddress });
@@ -43,41 +43,42 @@ describe("the doorkeeper", () => {
     const { remotePort } = first;
     doorkeeper.recognise(first);
     doorkeeper.recognise(second);
-    for (let round = 0; round < 2 * LIMITS.strangersMax; round += 1) {
+    for (let round = 0; round < 2 * LIMITS.unauthenticatedMax; round += 1) {
       const [older, younger] = [await come(), await come()];
       doorkeeper.recognise(older);
       doorkeeper.recognise(younger);
-      // A port is free for its peer before we have heard of the end: here, of the same port.
+      // A client may reuse a port before we observe the end of the old connection: simulate connections with the same
+      // port.
       for (const socket of [older, younger]) {
         Object.defineProperty(socket, "remotePort", { value: remotePort });
         assert.equal(doorkeeper.admit(socket), true);
       }
-      assert.equal(doorkeeper.strangers, 2);
+      assert.equal(doorkeeper.unauthenticated, 2);
       older.destroy();
       await once(older, "close");
-      assert.equal(doorkeeper.strangers, 1);
+      assert.equal(doorkeeper.unauthenticated, 1);
       younger.destroy();
       await once(younger, "close");
-      assert.equal(doorkeeper.strangers, 0);
+      assert.equal(doorkeeper.unauthenticated, 0);
     }
   });
 
   test("who has not said in time who they are is cut off; who has, or was let in without a name, is not", async (t) => {
     const { clock, doorkeeper, come } = await door(t);
-    const [stranger, known, anybody] = [await come(), await come(), await come()];
+    const [unauthenticated, known, anybody] = [await come(), await come(), await come()];
     doorkeeper.recognise(known);
     doorkeeper.letIn(anybody);
-    await clock.advance(LIMITS.strangerMsMax - 1);
-    assert.equal(stranger.destroyed, false);
+    await clock.advance(LIMITS.unauthenticatedMsMax - 1);
+    assert.equal(unauthenticated.destroyed, false);
     await clock.advance(1);
     assert.deepEqual(
-      [stranger, known, anybody].map(({ destroyed }) => destroyed),
+      [unauthenticated, known, anybody].map(({ destroyed }) => destroyed),
       [true, false, false],
     );
-    assert.deepEqual([doorkeeper.strangers, doorkeeper.turnedAway], [1, 1]);
+    assert.deepEqual([doorkeeper.unauthenticated, doorkeeper.turnedAway], [1, 1]);
     anybody.destroy();
     await once(anybody, "close");
-    assert.deepEqual([doorkeeper.strangers, clock.timersPending], [0, 0]);
+    assert.deepEqual([doorkeeper.unauthenticated, clock.timersPending], [0, 0]);
   });
 
   test("one too many is taken, and the oldest of the address that has most goes", async (t) => {
@@ -94,6 +95,6 @@ describe("the doorkeeper", () => {
       many.map(({ destroyed }) => destroyed),
       [true, true, false, false],
     );
-    assert.deepEqual([doorkeeper.strangers, doorkeeper.turnedAway], [LIMITS.strangersMax, 2]);
+    assert.deepEqual([doorkeeper.unauthenticated, doorkeeper.turnedAway], [LIMITS.unauthenticatedMax, 2]);
   });
 });

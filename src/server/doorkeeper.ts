@@ -1,32 +1,32 @@
 /**
- * How many connections there may be from those who have not said who they are, in all and from one address, and for how long. Who has proven
- * to be somebody counts no longer. With one too many, the oldest of the address that has most is cut off: to hold what there is of
- * connections keeps nobody else out.
+ * Limits connections of unauthenticated clients: in total, per address, and in time. Authenticated connections are not
+ * counted. Over a limit, the oldest connection of the busiest address is evicted, so that holding all connections locks
+ * nobody out.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../ports/clock.ts";
 
 export interface DoorLimits {
-  readonly strangersMax: number;
-  readonly strangersPerPeerMax: number;
-  readonly strangerMsMax: number;
+  readonly unauthenticatedMax: number;
+  readonly unauthenticatedPerPeerMax: number;
+  readonly unauthenticatedMsMax: number;
 }
 
-interface Stranger {
+interface UnauthenticatedConnection {
   readonly port: number | undefined;
   readonly cancelEnd: () => void;
 }
 
-/** From the oldest to the youngest. */
-type Strangers = Map<Socket, Stranger>;
+/** Oldest first. */
+type UnauthenticatedConnections = Map<Socket, UnauthenticatedConnection>;
 type Ends = Pick<Socket, "remoteAddress" | "remotePort">;
 
 export class Doorkeeper {
   readonly #limits: DoorLimits;
   readonly #clock: Clock;
-  readonly #strangers = new Map<string, Strangers>();
+  readonly #unauthenticated = new Map<string, UnauthenticatedConnections>();
   readonly #sockets = new Set<Socket>();
-  #strangerCount = 0;
+  #unauthenticatedCount = 0;
   #turnedAway = 0;
 
   constructor(limits: DoorLimits, clock: Clock) {
@@ -38,28 +38,28 @@ export class Doorkeeper {
     return this.#sockets.size;
   }
 
-  get strangers(): number {
-    return this.#strangerCount;
+  get unauthenticated(): number {
+    return this.#unauthenticatedCount;
   }
 
-  /** Those who had to go, for their number or their age. */
+  /** Connections evicted for their number or their age. */
   get turnedAway(): number {
     return this.#turnedAway;
   }
 
-  /** Whether the connection may stay; one that may not is closed already. */
+  /** Whether the connection may stay; a rejected one is already closed. */
   admit(socket: Socket): boolean {
     const { remoteAddress: peer, remotePort: port } = socket;
     if (peer === undefined) {
-      socket.destroy(); // Gone before we looked.
+      socket.destroy(); // Disconnected before we inspected it.
       return false;
     }
     this.#makeRoom(peer);
-    const ofPeer = this.#strangers.get(peer) ?? new Map<Socket, Stranger>();
-    const cancelEnd = this.#clock.after(this.#limits.strangerMsMax, () => this.#turnAway(peer, socket));
+    const ofPeer = this.#unauthenticated.get(peer) ?? new Map<Socket, UnauthenticatedConnection>();
+    const cancelEnd = this.#clock.after(this.#limits.unauthenticatedMsMax, () => this.#turnAway(peer, socket));
     ofPeer.set(socket, { port, cancelEnd });
-    this.#strangers.set(peer, ofPeer);
-    this.#strangerCount += 1;
+    this.#unauthenticated.set(peer, ofPeer);
+    this.#unauthenticatedCount += 1;
     this.#sockets.add(socket);
     socket.once("close", () => {
       this.#sockets.delete(socket);
@@ -68,39 +68,42 @@ export class Doorkeeper {
     return true;
   }
 
-  /** It is somebody's, and counts no longer. */
+  /** Stop counting this connection: its client is authenticated. */
   recognise(ends: Ends): void {
     const { peer, socket } = this.#find(ends) ?? {};
     if (peer !== undefined && socket !== undefined) this.#forget(peer, socket);
   }
 
-  /** It got in without a name: it goes on counting, and its age is no longer held against it. */
+  /** Allowed without authentication: the connection keeps counting, but has no time limit any more. */
   letIn(ends: Ends): void {
-    this.#find(ends)?.stranger.cancelEnd();
+    this.#find(ends)?.connection.cancelEnd();
   }
 
   closeAll(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** By address and port, since the socket itself is wrapped by then. Of two with the same port the older is at its end. */
+  /**
+   * By address and port, because TLS has wrapped the socket by then. Of two connections with the same port, the older
+   * one is closing.
+   */
   #find({ remoteAddress: peer, remotePort }: Ends) {
     if (peer === undefined) return undefined;
-    const found = [...(this.#strangers.get(peer) ?? [])].findLast(([, { port }]) => port === remotePort);
-    return found === undefined ? undefined : { peer, socket: found[0], stranger: found[1] };
+    const found = [...(this.#unauthenticated.get(peer) ?? [])].findLast(([, { port }]) => port === remotePort);
+    return found === undefined ? undefined : { peer, socket: found[0], connection: found[1] };
   }
 
   #makeRoom(peer: string): void {
-    const { strangersMax, strangersPerPeerMax } = this.#limits;
-    if ((this.#strangers.get(peer)?.size ?? 0) >= strangersPerPeerMax) this.#turnAwayOldest(peer);
-    if (this.#strangerCount < strangersMax) return;
+    const { unauthenticatedMax, unauthenticatedPerPeerMax } = this.#limits;
+    if ((this.#unauthenticated.get(peer)?.size ?? 0) >= unauthenticatedPerPeerMax) this.#turnAwayOldest(peer);
+    if (this.#unauthenticatedCount < unauthenticatedMax) return;
     let [crowd, most] = [peer, 0];
-    for (const [one, { size }] of this.#strangers) if (size > most) [crowd, most] = [one, size];
+    for (const [one, { size }] of this.#unauthenticated) if (size > most) [crowd, most] = [one, size];
     this.#turnAwayOldest(crowd);
   }
 
   #turnAwayOldest(peer: string): void {
-    const oldest = this.#strangers.get(peer)?.keys().next().value;
+    const oldest = this.#unauthenticated.get(peer)?.keys().next().value;
     if (oldest !== undefined) this.#turnAway(peer, oldest);
   }
 
@@ -111,12 +114,12 @@ export class Doorkeeper {
   }
 
   #forget(peer: string, socket: Socket): void {
-    const ofPeer = this.#strangers.get(peer);
-    const stranger = ofPeer?.get(socket);
-    if (ofPeer === undefined || stranger === undefined) return;
-    stranger.cancelEnd();
+    const ofPeer = this.#unauthenticated.get(peer);
+    const connection = ofPeer?.get(socket);
+    if (ofPeer === undefined || connection === undefined) return;
+    connection.cancelEnd();
     ofPeer.delete(socket);
-    this.#strangerCount -= 1;
-    if (ofPeer.size === 0) this.#strangers.delete(peer);
+    this.#unauthenticatedCount -= 1;
+    if (ofPeer.size === 0) this.#unauthenticated.delete(peer);
   }
 }

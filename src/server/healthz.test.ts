@@ -12,7 +12,7 @@ interface Said {
   readonly error?: unknown;
 }
 
-/** Serves on a port of the system's choice until the test ends. */
+/** Serves on an ephemeral port until the test ends. */
 async function serving(t: TestContext, checks: readonly HealthCheck[], port = 0) {
   const said: Said[] = [];
   const clock = new ManualClock();
@@ -68,7 +68,7 @@ void test("[1.19] who holds all its connections, silent or well served, keeps no
   const base = await (await serving(t, [])).listening;
   const { port } = new URL(base);
   const crowd = Array.from(
-    { length: Math.min(HEALTHZ_LIMITS.strangersMax, HEALTHZ_LIMITS.strangersPerPeerMax) },
+    { length: Math.min(HEALTHZ_LIMITS.unauthenticatedMax, HEALTHZ_LIMITS.unauthenticatedPerPeerMax) },
     (_, index) => {
       const socket = connect({ host: "127.0.0.1", port: Number(port) });
       socket.on("error", () => {}).resume();
@@ -94,7 +94,7 @@ void test("[1.19] a connection over which nobody asks is closed", async (t) => {
   await once(socket, "connect");
   while (clock.timersPending === 0) await clock.advance(0);
   const closed = once(socket, "close");
-  await clock.advance(HEALTHZ_LIMITS.strangerMsMax - 1);
+  await clock.advance(HEALTHZ_LIMITS.unauthenticatedMsMax - 1);
   assert.equal(socket.closed, false);
   await clock.advance(1);
   await closed;

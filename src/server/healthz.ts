@@ -1,6 +1,7 @@
 /**
- * Plain HTTP on 127.0.0.1:10248: "ok" while every check passes. A port that is taken costs a line in the log every five seconds
- * and nothing else: the listener is tried again for as long as the process runs. Who holds all its connections keeps nobody out: the oldest goes.
+ * The health endpoint: plain HTTP, by default on 127.0.0.1:10248. It answers "ok" while all checks pass. If the port is
+ * taken, listening is retried every five seconds with one log line each time, for as long as the process runs. A client
+ * that holds all connections locks nobody out: the oldest connection is evicted.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,18 +15,18 @@ import { HEALTHZ_LIMITS, LIMITS } from "./limits.ts";
 
 export interface HealthCheck {
   readonly name: string;
-  /** Why it is not well; undefined when it is. */
+  /** Why the check fails; undefined if it passes. */
   check(): string | undefined;
 }
 
 export interface HealthzParts {
   readonly clock: Clock;
   readonly log: Log;
-  /** In the order in which they are listed. Without any, "ping" is there. */
+  /** In the order of the output. If empty, "ping" is used. */
   readonly checks: readonly HealthCheck[];
-  /** Told of each address that is listened on; with port 0 given to the system, its choice. */
+  /** Called with each address that is listened on; for port 0 with the port that the system chose. */
   readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
-  /** Told when it listens, or could not for now: nobody waits longer for it. */
+  /** Called after the first attempt to listen, successful or not, so that nobody waits longer for it. */
   readonly onTried?: () => void;
 }
 
@@ -35,7 +36,7 @@ export type HealthzOptions =
 
 export const pingCheck: HealthCheck = { name: "ping", check: () => undefined };
 
-/** Written out as far as it goes; a log that blocks blocks us, and nobody is answered. */
+/** Flushes the log: if the log blocks, the process blocks, and the check gets no answer. */
 export const logCheck = (flush: () => void): HealthCheck => ({
   name: "log",
   check: () => {
@@ -46,7 +47,7 @@ export const logCheck = (flush: () => void): HealthCheck => ({
 
 const SILENCE_MS_MIN = 300_000;
 
-/** A loop says when it last took a turn, by the monotonic clock; one that has not begun yet says nothing. */
+/** `lastTurnMs` returns the monotonic time of the loop's last turn; undefined before the first turn, which passes. */
 export const syncLoopCheck = (
   clock: Pick<Clock, "monotonicMs">,
   syncEveryMs: number,
@@ -60,17 +61,17 @@ export const syncLoopCheck = (
   },
 });
 
-/** How long a loop may be silent and still count as well. */
+/** How long a loop may take no turn and still be healthy. */
 export const silenceMsMax = (syncEveryMs: number): number => Math.max(2 * syncEveryMs, SILENCE_MS_MIN);
 
-/** Ends only by its signal. */
+/** Ends only when the signal aborts. */
 export async function runHealthz(options: HealthzOptions, parts: HealthzParts, shutdown: AbortSignal): Promise<void> {
   if (options.kind === "off") return parts.onTried?.();
   const again = { ...parts, failure: "Failed to start healthz server" };
   await keepListening(() => serve(options, parts, shutdown), again, shutdown);
 }
 
-/** Until the signal, or the error that ended it. */
+/** Resolves when the signal aborts, or with the error that ended it. */
 function serve(
   { address, port }: { readonly address: string; readonly port: number },
   parts: HealthzParts,
@@ -128,7 +129,7 @@ export function sendOne(response: ServerResponse, check: HealthCheck): void {
   return sendText(response, 500, `internal server error: ${fault}\n`);
 }
 
-/** Why a check failed goes to the log only: anybody on the machine can ask here. */
+/** The reason of a failure goes to the log only: anyone on the machine can query this endpoint. */
 export function sendAll(
   query: URLSearchParams,
   response: ServerResponse,
@@ -156,7 +157,7 @@ export function sendAll(
   return sendText(response, 200, query.has("verbose") ? `${lines.join("")}healthz check passed\n` : "ok");
 }
 
-/** A check that throws is not well. */
+/** A check that throws fails. */
 function faultOf(check: HealthCheck): string | undefined {
   try {
     return check.check();

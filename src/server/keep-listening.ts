@@ -1,11 +1,14 @@
-/** A port that is taken costs a line in the log every five seconds and nothing else: it is tried again for as long as the process runs. */
+/**
+ * If the port is taken, listening is retried every five seconds with one log line each time, for as long as the process
+ * runs.
+ */
 import { pause } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 
 const AGAIN_MS = 5000;
 
-/** `listen` ends by the signal without an answer, or by the error that it answers with. */
+/** `listen` resolves with undefined when the signal aborts, or with the error that ended it. */
 export async function keepListening(
   listen: () => Promise<Error | undefined>,
   { clock, log, failure }: { readonly clock: Clock; readonly log: Log; readonly failure: string },

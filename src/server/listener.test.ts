@@ -18,7 +18,7 @@ import { plainRoute, READ } from "./plain-route.ts";
 import { ReviewDesk } from "./review-desk.ts";
 import { answerMetrics } from "./stats/answer-metrics.ts";
 
-/** Without an end. */
+/** Never ends. */
 function* manyFamilies(): Generator<Family> {
   for (let number = 0; ; number += 1) {
     yield { name: `figure_${number}`, help: "a".repeat(10_000), kind: "gauge", samples: [{ labels: [], value: 1 }] };
@@ -58,7 +58,7 @@ describe("the listener", () => {
       t.after(() => one[Symbol.dispose]());
       return one;
     };
-    /** What comes back for these bytes, until the connection ends. */
+    /** Sends the bytes and returns everything received until the connection ends. */
     const raw = async (bytes: string) => {
       const socket = await handshake();
       const { promise, resolve } = Promise.withResolvers<string>();
@@ -77,7 +77,7 @@ describe("the listener", () => {
   test("[2.5] a client certificate is asked for and not required, and the askable authorities are named", async (t) => {
     const { handshake } = await served(t);
     const socket = await handshake({ maxVersion: "TLSv1.2" });
-    assert.equal(socket.authorized, false); // Of the server's own: nobody here knows its authority.
+    assert.equal(socket.authorized, false); // This is the server certificate: the client does not trust its CA.
     socket.write("GET /hello HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n");
     const [answer] = (await once(socket, "data")) as [Buffer];
     assert.match(answer.toString(), /^HTTP\/1.1 401 /);
@@ -122,7 +122,7 @@ describe("the listener", () => {
     const { handshake, certificate, said } = await served(t);
     certificate.set({ certificatePem: serving.certificatePem, keyPem: ada.keyPem });
     await waitUntil("it to be told", 10_000, async () =>
-      said.some(({ message }) => message === "The new certificate cannot be shown; the old one stays"),
+      said.some(({ message }) => message === "Failed to serve the new certificate; the previous one stays in use"),
     );
     assert.equal(String((await handshake()).getPeerCertificate().subject.CN), "first");
   });
@@ -218,17 +218,17 @@ describe("the listener", () => {
     const { port, caller, doorkeeper } = await served(t);
     const known = caller();
     assert.equal((await known.ask("/hello")).status, 200);
-    const strangers = Array.from({ length: LIMITS.strangersPerPeerMax + 20 }, () => {
+    const idle = Array.from({ length: LIMITS.unauthenticatedPerPeerMax + 20 }, () => {
       const socket = connectPlainly({ host: "127.0.0.1", port });
       socket.on("error", () => {});
       t.after(() => socket.destroy());
       return socket;
     });
     await waitUntil("twenty to be turned away", 10_000, async () => doorkeeper.turnedAway === 20);
-    assert.equal(doorkeeper.strangers, LIMITS.strangersPerPeerMax);
+    assert.equal(doorkeeper.unauthenticated, LIMITS.unauthenticatedPerPeerMax);
     assert.equal((await known.ask("/hello")).status, 200);
-    for (const socket of strangers) socket.destroy();
-    await waitUntil("them to be forgotten", 10_000, async () => doorkeeper.strangers === 0);
+    for (const socket of idle) socket.destroy();
+    await waitUntil("them to be forgotten", 10_000, async () => doorkeeper.unauthenticated === 0);
     assert.equal((await caller().ask("/hello")).status, 200);
   });
 
@@ -243,7 +243,7 @@ describe("the listener", () => {
     };
     const { caller, doorkeeper } = await served(t, { authorization: refused });
     assert.equal((await caller().ask("/hello")).status, 403);
-    assert.deepEqual([doorkeeper.connections, doorkeeper.strangers], [1, 1]);
+    assert.deepEqual([doorkeeper.connections, doorkeeper.unauthenticated], [1, 1]);
   });
 
   test("who leaves in the middle of an upgrade's body while it is settled who they are takes nobody along", async (t) => {
@@ -287,9 +287,9 @@ describe("the listener", () => {
     const listen = t.mock.method(Server.prototype, "listen");
     const { caller, said } = await served(t);
     const [door] = listen.mock.calls.map((call) => call.this as Server);
-    const told = () => said.filter(({ message }) => message === "A connection could not be taken").length;
+    const reported = () => said.filter(({ message }) => message === "Failed to accept a connection").length;
     for (let time = 1; time <= 20; time += 1) door?.emit("error", new Error("accept EMFILE"));
-    assert.equal(told(), 5);
+    assert.equal(reported(), 5);
     assert.equal((await caller().ask("/hello")).status, 200);
     assert.deepEqual([listen.mock.callCount(), door?.listening], [1, true]);
   });
@@ -310,7 +310,7 @@ describe("the listener", () => {
       assert.equal((await one.ask("/bits")).body, "abc");
       tookMs.push(hostClock.monotonicMs() - sinceMs);
     }
-    // The kernel holds back what says "I have it" for forty milliseconds.
+    // The kernel delays acknowledgements by 40 ms.
     const middleMs = tookMs.toSorted((a, b) => a - b)[20] ?? Infinity;
     assert.ok(middleMs < 35, `${middleMs} ms`);
   });
@@ -326,8 +326,8 @@ describe("the listener", () => {
     const long = `GET /exec/a/b/c?${"x".repeat(LIMITS.urlBytesMax)} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n`;
     for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 30 }, () => raw(long)));
     assert.equal(answered.filter(({ status }) => status === 414).length, 300);
-    const told = said.filter(({ message }) => message === "Answered a request").length;
-    assert.ok(told >= 50 && told < 200, String(told));
+    const reported = said.filter(({ message }) => message === "Answered a request").length;
+    assert.ok(reported >= 50 && reported < 200, String(reported));
   });
 
   test("an answer that its asker does not read is broken off at the limit", async (t) => {

@@ -1,6 +1,6 @@
 /**
- * The node's API over TLS, HTTP/1.1 only, or in the clear for the port that asks nobody. The certificate that is shown and the authorities
- * of client certificates change with their cells, for new connections; open ones stay. Without a certificate every handshake fails.
+ * Serves the node's API over TLS with HTTP/1.1 only, or in plain text for the read-only port. A changed serving
+ * certificate or client CA applies to new connections; open ones remain. Without a certificate every handshake fails.
  */
 import {
   createServer as createHttp,
@@ -29,7 +29,7 @@ import type { TlsSettings } from "./tls-settings.ts";
 export interface ListenerOptions {
   readonly address: string;
   readonly port: number;
-  /** Undefined: in the clear. */
+  /** Undefined: plain text. */
   readonly tls: TlsParts | undefined;
 }
 
@@ -47,14 +47,14 @@ export interface ListenerParts {
   readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
 }
 
-/** That the kernel holds for us until we look; it takes no more than net.core.somaxconn. */
+/** Connections queued in the kernel; capped by net.core.somaxconn. */
 const BACKLOG_MAX = 4096;
-/** How often connections are held against their limits of time. */
+/** How often connections are checked against their time limits. */
 const CHECK_EVERY_MS = 1_000;
-/** How often it is told that a connection could not be taken. */
+/** Rate limit for logging failed accepts. */
 const ACCEPT_FAILURES = { perSecond: 0.2, burst: 5 } as const;
 
-/** Ends only by its signal. */
+/** Ends only when the signal aborts. */
 export async function runListener(
   options: ListenerOptions,
   parts: ListenerParts,
@@ -64,7 +64,7 @@ export async function runListener(
   await keepListening(() => listen(options, parts, shutdown), again, shutdown);
 }
 
-/** Until the signal, or the error that ended it. */
+/** Resolves when the signal aborts, or with the error that ended it. */
 async function listen(
   { address, port, tls }: ListenerOptions,
   parts: ListenerParts,
@@ -74,8 +74,8 @@ async function listen(
   using life = linkSignals(shutdown);
   const server = tls === undefined ? createHttp(httpOptions(parts)) : createTlsServer(tls, parts, life.signal);
   serve(server, parts);
-  // Connections are taken here and handed on, so that one too many costs no handshake. The HTTP server never listens itself, and is told
-  // that it does: from then on it holds slow clients against their limits.
+  // Connections are accepted here and passed to the HTTP server, so that a rejected connection costs no handshake. The
+  // HTTP server itself never listens, but the event makes it enforce its time limits on slow clients.
   const door = createServer({ noDelay: true }, (socket) => {
     if (doorkeeper.admit(socket)) server.emit("connection", socket);
   });
@@ -105,12 +105,12 @@ async function listen(
   }
 }
 
-/** One connection that could not be taken, for want of descriptors say, is no reason not to wait for the next. */
+/** A single failed accept, for example for lack of file descriptors, does not end the listener. */
 function onDoorError(door: Server, { clock, log }: ListenerParts, notListening: (error: Error) => void): void {
-  const telling = new TokenBucket(clock, ACCEPT_FAILURES);
+  const note = new TokenBucket(clock, ACCEPT_FAILURES);
   door.on("error", (error) => {
     if (!door.listening) notListening(error);
-    else if (telling.tryTake()) log.error("A connection could not be taken", error);
+    else if (note.tryTake()) log.error("Failed to accept a connection", error);
   });
 }
 
@@ -130,19 +130,19 @@ function createTlsServer(tls: TlsParts, parts: ListenerParts, signal: AbortSigna
     ...contextOf(tls),
     ALPNProtocols: ["http/1.1"],
     requestCert: true,
-    rejectUnauthorized: false, // Each request is looked at by itself: its certificate may not be its only credential.
+    rejectUnauthorized: false, // Every request is authenticated; the certificate may not be its only credential.
     handshakeTimeout: LIMITS.handshakeMsMax,
   });
   const swap = () => {
     try {
       server.setSecureContext(contextOf(tls));
     } catch (error) {
-      parts.log.error("The new certificate cannot be shown; the old one stays", error);
+      parts.log.error("Failed to serve the new certificate; the previous one stays in use", error);
     }
   };
   void whenever(tls.certificate, swap, signal);
   void whenever(tls.clientCa, swap, signal);
-  // Noise of the network: scanners, clients that distrust us. Told only to those who look.
+  // Normal network noise: scanners, or clients that do not trust our certificate. Logged only at verbosity 4.
   server.on("tlsClientError", (error, socket) => {
     parts.log.info(4, "http: TLS handshake error", { peer: socket.remoteAddress, err: errorText(error) });
   });
@@ -158,15 +158,15 @@ function contextOf({ settings, certificate, clientCa }: TlsParts): SecureContext
     ecdhCurve: curves,
     honorCipherOrder: true,
     allowPartialTrustChain: true,
-    // Without any, OpenSSL must not fall back on the authorities of the web.
+    // Must not be undefined: OpenSSL would then trust the public CAs.
     ca: clientCa.value ?? [],
     ...(shown === undefined ? {} : { cert: shown.certificatePem, key: shown.keyPem }),
   };
 }
 
 function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): void {
-  server.maxHeadersCount = LIMITS.headersMax + 1; // One more than is allowed, so that it is seen.
-  // The socket is asked for first: a request whose body was not read to its end has none any more.
+  server.maxHeadersCount = LIMITS.headersMax + 1; // One more than allowed, so that the excess is detected.
+  // Read the socket first: a request whose body is not read to its end loses it.
   const failed = ({ socket }: IncomingMessage) => {
     return (error: unknown) => {
       log.error("A request was not answered", error);
@@ -179,14 +179,15 @@ function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): voi
     dispatch.answer(request, response).catch(onFailure);
   });
   server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
-    // Its own while the request has a body to come: unheard, what breaks it would end the process.
+    // While a request body is still arriving, `stream` is a separate object. Without a listener its error would end the
+    // process.
     const { socket } = request;
     stream.on("error", () => socket.destroy());
     const onFailure = failed(request);
     dispatch.upgrade(request, head).catch(onFailure);
   });
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    server.emit("request", request, response); // It gets its answer when it is known that it may ask at all.
+    server.emit("request", request, response); // No 100 Continue: authenticate and answer the request first.
   });
   server.on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
     if (!socket.writable || error.code === "ECONNRESET") {
@@ -199,7 +200,7 @@ function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): voi
   });
 }
 
-/** Who has its answer and still sends has a moment to come to an end. */
+/** A client that still sends after its response gets `leftoverMsMax` to finish. */
 function boundBody(clock: Clock, request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
   response.once("finish", () => {

@@ -1,13 +1,14 @@
 /**
- * Moves a log's bytes through a formatter to whoever asked. While one piece is being written the next is read and shown, and then waits until the
- * writer has room again. A line that is not whole is held until it is; one too long to be held is passed on in parts.
+ * Moves a log through a formatter to the client. While one chunk is written, the next is read and formatted, and then
+ * waits for the writer. An incomplete line is held until it is complete; a line that exceeds the buffer is passed on in
+ * parts.
  */
 import type { LogFormatter } from "../domain/logs/log-formatter.ts";
 
-/** What is read, shown and written at once: large enough that a system call costs nothing beside it, small enough for many readers. */
+/** Large enough to make system calls negligible, small enough for many concurrent readers. */
 const PIECE_BYTES = 256 * 1024;
 
-/** Fewer bytes than there is room for mean that it ends there, for now. */
+/** Fewer bytes than `into` holds mean that the log currently ends there. */
 export type LogBytes = (into: Uint8Array) => Promise<number>;
 
 export class LogPump {
@@ -16,7 +17,7 @@ export class LogPump {
   readonly #signal: AbortSignal;
   readonly #buffer = new Uint8Array(PIECE_BYTES);
   #held = 0;
-  /** The piece that is on its way. */
+  /** The write in progress. */
   #writing: Promise<void> = Promise.resolve();
 
   constructor(formatter: LogFormatter, write: (bytes: Uint8Array) => Promise<void>, signal: AbortSignal) {
@@ -29,7 +30,7 @@ export class LogPump {
     return this.#formatter.state.kind === "open";
   }
 
-  /** To the end that the log has now, or as far as is wanted. Answers whether there was anything. */
+  /** Reads to the current end of the log, or as far as the client wants. Returns whether anything was read. */
   async drain(read: LogBytes): Promise<boolean> {
     let isAny = false;
     while (this.isOpen) {
@@ -46,7 +47,7 @@ export class LogPump {
     return isAny;
   }
 
-  /** Nothing follows what is held: it is the end of this file. */
+  /** Ends the file: the held bytes are its last line. */
   async endFile(): Promise<void> {
     const rest = this.#buffer.subarray(0, this.#held);
     this.#held = 0;
@@ -66,10 +67,10 @@ export class LogPump {
     await this.#send(this.#formatter.takeLong(this.#buffer));
   }
 
-  /** Comes back when what was sent before is written. */
+  /** Resolves when the previous chunk has been written. */
   async #send(output: Uint8Array): Promise<void> {
     await this.#writing;
     this.#writing = this.#write(output);
-    this.#writing.catch(() => {}); // Whoever waits for it next is told.
+    this.#writing.catch(() => {}); // The next caller that awaits it gets the error.
   }
 }

@@ -1,10 +1,10 @@
-/** Where the last lines of a log begin, found from its end. */
+/** Finds the beginning of a log's last lines, searching backwards from its end. */
 import type { LogFile } from "../ports/log-files.ts";
 
 const BLOCK_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
-/** A last line without an end is not counted, and comes with the others. */
+/** An incomplete last line is not counted but is included. */
 export async function tailStart(log: LogFile, lines: number, signal: AbortSignal): Promise<number> {
   let left = lines;
   const block = new Uint8Array(BLOCK_BYTES);
@@ -20,5 +20,5 @@ export async function tailStart(log: LogFile, lines: number, signal: AbortSignal
   return 0;
 }
 
-/** The last one before that place. Below zero, `lastIndexOf` would count from the end. */
+/** The last line feed before `at`. A negative position would make `lastIndexOf` count from the end. */
 const previous = (block: Uint8Array, at: number): number => (at === 0 ? -1 : block.lastIndexOf(LINE_FEED, at - 1));

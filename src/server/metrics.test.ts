@@ -12,7 +12,7 @@ import { serverMetrics } from "../domain/metrics/server-metrics.ts";
 import { metricsRoutes } from "./metrics.ts";
 import { requestMetrics } from "./request-metrics.ts";
 
-/** Routes at a port of their own, without anybody who asks who asks. */
+/** Serves the routes on their own port, without authentication. */
 async function begin(more: readonly (() => Promise<readonly Family[]>)[] = []) {
   const clock = new ManualClock();
   const registry = new Registry();

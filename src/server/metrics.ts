@@ -1,6 +1,6 @@
 /**
- * The figures of this agent: /metrics, /metrics/slis and /metrics/probes. However many ask, they are collected and written at most once a second
- * and shared between askers.
+ * This kubelet's own metrics: /metrics, /metrics/slis and /metrics/probes. They are collected and formatted at most
+ * once a second and shared between clients.
  */
 import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
@@ -19,13 +19,13 @@ import type { Asked, Route } from "./route.ts";
 export interface MetricsParts {
   readonly clock: Clock;
   readonly process: OwnProcess;
-  /** Of the kubelet itself. */
+  /** Metrics of the kubelet itself. */
   readonly registry: Pick<Registry, "collect">;
-  /** Of its health checks. */
+  /** Metrics of its health checks. */
   readonly health: Pick<Registry, "collect">;
-  /** Of its probes. */
+  /** Metrics of its probes. */
   readonly probes: Pick<Registry, "collect">;
-  /** What others measure that belongs here too. */
+  /** Additional families for /metrics from other components. */
   readonly more: readonly (() => Promise<readonly Family[]>)[];
 }
 
@@ -48,7 +48,10 @@ const startOf = async (process: OwnProcess) => ({ startWallMs: (await process.be
 
 const byName = (a: Family, b: Family): number => (a.name < b.name ? -1 : 1);
 
-/** Families at a path: collected at most once a second, in the format and packing that the asker takes. */
+/**
+ * Serves the families at `path`, collected at most once a second, in the format and compression that the client
+ * accepts.
+ */
 function expositionRoute(
   path: string,
   collect: () => Promise<readonly Family[]>,
@@ -80,7 +83,7 @@ function expositionRoute(
 
 const packed = promisify(gzip);
 
-/** One collection for all who ask within a second, and what was written of it. */
+/** One collection for all requests within a second, with the formatted texts. */
 class SharedText {
   readonly #collections: SharedReading<"all", Collection>;
 
@@ -100,7 +103,7 @@ class SharedText {
 
 interface Collection {
   readonly families: readonly Family[];
-  /** By format and packing. */
+  /** By format and compression. */
   readonly written: Map<string, Promise<Uint8Array>>;
 }
 

@@ -1,8 +1,8 @@
-/** A route that answers at once and is done. */
+/** A route with an immediate, complete response. */
 import type { ServerResponse } from "node:http";
 import type { Asked, Method, Route, RouteSwitch, Subresource } from "./route.ts";
 
-/** Some of the Go kubelet's handlers never look at the method. */
+/** Some handlers of the Go kubelet ignore the method. */
 export const ANY_METHOD: readonly Method[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 export const READ: readonly Method[] = ["GET"];
 

@@ -1,12 +1,12 @@
-/** The body of a request, of which no more is held than its route allows. */
+/** Reads a request body up to the size that its route allows. */
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "./route.ts";
 
-/** Rejects with a `Refusal` that says `refusal` when the body is longer. */
+/** Rejects with a 413 `Refusal` with the text `refusal` if the body is longer. */
 export async function readBody(request: IncomingMessage, bytesMax: number, refusal: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // A request that this loop destroyed would have no socket, which its answer and the listener need.
+  // Ending this loop must not destroy the request: the response and the listener still need its socket.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > bytesMax) throw new Refusal(413, refusal);

@@ -7,10 +7,10 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { LogFormatter } from "../domain/logs/log-formatter.ts";
 import { type ReadLogOptions, readLog } from "./read-log.ts";
 
-const [FOLDER, PATH] = ["/logs/p/app", "/logs/p/app/0.log"] as const;
+const [DIRECTORY, PATH] = ["/logs/p/app", "/logs/p/app/0.log"] as const;
 const NEVER = new AbortController().signal;
 
-/** A log, a container that writes numbered lines to it, and whoever reads them. */
+/** A log, a container that writes numbered lines to it, and its readers. */
 function world() {
   const clock = new ManualClock();
   const files = new FakeFiles({ clock });
@@ -22,7 +22,7 @@ function world() {
   const watchers = new Set<() => void>();
   const lines: string[] = [];
   let running = true;
-  /** Whole lines. */
+  /** Writes complete lines. */
   const write = (text: string) => {
     const head = `${new Date(clock.wallMs()).toISOString()} stdout F `;
     file.append(Buffer.from(text.replaceAll(/^(?=.)/gm, head)));
@@ -41,7 +41,7 @@ function world() {
     logFiles,
     reopen,
     write,
-    /** So many more lines. */
+    /** Writes this many more lines. */
     count: (lineCount: number): void => {
       write(
         numbers(lineCount, written + 1)
@@ -53,7 +53,7 @@ function world() {
     get written() {
       return written;
     },
-    /** As rotation does it; `compress` for what was rotated before. */
+    /** Rotates the log; `compress` names a part rotated earlier that is compressed now. */
     rotate: async (stamp: string, compress?: string): Promise<void> => {
       await files.port.rename(PATH, `${PATH}.${stamp}`);
       reopen();
@@ -130,12 +130,12 @@ test("[19.4] a log that is not there, or is none, is told in the Go kubelet's wo
     missing,
     'failed to try resolving symlinks in path "/logs/none": lstat /logs/none: no such file or directory',
   );
-  await files.port.writeAtomically(`${FOLDER}/odd`, Buffer.from("root:x:0:0\n"), 0o600);
-  const odd = await read({ path: `${FOLDER}/odd` });
+  await files.port.writeAtomically(`${DIRECTORY}/odd`, Buffer.from("root:x:0:0\n"), 0o600);
+  const odd = await read({ path: `${DIRECTORY}/odd` });
   assert.equal(odd, 'failed to get parse function: unsupported log format: "root:x:0:0\\n"');
   write("fine\n");
-  await files.port.link(`${FOLDER}/odd`, `${FOLDER}/link`);
-  assert.match((await read({ path: `${FOLDER}/link` })) ?? "", /^failed to read log file "\/logs\/p\/app\/link": /);
+  await files.port.link(`${DIRECTORY}/odd`, `${DIRECTORY}/link`);
+  assert.match((await read({ path: `${DIRECTORY}/link` })) ?? "", /^failed to read log file "\/logs\/p\/app\/link": /);
 });
 
 test("[19.4] a follower gets what is written from then on, soon after it is, and ends with the container", async () => {

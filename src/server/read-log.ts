@@ -1,13 +1,14 @@
 /**
- * Reads a container's log for one asker, and follows it where that is asked for. A follower goes by the file that it has open and not by its
- * name: a log that was rotated is read to its end, then every part that came after it, then the new one from its beginning. So rotation leaves
- * no gap and repeats nothing, also when several come between two looks. It ends when the container runs no more and all is read.
+ * Reads a container's log for one client, and optionally follows it. A follower tracks its open file, not the name.
+ * After a rotation it reads the old file to its end, then all parts that came after it, then the new file from its
+ * beginning. So rotation loses and repeats nothing, even if several rotations happen between two checks. A follow ends
+ * when the container has stopped and everything has been read.
  */
 import { errorText } from "../base/error-text.ts";
 import { goQuote } from "../base/go-text.ts";
 import { changedWithin } from "../concurrency/changed-within.ts";
-import { LatestCell } from "../concurrency/latest-cell.ts";
 import { linkSignals } from "../concurrency/link-signals.ts";
+import { Notifier } from "../concurrency/notifier.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import type { LogFormatter } from "../domain/logs/log-formatter.ts";
 import { compressedName, type RotatedLog, rotatedLogs } from "../domain/logs/rotated-logs.ts";
@@ -17,37 +18,37 @@ import type { LogFile, LogFiles } from "../ports/log-files.ts";
 import { LogPump } from "./log-pump.ts";
 import { tailStart } from "./log-tail.ts";
 
-/** Between two looks of a follower at a log that is written all the time: more would be a system call for each line. */
+/** Minimum interval between two reads of a busy log; shorter intervals would cost a system call per line. */
 const PACE_MS = 20;
-/** A hint may get lost. */
+/** Hints may be lost. */
 const LOOK_AGAIN_MS = 2_000;
-/** After the new log is there the runtime may still write to the old one what it had taken in before. */
+/** After a rotation the runtime may still write buffered output to the old log. */
 const QUIET_MS = 500;
 const QUIET_LOOK_MS = 50;
-/** Two logs that begin alike are one: their first line has a time of its own. */
+/** Logs with the same beginning are the same log: the timestamp of the first line is unique. */
 const BEGINNING_BYTES = 128;
 
 export interface FollowedContainer {
-  /** Whether it may still write. */
+  /** Whether the container may still write. */
   isRunning(signal: AbortSignal): Promise<boolean>;
-  /** Calls whenever the answer may be another. The returned function ends it. */
+  /** Calls `changed` whenever `isRunning` may have changed. The returned function stops the watch. */
   watch(changed: () => void): () => void;
 }
 
 export interface ReadLogOptions {
   readonly path: string;
   readonly tailLines: number | undefined;
-  /** Undefined: what is there now, and no more. */
+  /** Undefined: read only the current content. */
   readonly follow: FollowedContainer | undefined;
   readonly formatter: LogFormatter;
   readonly logFiles: Pick<LogFiles, "open" | "openCompressed" | "identityAt">;
   readonly files: Pick<HostFiles, "list" | "watch">;
   readonly clock: Clock;
-  /** Resolves when there is room for more. */
+  /** Resolves when the next chunk can be written. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
 }
 
-/** Answers what went wrong, in the Go kubelet's words. */
+/** Returns an error message in the Go kubelet's words. */
 export async function readLog(options: ReadLogOptions, signal: AbortSignal): Promise<string | undefined> {
   const { path, tailLines, follow, formatter, logFiles } = options;
   const pump = new LogPump(formatter, options.write, signal);
@@ -73,7 +74,7 @@ class LogReader implements AsyncDisposable {
   readonly #options: ReadLogOptions;
   readonly #pump: LogPump;
   #file: LogFile;
-  /** Parts that were written before the file that is read now. */
+  /** The parts older than the current file. */
   #known: ReadonlySet<string> = new Set();
 
   constructor(options: ReadLogOptions, pump: LogPump, file: LogFile) {
@@ -97,8 +98,8 @@ class LogReader implements AsyncDisposable {
   async follow(container: FollowedContainer, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     using linked = linkSignals(signal);
-    const hints = new LatestCell<undefined>(undefined);
-    const unwatch = container.watch(() => hints.set(undefined));
+    const hints = new Notifier();
+    const unwatch = container.watch(hints.notify);
     const hinting = this.#hint(hints, linked.signal);
     try {
       await this.#noteParts();
@@ -119,17 +120,17 @@ class LogReader implements AsyncDisposable {
     }
   }
 
-  async #hint(hints: LatestCell<undefined>, signal: AbortSignal): Promise<void> {
-    for await (const _ of this.#options.files.watch(this.#folder, signal)) hints.set(undefined);
+  async #hint(hints: Notifier, signal: AbortSignal): Promise<void> {
+    for await (const _ of this.#options.files.watch(this.#directory, signal)) hints.notify();
   }
 
-  get #folder(): string {
+  get #directory(): string {
     return this.#options.path.slice(0, this.#options.path.lastIndexOf("/"));
   }
 
   async #parts(): Promise<readonly RotatedLog[]> {
-    const names = await listIfThere(this.#options.files, this.#folder);
-    return rotatedLogs(this.#options.path.slice(this.#folder.length + 1), names).inUse;
+    const names = await listIfThere(this.#options.files, this.#directory);
+    return rotatedLogs(this.#options.path.slice(this.#directory.length + 1), names).inUse;
   }
 
   async #noteParts(): Promise<void> {
@@ -138,7 +139,7 @@ class LogReader implements AsyncDisposable {
     this.#known = new Set(parts.slice(0, own < 0 ? parts.length : own).map(({ part }) => part));
   }
 
-  /** To the log that came after this one, if there is one; what lies between the two is read on the way. */
+  /** Switches to the next log if there is one, and reads the parts in between on the way. */
   async #moveOn(mayGrow: boolean, signal: AbortSignal): Promise<boolean> {
     const { path, logFiles } = this.#options;
     if ((await logFiles.identityAt(path)) === this.#file.identity) return this.#beginAgainIfCut();
@@ -165,7 +166,7 @@ class LogReader implements AsyncDisposable {
     return true;
   }
 
-  /** Somebody has cut the file short and goes on writing to it. */
+  /** Handles a file that was truncated and is still being written. */
   async #beginAgainIfCut(): Promise<boolean> {
     if ((await this.#file.sizeBytes()) >= this.offset) return false;
     await this.#pump.endFile();
@@ -181,21 +182,21 @@ class LogReader implements AsyncDisposable {
     }
   }
 
-  /** Which of the parts an open log is; -1 for none of them. */
+  /** The index of an open log in `parts`; -1 if it is not among them. */
   async #indexOf(parts: readonly RotatedLog[], file: LogFile): Promise<number> {
     for (const [index, { name, isCompressed }] of parts.entries()) {
-      if (!isCompressed && (await this.#options.logFiles.identityAt(`${this.#folder}/${name}`)) === file.identity) {
+      if (!isCompressed && (await this.#options.logFiles.identityAt(`${this.#directory}/${name}`)) === file.identity) {
         return index;
       }
     }
     return -1;
   }
 
-  /** The one that was just read is among them, under its new name: as a whole, or as what was made of it. */
+  /** Skips the log that was just read: it is among the parts under its new name, plain or compressed. */
   async #readPart({ part, isCompressed }: RotatedLog): Promise<void> {
-    const path = `${this.#folder}/${part}`;
+    const path = `${this.#directory}/${part}`;
     await using plain = isCompressed ? undefined : await this.#options.logFiles.open(path);
-    // It may be compressed since it was listed.
+    // The part may have been compressed since the directory was listed.
     if (plain === undefined) await this.#readCompressed(compressedName(path));
     else if (plain.identity !== this.#file.identity) {
       let offset = 0;

@@ -1,4 +1,7 @@
-/** What a request is before anybody looks at who sent it: a path that has one meaning, and nothing that no honest client sends. */
+/**
+ * Validates a request before authentication: its path must be unambiguous, and it must contain nothing that no
+ * legitimate client sends.
+ */
 import type { IncomingMessage } from "node:http";
 import { type PathParts, parsePath } from "../domain/server/node-request.ts";
 import { LIMITS } from "./limits.ts";
@@ -6,9 +9,9 @@ import { Refusal } from "./route.ts";
 
 export interface RequestLine {
   readonly method: string;
-  /** Undefined: to be refused. */
+  /** Undefined: the request is rejected. */
   readonly path: PathParts | undefined;
-  /** Which some paths need and others do not bear. */
+  /** Some paths require a trailing slash, and others do not allow one. */
   readonly endsInSlash: boolean;
   readonly query: string;
 }
@@ -19,7 +22,7 @@ export function requestLine({ method = "", url = "" }: IncomingMessage): Request
   return { method, path: parsePath(path), endsInSlash: path.endsWith("/"), query };
 }
 
-/** Throws the refusal to answer with. */
+/** Throws the `Refusal` to answer with. */
 export function requirePlain({ url = "", rawHeaders, headers }: IncomingMessage, { path }: RequestLine): PathParts {
   if (Buffer.byteLength(url) > LIMITS.urlBytesMax) throw new Refusal(414, "414 URI Too Long\n");
   if (rawHeaders.length / 2 > LIMITS.headersMax) throw new Refusal(431, "431 Request Header Fields Too Large\n");
@@ -28,7 +31,7 @@ export function requirePlain({ url = "", rawHeaders, headers }: IncomingMessage,
   return path;
 }
 
-/** What leaves HTTP behind has nothing to say in it: where its body ends and the stream begins could be read in two ways. */
+/** An upgrade request must have no body: the boundary between body and stream would be ambiguous. */
 export function requireBodiless(request: IncomingMessage, line: RequestLine): PathParts {
   const path = requirePlain(request, line);
   const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;

@@ -1,4 +1,4 @@
-/** Counts requests as they come and go. */
+/** Metrics of requests: how many, how long, and how many are in progress. */
 import type { ServerMetrics } from "../domain/metrics/server-metrics.ts";
 import type { RequestLabels, RequestObserver } from "./request-observer.ts";
 

@@ -1,4 +1,4 @@
-/** Requests as they are counted: labels from fixed sets, so that nobody can make metrics grow by asking for what is not there. */
+/** Labels for counting requests, from fixed sets, so that requests for unknown paths cannot make the metrics grow. */
 import type { PathParts } from "../domain/server/node-request.ts";
 
 export interface RequestLabels {
@@ -9,9 +9,11 @@ export interface RequestLabels {
 }
 
 export interface RequestObserver {
-  /** The request is being answered from here on, until `onAnswered`. */
+  /** The request is in progress until `onAnswered`. */
   onAsked(labels: RequestLabels): void;
-  /** Once per request, also when the asker left without an answer: then with the status it would have had, or 0. */
+  /**
+   * Called once per request, even if the client left without a response: then with the status it would have got, or 0.
+   */
   onAnswered(answered: RequestLabels & { readonly status: number; readonly ms: number }): void;
 }
 
@@ -39,10 +41,13 @@ const BUCKETS: ReadonlySet<string> = new Set([
   "statusz",
 ]);
 
-/** As the Go kubelet's: it looks for "portforward" here and counts "portForward", which is therefore not among them. */
+/**
+ * As in the Go kubelet, which checks for "portforward" here but labels the requests "portForward", so they are not
+ * included.
+ */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["exec", "attach", "debug"]);
 
-/** A path that is none is counted with those that nobody knows. */
+/** An invalid path is counted like an unknown one. */
 export function labelsOf(
   method: string,
   path: PathParts | undefined,

@@ -9,7 +9,7 @@ import { Refusal } from "./route.ts";
 
 const path = "/containerLogs/{namespace}/{pod}/{container}";
 
-/** Asks a server that answers so, and the span it leaves. */
+/** Sends a request to a server that answers with `answer`, and returns the resulting span. */
 async function spanOf(
   t: TestContext,
   answer: (send: (status: number) => void) => Promise<void>,
@@ -22,7 +22,7 @@ async function spanOf(
       response.end();
     };
     const asked = { route: { path }, request, response, isKnown };
-    // What its answer leaves unsaid is said after the span has ended.
+    // A response that `answer` does not send is sent after the span has ended.
     const rest = () => (response.headersSent ? undefined : send(500));
     inRequestSpan(tracer, asked, () => answer(send)).then(rest, rest);
   });
@@ -69,8 +69,8 @@ test("[22.3] a request is a server's span, named by its route as upstream names 
 test("[22.3] a request of somebody known that brings a trace along is part of it; of a stranger it is not", async (t) => {
   const known = await spanOf(t, async (send) => send(200), { headers: traced });
   assert.deepEqual([known.span.context.traceId, known.span.parent?.isRemote], [TRACE, true]);
-  const stranger = await spanOf(t, async (send) => send(200), { isKnown: false, headers: traced });
-  assert.equal(stranger.span.parent, undefined);
+  const unknownCaller = await spanOf(t, async (send) => send(200), { isKnown: false, headers: traced });
+  assert.equal(unknownCaller.span.parent, undefined);
 });
 
 for (const [what, answer, status, failure] of [

@@ -1,4 +1,7 @@
-/** A request that is answered, as traces tell it: by the names and attributes that the Go kubelet's server gives. Those who may not ask are not told of. */
+/**
+ * Traces answered requests with the span names and attributes of the Go kubelet's server. Unauthorized requests are not
+ * traced.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TLSSocket } from "node:tls";
 import type { Attributes } from "../domain/tracing/span.ts";
@@ -11,16 +14,19 @@ export interface TracedRequest {
   readonly route: Pick<Route, "path">;
   readonly request: IncomingMessage;
   readonly response: Pick<ServerResponse, "statusCode" | "headersSent">;
-  /** Whether it is known who asks. What strangers say of traces is not believed: each request of theirs is one of its own. */
+  /**
+   * Whether the client is authenticated. Trace headers of other clients are ignored: each of their requests starts its
+   * own trace.
+   */
   readonly isKnown: boolean;
 }
 
-/** Runs `answer` as a span within the trace that the request brings along, if it brings one. */
+/** Runs `answer` as a span, in the trace of the request's headers if there is one. */
 export async function inRequestSpan(tracer: Tracer, asked: TracedRequest, answer: () => Promise<void>): Promise<void> {
   if (tracer === noTracer) return answer();
   const { response } = asked;
   const span = tracer.begin(startOf(asked));
-  // Of what left HTTP behind only that is known.
+  // The status of upgraded requests, for which nothing else is known.
   let status = 101;
   try {
     await tracer.within(span, answer);
@@ -74,7 +80,7 @@ function attributesOf({ headers, method = "GET", url = "", socket, httpVersion }
     ...(socket.remotePort === undefined ? {} : { "network.peer.port": socket.remotePort }),
     ...(agent === undefined ? {} : { "user_agent.original": agent }),
     ...(client === undefined ? {} : { "client.address": client }),
-    // Without what was asked of it: that may hold secrets.
+    // Without the query, which may contain secrets.
     "url.path": url.split("?")[0] ?? "",
     "network.protocol.version": httpVersion,
   };

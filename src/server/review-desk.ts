@@ -1,9 +1,11 @@
 /**
- * Where questions about access are put to the API server: the same question asked twice at once is asked once, an answer is kept for as long
- * as it says, and so many are on their way at a time. A question that finds no answer in time is an error, never an answer.
+ * Sends access reviews to the API server. Identical concurrent reviews are sent once, an answer is cached for its
+ * `keepMs`, and at most `atOnceMax` reviews run at a time. A review without an answer in time is an error, never a
+ * decision.
  */
 import { RecentMap } from "../base/recent-map.ts";
 import { DeadlineError, withDeadline } from "../concurrency/deadline.ts";
+import { SharedRuns } from "../concurrency/shared-runs.ts";
 import { Turnstile } from "../concurrency/turnstile.ts";
 import { unlessAborted } from "../concurrency/unless-aborted.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -11,7 +13,7 @@ import type { Clock } from "../ports/clock.ts";
 export interface ReviewLimits {
   readonly entriesMax: number;
   readonly atOnceMax: number;
-  /** Those that wait for their turn; more are turned away. */
+  /** Reviews that wait for their turn; further ones are rejected. */
   readonly waitingMax: number;
   readonly answerMsMax: number;
 }
@@ -23,7 +25,7 @@ const REVIEW_LIMITS: ReviewLimits = {
   answerMsMax: 10_000,
 };
 
-/** No answer, for lack of time or of room: to be asked again later. */
+/** No answer for lack of time or capacity: try again later. */
 export class TooBusy extends Error {
   override readonly name = "TooBusy";
 }
@@ -39,7 +41,7 @@ export class ReviewDesk<A> {
   readonly #shutdown: AbortSignal;
   readonly #turnstile: Turnstile;
   readonly #kept: RecentMap<string, { readonly answer: A; readonly untilMs: number }>;
-  readonly #underWay = new Map<string, Promise<A>>();
+  readonly #reviews = new SharedRuns<string, A>();
 
   constructor(clock: Clock, shutdown: AbortSignal, limits: ReviewLimits = REVIEW_LIMITS) {
     this.#clock = clock;
@@ -49,32 +51,24 @@ export class ReviewDesk<A> {
     this.#kept = new RecentMap(limits.entriesMax);
   }
 
-  /** `put` is called when nobody has the answer. Who leaves early does not take it away from the others. */
+  /** Calls `put` if no answer is cached. A caller that aborts does not abort the review for the others. */
   ask(key: string, put: (signal: AbortSignal) => Promise<Answer<A>>, signal: AbortSignal): Promise<A> {
     const kept = this.#kept.get(key);
     if (kept !== undefined && this.#clock.monotonicMs() < kept.untilMs) return Promise.resolve(kept.answer);
-    const underWay = this.#underWay.get(key) ?? this.#put(key, put);
-    return unlessAborted(underWay, signal);
+    return unlessAborted(
+      this.#reviews.join(key, () => this.#review(key, put)),
+      signal,
+    );
   }
 
-  #put(key: string, put: (signal: AbortSignal) => Promise<Answer<A>>): Promise<A> {
+  async #review(key: string, put: (signal: AbortSignal) => Promise<Answer<A>>): Promise<A> {
     const { atOnceMax, waitingMax } = this.#limits;
-    if (this.#underWay.size >= atOnceMax + waitingMax) {
-      return Promise.reject(new TooBusy("too many questions about access are waiting for an answer"));
+    if (this.#reviews.size >= atOnceMax + waitingMax) {
+      throw new TooBusy("too many questions about access are waiting for an answer");
     }
-    const asked = this.#answered(put).then(
-      ({ answer, keepMs }) => {
-        this.#underWay.delete(key);
-        if (keepMs > 0) this.#kept.set(key, { answer, untilMs: this.#clock.monotonicMs() + keepMs });
-        return answer;
-      },
-      (error: unknown) => {
-        this.#underWay.delete(key);
-        throw error;
-      },
-    );
-    this.#underWay.set(key, asked);
-    return asked;
+    const { answer, keepMs } = await this.#answered(put);
+    if (keepMs > 0) this.#kept.set(key, { answer, untilMs: this.#clock.monotonicMs() + keepMs });
+    return answer;
   }
 
   async #answered(put: (signal: AbortSignal) => Promise<Answer<A>>): Promise<Answer<A>> {

@@ -1,4 +1,4 @@
-/** Which route a path means. Exact parts come before named ones, and named ones before "whatever follows". */
+/** Matches paths to routes. Literal parts take precedence over named ones, and named ones over "*". */
 import { BugError } from "../base/assert.ts";
 import { jsonEqual } from "../base/json-equal.ts";
 import { type PathParts, subresourcesOf } from "../domain/server/node-request.ts";
@@ -11,22 +11,22 @@ export interface Match {
 
 const REST = "*";
 
-/** Where a request goes: the parts of its path, and whether a slash ends it. */
+/** The parts of a request's path, and whether it ends in a slash. */
 export interface Place {
   readonly path: PathParts;
   readonly endsInSlash: boolean;
 }
 
-interface Folder {
+interface Directory {
   readonly parts: PathParts;
   readonly needsSlash: boolean;
 }
 
 /**
- * What is below these is theirs to refuse, in their words; those that are written with a slash are reached by it only. Everything else is a
- * page, found by its own name alone.
+ * Prefixes below which the Go kubelet's handlers reject requests in their own words. A prefix with a trailing slash is
+ * reached only with that slash. Any other path must match exactly.
  */
-const FOLDERS: readonly Folder[] = [
+const DIRECTORIES: readonly Directory[] = [
   "/pods",
   "/run",
   "/exec",
@@ -40,7 +40,7 @@ const FOLDERS: readonly Folder[] = [
   "/debug/pprof/",
 ].map((name) => ({ parts: name.split("/").filter((part) => part !== ""), needsSlash: name.endsWith("/") }));
 
-const isIn = ({ parts }: Folder, path: PathParts) => parts.every((part, index) => path[index] === part);
+const isIn = ({ parts }: Directory, path: PathParts) => parts.every((part, index) => path[index] === part);
 
 interface Pattern {
   readonly route: Route;
@@ -55,13 +55,14 @@ export class Router {
       .map((route) => ({ route, steps: route.path.split("/").filter((step) => step !== "") }))
       .toSorted((a, b) => rank(a).localeCompare(rank(b)));
     for (const { route, steps } of this.#patterns) {
-      // Access is decided by the path alone. A route that thinks otherwise would be guarded otherwise than it says.
+      // Access is decided by the path alone. A route that declares other subresources would not be protected as it
+      // declares.
       if (jsonEqual(route.subresources, subresourcesOf(steps))) continue;
       throw new BugError(`${route.path} is guarded by ${subresourcesOf(steps).join(", ")}`);
     }
   }
 
-  /** Every route at the path, whatever the method; the most exact first. */
+  /** All routes for the path, whatever the method; the most specific first. */
   at(path: PathParts): readonly Match[] {
     return this.#patterns.flatMap(({ route, steps }) => {
       const parts = matched(steps, path);
@@ -69,9 +70,9 @@ export class Router {
     });
   }
 
-  /** Whether anything that is open is in the folder. */
-  hasIn(folder: Folder, isOpen: (route: Route) => boolean): boolean {
-    return this.#patterns.some(({ route, steps }) => isOpen(route) && isIn(folder, steps));
+  /** Whether the prefix contains an enabled route. */
+  hasIn(directory: Directory, isOpen: (route: Route) => boolean): boolean {
+    return this.#patterns.some(({ route, steps }) => isOpen(route) && isIn(directory, steps));
   }
 }
 
@@ -82,7 +83,7 @@ const methodsOf = (matches: readonly Match[]): readonly Method[] => [
   ...new Set(matches.flatMap(({ route }) => route.methods)),
 ];
 
-/** Something is there, but not for this method. */
+/** The path exists, but not for this method. */
 export class MethodRefusal extends Refusal {
   readonly allow: string;
   constructor(allow: string) {
@@ -91,7 +92,7 @@ export class MethodRefusal extends Refusal {
   }
 }
 
-/** It is there, under its name with a slash. */
+/** The path exists with a trailing slash. */
 export class SlashMissing extends Refusal {
   readonly location: string;
   constructor(path: PathParts) {
@@ -100,29 +101,29 @@ export class SlashMissing extends Refusal {
   }
 }
 
-/** Throws the way to a folder that is asked for without its slash. */
+/** Throws a redirect if the path is a prefix without its trailing slash. */
 export function requireSlash({ path, endsInSlash }: Place): void {
-  const isBare = FOLDERS.some(
-    (folder) => folder.needsSlash && folder.parts.length === path.length && isIn(folder, path),
+  const isBare = DIRECTORIES.some(
+    (directory) => directory.needsSlash && directory.parts.length === path.length && isIn(directory, path),
   );
   if (isBare && !endsInSlash) throw new SlashMissing(path);
 }
 
-/** The route for the place and method among those that are open. Throws the refusal to answer with. */
+/** The enabled route for the path and method. Throws the `Refusal` to answer with. */
 export function routeAt(router: Router, place: Place, method: string, isOpen: (route: Route) => boolean): Match {
   const { path, endsInSlash } = place;
-  const folder = FOLDERS.find((one) => isIn(one, path) && router.hasIn(one, isOpen));
-  if (folder !== undefined) requireSlash(place);
-  const matches = folder === undefined && endsInSlash ? [] : router.at(path).filter(({ route }) => isOpen(route));
+  const directory = DIRECTORIES.find((one) => isIn(one, path) && router.hasIn(one, isOpen));
+  if (directory !== undefined) requireSlash(place);
+  const matches = directory === undefined && endsInSlash ? [] : router.at(path).filter(({ route }) => isOpen(route));
   if (matches.length === 0) {
-    throw new Refusal(404, folder === undefined ? "404 page not found\n" : "404: Page Not Found");
+    throw new Refusal(404, directory === undefined ? "404 page not found\n" : "404: Page Not Found");
   }
   const match = forMethod(matches, method);
   if (match === undefined) throw new MethodRefusal(methodsOf(matches).join(", "));
   return match;
 }
 
-/** Sorts exact before named before rest, step by step. */
+/** Sorts literal parts before named parts before "*", part by part. */
 const rank = ({ steps }: Pattern): string =>
   steps.map((step) => (step === REST ? "2" : isNamed(step) ? "1" : "0")).join("");
 

@@ -1,6 +1,6 @@
 /**
- * Answers that people read as text and programs as a versioned object, by what the request accepts: text without a word about it, JSON or YAML
- * where an object of a kind and version is asked for.
+ * Content negotiation for endpoints with text for people and a versioned object for programs. Without an Accept header
+ * the answer is text; a request for a kind and version gets JSON or YAML.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { writeYaml } from "../base/yaml-text.ts";
@@ -9,7 +9,7 @@ import { send, sendText } from "./answers.ts";
 export interface StructuredAnswer {
   readonly kind: string;
   readonly text: () => string;
-  /** What the object has besides its kind, version and name. */
+  /** The object's fields besides kind, apiVersion and metadata. */
   readonly fields: () => object;
 }
 
@@ -18,7 +18,7 @@ const VERSIONS: ReadonlySet<string> = new Set(["v1alpha1", "v1beta1"]);
 const DEPRECATED = "v1alpha1";
 const COMPONENT = "kubelet";
 
-/** How an object is written, by its media type. */
+/** Serializers by media type. */
 const WRITERS = {
   "application/json": (value: object) => `${JSON.stringify(value)}\n`,
   "application/yaml": writeYaml,
@@ -42,7 +42,7 @@ export function sendStructured(request: IncomingMessage, response: ServerRespons
   return send(response, 200, `${type};g=${GROUP};v=${version};as=${kind}`, WRITERS[type](object), headers);
 }
 
-/** The most wanted that we have; of those wanted alike, the first. */
+/** The preferred clause that we support; of equal ones, the first. */
 function acceptedOf(wanted: readonly Clause[], kind: string): Accepted | undefined {
   if (wanted.length === 0) return { kind: "text" };
   return wanted
@@ -70,7 +70,7 @@ interface Clause {
   readonly quality: number;
 }
 
-/** The most wanted first. */
+/** Highest quality first. */
 const clausesOf = (header: string): readonly Clause[] =>
   header.trim() === ""
     ? []
@@ -91,7 +91,7 @@ function clause(text: string): Clause {
   return { type: type.toLowerCase(), parameters, quality: Number.isFinite(quality) ? quality : 1 };
 }
 
-/** In the form that is asked for where it is one of ours; people get lines. */
+/** In the requested type if it is supported; otherwise as indented JSON for people. */
 function sendNotAcceptable(response: ServerResponse, wanted: readonly Clause[]): void {
   const message = "only the following media types are accepted: application/json, application/yaml, text/plain";
   const about = { metadata: {}, status: "Failure", message, reason: "NotAcceptable", code: 406 };

@@ -1,19 +1,19 @@
-/** Parts of the API that the configuration may close. */
+/** Parts of the API that the configuration can disable. */
 import { Refusal, type RouteSwitch } from "./route.ts";
 import { type Place, requireSlash, SlashMissing } from "./router.ts";
 
 export interface Switches {
-  /** Closes all but what monitors read. */
+  /** False disables everything that monitoring does not read. */
   readonly debugging: boolean;
   readonly profiling: boolean;
   readonly debugFlags: boolean;
   readonly systemLogs: boolean;
 }
 
-/** Of the port that asks nobody who they are. */
+/** For the read-only port, which does not authenticate. */
 export const FOR_MONITORS: Switches = { debugging: false, profiling: false, debugFlags: false, systemLogs: false };
 
-/** The others are simply not there without debugging. */
+/** Without debugging handlers these paths answer 405; other disabled paths answer 404. */
 const SAID_TO_BE_CLOSED: ReadonlySet<string> = new Set([
   "run",
   "exec",
@@ -25,13 +25,13 @@ const SAID_TO_BE_CLOSED: ReadonlySet<string> = new Set([
   "debug/pprof",
 ]);
 
-/** Throws what to answer in place of a route that is closed, unless nothing is said about it. */
+/** Throws the response for a disabled route; returns if the route is enabled or answers 404. */
 export function refuseClosed(place: Place, by: RouteSwitch | undefined, switches: Switches): void {
   const { path, endsInSlash } = place;
   if (!switches.debugging) {
-    const folder = path.slice(0, path[0] === "debug" ? 2 : 1);
-    if (!SAID_TO_BE_CLOSED.has(folder.join("/"))) return;
-    if (path.length === folder.length && !endsInSlash) throw new SlashMissing(path);
+    const directory = path.slice(0, path[0] === "debug" ? 2 : 1);
+    if (!SAID_TO_BE_CLOSED.has(directory.join("/"))) return;
+    if (path.length === directory.length && !endsInSlash) throw new SlashMissing(path);
     throw new Refusal(405, "Debug endpoints are disabled.\n");
   }
   const what = closedBy(by, switches);

@@ -1,8 +1,8 @@
-/** What the node offers in a handshake, in the words of OpenSSL. */
+/** TLS settings of the server, in OpenSSL's notation. */
 export interface TlsSettings {
   readonly minVersion: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
-  /** Separated by colons; those of TLS 1.3 are always among them. */
+  /** Separated by colons; TLS 1.3 suites are always included. */
   readonly ciphers: string;
-  /** Separated by colons, the preferred first; "auto" leaves it to OpenSSL. */
+  /** Separated by colons, in order of preference; "auto" leaves the choice to OpenSSL. */
   readonly curves: string;
 }

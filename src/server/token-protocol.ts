@@ -1,2 +1,2 @@
-/** How the protocol begins that is none: what follows is the bearer token of an asker that opens a WebSocket. */
+/** Prefix of the WebSocket subprotocol that carries a client's bearer token. */
 export const TOKEN_PROTOCOL = "base64url.bearer.authorization.k8s.io.";

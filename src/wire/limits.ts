@@ -3,41 +3,41 @@
  * docs/security.md lists every bound with the test that exceeds it.
  */
 
-/** Of the status lines and headers of an HTTP response to a probe or a hook, 1xx responses before it included. The Go kubelet takes 10 MiB. */
+/** Status lines and headers of an HTTP response to a probe or hook, 1xx included. The Go kubelet allows 10 MiB. */
 export const RESPONSE_HEAD_BYTES_MAX = 64 * 1024;
 
-/** Of the line before each chunk of a response. */
+/** The line before each chunk of a response. */
 export const CHUNK_LINE_BYTES_MAX = 4 * 1024;
 
-/** Of the message that a grpc.health.v1 server answers with. */
+/** The message of an answer of a grpc.health.v1 server. */
 export const HEALTH_MESSAGE_BYTES_MAX = 64 * 1024;
 
-/** Of a message of the container runtime, as the Go kubelet. */
+/** A message of the container runtime, as in the Go kubelet. */
 export const CRI_MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of the text of a gRPC error. */
+/** The text of a gRPC error. */
 export const GRPC_ERROR_BYTES_MAX = 16 * 1024;
 
-/** Of one text in an exported span. */
+/** One text in an exported span. */
 export const SPAN_TEXT_BYTES_MAX = 4 * 1024;
 
-/** Of a D-Bus message. */
+/** A D-Bus message. */
 export const DBUS_MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Of an answer of the API server that is asked for once, before there is a client. */
+/** An answer of the API server to a single request, sent before there is a client. */
 export const API_ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Of one event of a watch: the API server keeps objects below 3 MiB. */
+/** One event of a watch: the API server keeps objects below 3 MiB. */
 export const WATCH_LINE_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Of what a tool such as mount or mkfs prints. */
+/** The output of a tool such as mount or mkfs. */
 export const TOOL_OUTPUT_CHARS_MAX = 64 * 1024;
 
-/** Of redirects to a manifest. */
+/** Redirects to a manifest. */
 export const MANIFEST_REDIRECTS_MAX = 10;
 
-/** Of a kernel file that `doctor` reads. */
+/** A kernel file that `doctor` reads. */
 export const KERNEL_FILE_BYTES_MAX = 1024 * 1024;
 
-/** Of links in a subPath, as the kernel. */
+/** Links in a subPath, as in the kernel. */
 export const SUBPATH_LINKS_MAX = 40;

@@ -1,6 +1,6 @@
 /**
- * A content-keyed cache under the home cache directory. An entry is a folder that is either whole or absent: it is made in a
- * temporary folder and renamed into place. Two processes that want the same entry take turns.
+ * A content-keyed cache under the user's cache directory. An entry is a directory that is either complete or absent: it
+ * is built in a temporary directory and renamed into place. A lock serializes processes that want the same entry.
  */
 import { mkdir, rename, rm, stat } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -9,7 +9,7 @@ import { withLock } from "./lock.ts";
 
 export const cacheRoot = () => join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "deckhand");
 
-/** Answers with the entry's folder, calling `make` on a scratch folder first when there is none. */
+/** Returns the entry's directory. When there is none, first calls `make` on a scratch directory. */
 export async function cached(kind: string, key: string, make: (scratch: string) => Promise<void>): Promise<string> {
   const entry = join(cacheRoot(), kind, key);
   if (await exists(entry)) return entry;

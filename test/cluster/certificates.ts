@@ -1,4 +1,7 @@
-/** A certificate authority per cluster, and every certificate its parts show each other. Keys never leave the cluster's folder. */
+/**
+ * Creates a certificate authority per cluster and all certificates of its components. Keys never leave the cluster's
+ * directory.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { command } from "./command.ts";
@@ -14,7 +17,7 @@ export interface Subject {
   readonly groups?: readonly string[];
 }
 
-/** Makes both authorities, the service account key and the certificates of the control plane. */
+/** Creates both authorities, the service account key and the certificates of the control plane. */
 export async function makeControlPlaneCertificates(layout: ClusterLayout): Promise<void> {
   await mkdir(layout.certificates, { recursive: true, mode: 0o700 });
   await Promise.all([
@@ -45,7 +48,7 @@ export async function makeControlPlaneCertificates(layout: ClusterLayout): Promi
       [
         ["admin", { user: "kubernetes-admin", groups: ["system:masters"] }],
         ["apiserver-kubelet-client", { user: "kube-apiserver-kubelet-client", groups: ["system:masters"] }],
-        // All controllers act as this user.
+        // All controllers run as this user.
         ["controller-manager", { user: "system:kube-controller-manager", groups: ["system:masters"] }],
         ["scheduler", { user: "system:kube-scheduler" }],
         ["kube-proxy", { user: "system:kube-proxy" }],
@@ -54,7 +57,7 @@ export async function makeControlPlaneCertificates(layout: ClusterLayout): Promi
   ]);
 }
 
-/** A client certificate the API server takes for `subject`. */
+/** Issues a client certificate that the API server authenticates as `subject`. */
 export async function issueClientCertificate(
   layout: ClusterLayout,
   file: string,
@@ -63,7 +66,7 @@ export async function issueClientCertificate(
   return issue(layout, "ca", file, subject, CLIENT);
 }
 
-/** A serving certificate for one address that clients of the API server trust. */
+/** Issues a serving certificate for one address, trusted by clients of the API server. */
 export async function issueServingCertificate(
   layout: ClusterLayout,
   file: string,
@@ -87,7 +90,7 @@ export async function writeKubeconfig(
     contexts: [{ name: layout.name, context: { cluster: layout.name, user: "user" } }],
     "current-context": layout.name,
   };
-  await writeFile(path, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 }); // JSON is YAML too.
+  await writeFile(path, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 }); // JSON is valid YAML.
 }
 
 export const pki = (layout: ClusterLayout, file: string) => join(layout.certificates, file);
@@ -126,7 +129,7 @@ const issue = (
     ["-CA", pki(layout, `${authority}.crt`), "-CAkey", pki(layout, `${authority}.key`)],
   );
 
-/** A key and its certificate, by one process: a cluster needs ten, and a process costs more than the key. */
+/** Creates a key and its certificate in one process. A cluster needs ten, and a process costs more than the key. */
 async function makeCertificate(
   layout: ClusterLayout,
   file: string,

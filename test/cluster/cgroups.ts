@@ -1,13 +1,13 @@
 /**
- * The cluster's own cgroups, in every hierarchy this machine has. All its processes live below them, which is also how `down`
- * finds each of them: by where it runs, not by its name.
+ * The cluster's own cgroups, in every hierarchy of this machine. All processes of the cluster run below them, so `down`
+ * finds each process by its cgroup, not by its name.
  */
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { exists } from "./cache.ts";
 import { waitUntil } from "./wait.ts";
 
-/** Mount points of all v1 hierarchies; of the one v2 hierarchy where there is no v1. */
+/** Mount points of all v1 hierarchies; without v1, of the one v2 hierarchy. */
 export async function hierarchies(): Promise<readonly string[]> {
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" "));
   const points = (type: string) => mounts.filter((m) => m[2] === type).map((m) => m[1] ?? "");
@@ -15,41 +15,47 @@ export async function hierarchies(): Promise<readonly string[]> {
   return v1.length > 0 ? v1 : points("cgroup2");
 }
 
-/** In a hybrid set-up the v2 hierarchy stands beside v1 and a runtime may leave folders there too. */
+/** In a hybrid setup the v2 hierarchy exists beside v1, and a runtime may leave directories there too. */
 async function allHierarchies(): Promise<readonly string[]> {
   const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" "));
   return mounts.filter((m) => m[2] === "cgroup" || m[2] === "cgroup2").map((m) => m[1] ?? "");
 }
 
-/** Makes `path` and what is above it. In v2 only leaves may hold processes: whoever runs here runs below no other's cgroup. */
+/**
+ * Creates `path` and its parents. In v2 only leaves may hold processes, so no process may run in a cgroup that is the
+ * parent of another.
+ */
 export async function makeCgroup(path: string, roots?: readonly string[]): Promise<void> {
   for (const root of roots ?? (await hierarchies())) {
     const second = await exists(join(root, "cgroup.controllers"));
     let parent = root;
     for (const segment of path.split("/").filter((s) => s !== "")) {
-      const folder = join(parent, segment);
-      await mkdir(folder, { recursive: true });
-      await (second ? handDownControllers(parent) : copyCpuset(parent, folder));
-      parent = folder;
+      const directory = join(parent, segment);
+      await mkdir(directory, { recursive: true });
+      await (second ? handDownControllers(parent) : copyCpuset(parent, directory));
+      parent = directory;
     }
   }
 }
 
-/** Without this the children of a v2 cgroup have none of its controllers. */
+/** Without this, the children of a v2 cgroup have none of its controllers. */
 async function handDownControllers(parent: string): Promise<void> {
   const controllers = (await readFile(join(parent, "cgroup.controllers"), "utf8")).trim().split(" ").filter(Boolean);
   await writeFile(join(parent, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
 }
 
-/** A v1 cpuset starts empty, and nothing may run in it until it has CPUs and memory nodes. */
-async function copyCpuset(parent: string, folder: string): Promise<void> {
+/** A v1 cpuset starts empty, and no process may run in it until it has CPUs and memory nodes. */
+async function copyCpuset(parent: string, directory: string): Promise<void> {
   for (const file of ["cpuset.cpus", "cpuset.mems"]) {
     const inherited = join(parent, file);
-    if (await exists(inherited)) await writeFile(join(folder, file), await readFile(inherited, "utf8"));
+    if (await exists(inherited)) await writeFile(join(directory, file), await readFile(inherited, "utf8"));
   }
 }
 
-/** The file a process writes its own pid to, to live and be found below `path` from its first instruction on. */
+/**
+ * The files to which a process writes its own PID, so that it runs below `path` from its first instruction on and can
+ * be found there.
+ */
 export async function procsFiles(path: string): Promise<readonly string[]> {
   return (await hierarchies()).map((root) => join(root, path, "cgroup.procs"));
 }
@@ -57,15 +63,15 @@ export async function procsFiles(path: string): Promise<readonly string[]> {
 export async function processesBelow(path: string): Promise<readonly number[]> {
   const pids = new Set<number>();
   for (const root of await allHierarchies()) {
-    for (const folder of await foldersBelow(join(root, path))) {
-      const procs = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
+    for (const directory of await directoriesBelow(join(root, path))) {
+      const procs = await readFile(join(directory, "cgroup.procs"), "utf8").catch(() => "");
       for (const line of procs.split("\n")) if (line !== "" && line !== "0") pids.add(Number(line));
     }
   }
   return [...pids];
 }
 
-/** Kills everything below `path`, as often as it takes for nothing to be left. */
+/** Kills every process below `path`, repeatedly until none is left. */
 export async function killAllBelow(path: string): Promise<void> {
   await waitUntil(`every process below cgroup ${path} to end`, 30_000, async () => {
     return (await killNowBelow(path)) === 0;
@@ -86,14 +92,17 @@ export function killIfThere(pid: number): void {
   }
 }
 
-/** Removes `path` and what is below it, leaves first, and whoever still came in: a killed maker's last child may be on its way. */
+/**
+ * Removes `path` and its descendants, leaves first. Kills processes that still join them: the last child of a killed
+ * maker may be starting.
+ */
 export async function removeCgroup(path: string): Promise<void> {
   for (const root of await allHierarchies()) {
-    const folders = await foldersBelow(join(root, path));
-    for (const folder of folders.toReversed()) {
-      await waitUntil(`cgroup ${folder} to be removable`, 10_000, async () => {
+    const directories = await directoriesBelow(join(root, path));
+    for (const directory of directories.toReversed()) {
+      await waitUntil(`cgroup ${directory} to be removable`, 10_000, async () => {
         try {
-          await rmdir(folder);
+          await rmdir(directory);
           return true;
         } catch (error) {
           const { code } = error as NodeJS.ErrnoException;
@@ -107,18 +116,19 @@ export async function removeCgroup(path: string): Promise<void> {
   }
 }
 
-/** What of `path` is still there, in any hierarchy. */
+/** The directories of `path` that still exist, in any hierarchy. */
 export async function cgroupsLeft(path: string): Promise<readonly string[]> {
   const left: string[] = [];
-  for (const root of await allHierarchies()) left.push(...(await foldersBelow(join(root, path))));
+  for (const root of await allHierarchies()) left.push(...(await directoriesBelow(join(root, path))));
   return left;
 }
 
-/** `folder` and all below it, parents first; empty when there is no such folder. */
-async function foldersBelow(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => undefined);
+/** `directory` and all directories below it, parents first. Empty when `directory` does not exist. */
+async function directoriesBelow(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => undefined);
   if (entries === undefined) return [];
-  const found = [folder];
-  for (const entry of entries) if (entry.isDirectory()) found.push(...(await foldersBelow(join(folder, entry.name))));
+  const found = [directory];
+  for (const entry of entries)
+    if (entry.isDirectory()) found.push(...(await directoriesBelow(join(directory, entry.name))));
   return found;
 }

@@ -1,5 +1,6 @@
 /**
- * `npm run cluster -- <verb>`: a real cluster by hand. It outlives this command; `down` ends it and proves that nothing is left.
+ * `npm run cluster -- <verb>`: manages a real cluster from the command line. The cluster outlives this command; `down`
+ * ends it and verifies that nothing is left.
  */
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
@@ -11,18 +12,26 @@ import { buildParts } from "./parts.ts";
 import { readRecord } from "./record.ts";
 import { takenSlots } from "./slots.ts";
 
-const USAGE = `npm run cluster -- <verb> [--name NAME]   (default name: dev, or DECKHAND_CLUSTER)
+const USAGE = `Usage: npm run cluster -- <verb> [--name NAME]
 
-  up [--agent go|deckhand|none]...   one node for each --agent (default: one, go)
-     [--control-plane full|api|none] api: etcd and kube-apiserver only
-  down                               ends it; fails with a list if anything is left
-  forget                             down, for when what is listed is not the cluster's
-  status                             its components and addresses
-  list                               all clusters
-  kubectl ...                        kubectl as administrator
-  kill | pause | resume | restart COMPONENT...
-  run NODE COMMAND...                a command in a node's namespaces
-  build                              only builds the parts
+Starts and stops a real cluster on this machine, in its own network namespaces and cgroups.
+
+  up                           starts the cluster
+     --agent deckhand|go|none  one node for each (default: one node with Deckhand)
+     --control-plane full|api|none
+                               api: etcd and kube-apiserver only (default full)
+  down                         stops the cluster; fails with a list if anything is left
+  forget                       like down, but ignores what is left
+  status                       lists the components and their addresses
+  list                         lists all clusters
+  kubectl ARGUMENT...          runs kubectl as administrator
+  kill COMPONENT...            kills components; also pause, resume and restart
+  run NODE COMMAND...          runs a command in the namespaces of a node
+  build                        only builds the parts
+
+  --name NAME                  name of the cluster (default: DECKHAND_CLUSTER, or dev)
+
+Exit codes: 0 ok, 1 failed, 2 usage error.
 `;
 
 const say = (line: string) => console.log(line);
@@ -56,13 +65,20 @@ async function main(argv: readonly string[]): Promise<number> {
     case "build":
       await buildParts(say);
       return 0;
+    case "help":
+    case "--help":
+    case "-h":
+      process.stdout.write(USAGE);
+      return 0;
     default:
       process.stderr.write(USAGE);
-      return verb === undefined || verb === "help" ? 0 : 2;
+      return 2;
   }
 }
 
-/** `--name` may stand before the verb or, but for verbs that hand their arguments on, anywhere after it. */
+/**
+ * `--name` may precede the verb or follow it anywhere, except after verbs that pass their arguments on (kubectl, run).
+ */
 function split(argv: readonly string[]) {
   let name = process.env["DECKHAND_CLUSTER"] ?? "dev";
   const args = [...argv];
@@ -82,14 +98,14 @@ async function up(name: string, args: readonly string[]): Promise<number> {
     args: [...args],
     options: { agent: { type: "string", multiple: true }, "control-plane": { type: "string", default: "full" } },
   });
-  const agents = (values.agent ?? ["go"]).flatMap((list) => list.split(","));
+  const agents = (values.agent ?? ["deckhand"]).flatMap((list) => list.split(","));
   const unknown = agents.find((agent) => !AGENTS.includes(agent as Agent));
   const controlPlane = values["control-plane"];
   if (unknown !== undefined || (controlPlane !== "full" && controlPlane !== "api" && controlPlane !== "none")) {
     process.stderr.write(USAGE);
     return 2;
   }
-  await buildParts(say); // A build may be ended at any moment, so before the signals are caught.
+  await buildParts(say); // A build may be interrupted at any moment; signals are caught only afterwards.
   const startedMs = performance.now();
   const nodes = agents.map((agent) => ({ agent: agent as Agent }));
   await startCluster({ name, controlPlane, nodes, report: say, signal: interrupted("up", say) });
@@ -150,7 +166,7 @@ async function run(name: string, [wanted, ...args]: readonly string[]): Promise<
   return foreground("nsenter", ["-t", String(held.pid), "--net", "--mount", "--uts", "--", ...args]);
 }
 
-/** With our own terminal, so that `exec -it` and pipes work. */
+/** Runs a command with this process's own terminal, so that `exec -it` and pipes work. */
 function foreground(file: string, args: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { stdio: "inherit" });

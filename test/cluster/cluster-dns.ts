@@ -1,6 +1,6 @@
 /**
- * Names for Services, as a cluster has them: CoreDNS as a Deployment in kube-system, at the address every node gives its pods. It runs
- * where the scheduler puts it, by the agent of that node, and knows the API server by nothing but its service account.
+ * Cluster DNS: CoreDNS as a Deployment in kube-system, at the address that every node configures for its pods. The
+ * scheduler chooses the node, and that node's agent runs it. It reaches the API server only by its service account.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const NAMESPACE = "kube-system";
 const NAME = "coredns";
 const LABELS = { "k8s-app": "kube-dns" };
 
-/** Answers for the cluster's own names only: there is nobody to ask for others. */
+/** Resolves only the cluster's own names: there is no upstream server for other names. */
 const COREFILE = `.:53 {
   errors
   health
@@ -26,7 +26,7 @@ const COREFILE = `.:53 {
 `;
 
 export async function startClusterDns(cluster: Cluster): Promise<void> {
-  const file = join(cluster.layout.folder, "cluster-dns.json");
+  const file = join(cluster.layout.directory, "cluster-dns.json");
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: [...rights(), ...server()] }));
   await cluster.kubectl("apply", "-f", file);
   await cluster.kubectl("rollout", "status", `deployment/${NAME}`, `--namespace=${NAMESPACE}`, "--timeout=90s");

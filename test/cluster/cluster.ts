@@ -1,8 +1,8 @@
 /**
- * A real cluster on this machine: started in one call, taken apart in one call, with nothing left behind.
+ * A real cluster on this machine: one call starts it, another ends it and leaves nothing behind.
  *
- * A cluster whose maker was killed is ended by the next `startCluster` or by `npm run cluster -- down`. Several clusters live side by
- * side. One process at a time starts or ends a cluster of one name; another is refused.
+ * The next `startCluster` or `npm run cluster -- down` ends a cluster whose maker was killed. Several clusters may run
+ * at the same time. Only one process at a time starts or ends a cluster of a given name; others are rejected.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ import {
   containerd,
   importImages,
   kubeProxy,
-  makeNodeFolders,
+  makeNodeDirectories,
   nodeAgent,
 } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
@@ -47,23 +47,26 @@ import { waitUntil } from "./wait.ts";
 export interface NodeOptions {
   readonly agent: Agent;
   readonly options?: AgentOptions;
-  /** Calls of the agent to its runtime are recorded, and can be disturbed, by this process. */
+  /** Routes the agent's CRI calls through a proxy in this process, which records them and can inject faults. */
   readonly criProxy?: boolean;
-  /** Over the runtime's usual environment. */
+  /** Added to the runtime's usual environment; these values win. */
   readonly runtimeEnv?: Readonly<Record<string, string>>;
 }
 
 export interface ClusterOptions {
-  /** Left out: a name of its own, and the next `startCluster` ends it once the process that made it is gone. */
+  /**
+   * When left out, the name is generated, and the next `startCluster` ends the cluster once the process that made it
+   * has exited.
+   */
   readonly name?: string;
   readonly controlPlane: "none" | "api" | "full";
   readonly nodes: readonly NodeOptions[];
-  /** What its registry serves and its nodes begin with, unless the usual ones. */
+  /** The images that its registry serves and its nodes start with; the usual ones unless given. */
   readonly images?: (parts: Parts) => Promise<Images>;
-  /** For how long the controllers sign certificates: a year unless given. */
+  /** Lifetime of the certificates that the controllers sign, in seconds: a year unless given. */
   readonly signingSeconds?: number;
   readonly report?: (line: string) => void;
-  /** Gives up: what has started by then is taken down. */
+  /** Aborts the start; everything started by then is taken down. */
   readonly signal?: AbortSignal;
 }
 
@@ -72,22 +75,22 @@ export interface Component {
   readonly pid: number;
   readonly logFile: string;
   isAlive(): Promise<boolean>;
-  /** SIGKILL, and back when it is gone. */
+  /** Sends SIGKILL and waits until the process is gone. */
   kill(): Promise<void>;
-  /** SIGTERM, and back when it is gone. */
+  /** Sends SIGTERM and waits until the process is gone. */
   end(): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** Kills it if it lives, starts it as before, and waits until it is ready. */
+  /** Kills the process if it is alive, starts it as before, and waits until it is ready. */
   restart(): Promise<void>;
 }
 
 export interface ClusterNode extends NodeLayout {
   readonly agent: Agent;
   readonly criEndpoint: string;
-  /** What stands between agent and runtime, if that was asked for. */
+  /** The proxy between agent and runtime, if `criProxy` requested one. */
   readonly criProxy: CriProxy | undefined;
-  /** How a file of the node is called here, also one on a mount that only the node has. */
+  /** The path by which this machine reaches a file of the node, including files on mounts that only the node has. */
   inside(path: string): string;
   /** Runs a command in the node's namespaces. */
   run(...args: readonly string[]): Promise<CommandResult>;
@@ -113,19 +116,24 @@ export interface Cluster {
   readonly nodes: readonly ClusterNode[];
   readonly components: readonly Component[];
   component(name: string): Component;
-  /** Answers with stdout; rejects with what kubectl said. */
+  /** Returns stdout; rejects with kubectl's error output. */
   kubectl(...args: readonly string[]): Promise<string>;
-  /** The program and its first arguments, for those who start it themselves. */
+  /** The program and its first arguments, for callers that start it themselves. */
   readonly kubectlCommand: readonly [file: string, ...args: readonly string[]];
-  /** Ends the node's agent as a service manager does and starts another, or the same otherwise, in its place and folders. */
+  /**
+   * Stops the node's agent with SIGTERM, as a service manager does. Starts another agent, or the same one with other
+   * options, in its place and directories.
+   */
   changeAgent(node: string, agent: Exclude<Agent, "none">, options?: AgentOptions): Promise<void>;
-  /** One more program in the namespaces of a node, or of the control plane: a component like those it came up with. */
+  /**
+   * Starts another program in the namespaces of a node, or of the control plane, as a further component of the cluster.
+   */
   start(program: Program, where?: ClusterNode): Promise<Component>;
   down(): Promise<void>;
 }
 
 const CONTROL_PLANE_ANCHOR = "anchor@control-plane";
-/** A leaf, where every program runs that is not a container; the nodes' cgroups beside it are their agents'. */
+/** A leaf cgroup for every program that is not a container. The nodes' cgroups beside it belong to their agents. */
 const partsCgroup = (layout: ClusterLayout) => `${layout.cgroupParent}/parts`;
 let made = 0;
 
@@ -154,7 +162,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   });
 }
 
-/** Notes how the machine is, and takes a slot on it. */
+/** Records the state of the machine and takes a slot on it. */
 async function claim(name: string): Promise<number> {
   const [taken] = await cgroupsLeft(layoutOf(name, 0).cgroupParent);
   if (taken !== undefined) {
@@ -166,7 +174,7 @@ async function claim(name: string): Promise<number> {
   });
 }
 
-/** A cluster that is up, made by this or another process. */
+/** Opens a running cluster, started by this or another process. */
 export async function openCluster(name: string): Promise<Cluster> {
   const record = await readRecord(name);
   if (record === undefined) throw new Error(`there is no cluster ${name}`);
@@ -182,7 +190,7 @@ class ClusterBuilder {
   readonly #parts: Parts;
   readonly #options: ClusterOptions;
   record: ClusterRecord;
-  /** By the node's name. */
+  /** Keyed by node name. */
   readonly proxies = new Map<string, CriProxy>();
   #saved: Promise<void> = Promise.resolve();
 
@@ -206,7 +214,7 @@ class ClusterBuilder {
       components: [],
     };
     await writeRecord(record);
-    await mkdir(join(layout.folder, "logs"), { recursive: true });
+    await mkdir(join(layout.directory, "logs"), { recursive: true });
     await makeCgroup(partsCgroup(layout));
     return new ClusterBuilder(layout, parts, options, record);
   }
@@ -228,14 +236,14 @@ class ClusterBuilder {
     await this.#note({ complete: true });
   }
 
-  /** Namespaces and links: of the control plane, then of each node. */
+  /** Creates namespaces and links: first for the control plane, then for each node. */
   async #network(nodes: readonly PlacedNode[]): Promise<void> {
     const layout = this.#layout;
     const controlPlane = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
     await joinMachine(layout, controlPlane.pid);
     const anchors: ComponentRecord[] = [];
     for (const { layout: node, options } of nodes) {
-      await makeNodeFolders(node);
+      await makeNodeDirectories(node);
       await makeCgroup(node.cgroupParent);
       const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node));
       const pids = { controlPlane: controlPlane.pid, node: held.pid };
@@ -258,7 +266,7 @@ class ClusterBuilder {
     const { signingSeconds } = this.#options;
     const programs = [await kubeControllerManager(layout, parts, signingSeconds), await kubeScheduler(layout, parts)];
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
-    // Until the controller has made it, no pod of the namespace is admitted.
+    // Until the controller has created it, no pod of the namespace is admitted.
     const account = "/api/v1/namespaces/default/serviceaccounts/default";
     const isMade = async () => (await apiStatus(layout, account)) === 200;
     await waitUntil("the default service account", 30_000, isMade, ASK_EVERY_MS);
@@ -277,13 +285,13 @@ class ClusterBuilder {
   }
 
   async #proxy(node: NodeLayout): Promise<void> {
-    this.proxies.set(node.name, await startCriProxy(join(node.folder, "cri.sock"), runtimeEndpoint(node)));
+    this.proxies.set(node.name, await startCriProxy(join(node.directory, "cri.sock"), runtimeEndpoint(node)));
   }
 
   async #agent(agent: Agent, node: NodeLayout, options?: AgentOptions): Promise<void> {
     if (agent === "none") return;
-    const told = through(this.proxies.get(node.name), options);
-    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts, told), `anchor@${node.name}`);
+    const reported = through(this.proxies.get(node.name), options);
+    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts, reported), `anchor@${node.name}`);
     await this.#start(await kubeProxy(this.#layout, node, this.#parts), `anchor@${node.name}`);
   }
 
@@ -296,7 +304,7 @@ class ClusterBuilder {
     return component;
   }
 
-  /** Several parts start at once; their notes are written one after the other. */
+  /** Several components start at once; their records are written one after the other. */
   async #note(change: Partial<ClusterRecord>): Promise<void> {
     this.record = { ...this.record, ...change };
     this.#saved = this.#saved.then(() => writeRecord(this.record));
@@ -304,7 +312,7 @@ class ClusterBuilder {
   }
 }
 
-/** Waits for all of them even when one fails: what is still being started must not outlive a clean-up. */
+/** Waits for all promises even when one rejects: a component that is still starting must not outlive a cleanup. */
 async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).filter((outcome) => outcome.status === "rejected");
   if (failed.length === 1) throw failed[0]?.reason;
@@ -313,7 +321,7 @@ async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
 
 const runtimeEndpoint = (node: NodeLayout) => `unix://${node.containerdSocket}`;
 
-/** An agent's options with its calls to the runtime led through the proxy, where there is one. */
+/** Returns the agent's options with its runtime endpoint pointing at the proxy, if there is one. */
 function through(proxy: CriProxy | undefined, options: AgentOptions = {}): AgentOptions {
   if (proxy === undefined) return options;
   return { ...options, configuration: { containerRuntimeEndpoint: proxy.endpoint, ...options.configuration } };
@@ -388,8 +396,8 @@ function open(
   };
 }
 
-/** Another process may note another component at this moment, and all are noted in the one record. */
-const recordLock = (layout: ClusterLayout) => `record of ${layout.folder}`;
+/** Another process may record another component at the same time, in the same record file. */
+const recordLock = (layout: ClusterLayout) => `record of ${layout.directory}`;
 
 async function startAlso(layout: ClusterLayout, program: Program, anchorName: string): Promise<ComponentRecord> {
   const started = await withLock(recordLock(layout), async () => {
@@ -409,11 +417,11 @@ const launchOf = (layout: ClusterLayout, program: Program, held: ComponentRecord
   ...program,
   ...(held === undefined ? {} : { anchor: held }),
   cgroup: partsCgroup(layout),
-  logFile: join(layout.folder, "logs", `${program.name}.log`),
+  logFile: join(layout.directory, "logs", `${program.name}.log`),
 });
 
 interface Handle extends Component {
-  /** Kills it if it lives, starts this program in its place, and waits until it is ready. */
+  /** Kills the process if it is alive, starts this program in its place, and waits until it is ready. */
   become(program: Program): Promise<void>;
 }
 

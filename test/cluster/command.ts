@@ -1,6 +1,6 @@
 /**
- * Runs a program to its end, under a time limit, and answers with what it printed. The harness starts long-lived parts
- * elsewhere (`processes.ts`); everything short goes through here so that no failure is silent.
+ * Runs a program until it exits, under a time limit, and returns its output. Long-lived programs of the harness start
+ * elsewhere (`processes.ts`). Every short command goes through this module so that no failure is silent.
  */
 import { spawn } from "node:child_process";
 
@@ -17,7 +17,7 @@ export interface CommandOptions {
   readonly limitMs?: number;
 }
 
-/** Runs and answers, whatever the exit code. A program that cannot start or outlives its limit rejects. */
+/** Returns the result, whatever the exit code. Rejects when the program cannot start or exceeds its limit. */
 export function tryCommand(
   file: string,
   args: readonly string[],
@@ -53,13 +53,13 @@ export function tryCommand(
       else resolve(result);
     });
     if (input !== undefined) {
-      child.stdin?.on("error", () => {}); // A program may end without reading; its exit code tells.
+      child.stdin?.on("error", () => {}); // A program may exit without reading; its exit code reports any error.
       child.stdin?.end(input);
     }
   });
 }
 
-/** Runs and answers with stdout; a non-zero exit code rejects with what the program said. */
+/** Returns stdout. Rejects on a non-zero exit code, with the program's error output. */
 export async function command(file: string, args: readonly string[], options?: CommandOptions): Promise<string> {
   const result = await tryCommand(file, args, options);
   if (result.code !== 0) {

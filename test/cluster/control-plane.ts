@@ -1,4 +1,7 @@
-/** Command lines of the control plane and the registries. What each flag is for on this kind of machine is said where it is not plain. */
+/**
+ * Command lines of the control plane and the registries. Comments explain the flags whose purpose on this kind of
+ * machine is not obvious.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makeControlPlaneCertificates, pki, writeKubeconfig } from "./certificates.ts";
@@ -21,11 +24,11 @@ export function etcd(layout: ClusterLayout, parts: Parts): Program {
   const command = [
     parts.path("etcd"),
     ...flags({
-      "data-dir": join(layout.folder, "etcd"),
+      "data-dir": join(layout.directory, "etcd"),
       "listen-client-urls": "http://127.0.0.1:2379",
       "advertise-client-urls": "http://127.0.0.1:2379",
       "listen-peer-urls": "http://127.0.0.1:2380",
-      // A test cluster survives kill -9 of etcd (the page cache stays), and need not survive a power cut.
+      // A test cluster survives kill -9 of etcd, because the page cache stays, and need not survive a power loss.
       "unsafe-no-fsync": true,
       "log-level": "warn",
     }),
@@ -37,7 +40,7 @@ export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promis
   await makeControlPlaneCertificates(layout);
   const file = (name: string) => pki(layout, name);
   await writeKubeconfig(layout, layout.kubeconfig, { certFile: file("admin.crt"), keyFile: file("admin.key") });
-  const auditPolicy = join(layout.folder, "audit-policy.json");
+  const auditPolicy = join(layout.directory, "audit-policy.json");
   await writeFile(auditPolicy, JSON.stringify(AUDIT_POLICY));
   const command = [
     parts.path("kube-apiserver"),
@@ -70,14 +73,17 @@ export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promis
       "audit-policy-file": auditPolicy,
       "audit-log-path": layout.auditLog,
       "audit-log-mode": "blocking",
-      // In one file whatever its size: whoever reads along would miss the next one. It is in megabytes, and 0 means 100.
+      // One file, whatever its size: a reader that follows the log would miss the next file. In megabytes; 0 means 100.
       "audit-log-maxsize": 100_000,
     }),
   ];
   return { name: "kube-apiserver", command, ready: { kind: "apiServer" } };
 }
 
-/** Bodies of what a node writes are kept: the order of a pod's end is proven from them. Those of namespaces and pods tell which test made them. */
+/**
+ * Keeps the bodies of what a node writes: tests prove the order of pod termination from them. The bodies of namespaces
+ * and pods identify the test that created them.
+ */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -108,7 +114,7 @@ export async function kubeControllerManager(
       "authorization-kubeconfig": kubeconfig,
       controllers:
         "*,-node-ipam-controller,-cloud-node-lifecycle-controller,-service-lb-controller,-node-route-controller",
-      // With an account per controller it costs a cluster's start a quarter more: forty tokens and connections.
+      // An account per controller makes a cluster's start a quarter slower: forty tokens and connections.
       "use-service-account-credentials": false,
       "service-account-private-key-file": pki(layout, "service-account.key"),
       "cluster-signing-cert-file": pki(layout, "ca.crt"),
@@ -116,8 +122,8 @@ export async function kubeControllerManager(
       "cluster-signing-duration": `${signingSeconds}s`,
       "root-ca-file": pki(layout, "ca.crt"),
       "leader-elect": false,
-      // It makes this folder, and its default is the machine's.
-      "flex-volume-plugin-dir": join(layout.folder, "volume-plugins"),
+      // The controller manager creates this directory; its default is a path of the machine.
+      "flex-volume-plugin-dir": join(layout.directory, "volume-plugins"),
     }),
   ];
   return { name: "kube-controller-manager", command, ready: { kind: "listens", port: 10257 } };
@@ -138,21 +144,21 @@ export async function kubeScheduler(layout: ClusterLayout, parts: Parts): Promis
 }
 
 async function componentKubeconfig(layout: ClusterLayout, file: string): Promise<string> {
-  const path = join(layout.folder, `${file}.kubeconfig`);
+  const path = join(layout.directory, `${file}.kubeconfig`);
   await writeKubeconfig(layout, path, { certFile: pki(layout, `${file}.crt`), keyFile: pki(layout, `${file}.key`) });
   return path;
 }
 
 export const REGISTRY_USERNAME = "deckhand";
 export const REGISTRY_PASSWORD = "a-password-for-tests";
-/** bcrypt of the password, the one form the registry takes. */
+/** bcrypt hash of the password, the only form that the registry accepts. */
 const REGISTRY_HTPASSWD = "deckhand:$2a$06$DUgFqc5/ICaeZqBkxjFxFe5TruRuNMtJGUDOhrxPnWBE1QL5IPtsK";
 
-/** Two doors to the same images: one open, one that wants credentials. Both only serve. */
+/** Two registries with the same images: one open, one that requires credentials. Both are read-only. */
 export async function registries(layout: ClusterLayout, parts: Parts, storage: string): Promise<readonly Program[]> {
-  const folder = join(layout.folder, "registry");
-  await mkdir(folder, { recursive: true });
-  const htpasswd = join(folder, "htpasswd");
+  const directory = join(layout.directory, "registry");
+  await mkdir(directory, { recursive: true });
+  const htpasswd = join(directory, "htpasswd");
   await writeFile(htpasswd, `${REGISTRY_HTPASSWD}\n`);
   const doors = [
     { name: "registry", port: 5000, auth: {} },
@@ -160,7 +166,7 @@ export async function registries(layout: ClusterLayout, parts: Parts, storage: s
   ];
   return Promise.all(
     doors.map(async ({ name, port, auth }) => {
-      const file = join(folder, `${name}.json`);
+      const file = join(directory, `${name}.json`);
       const config = {
         version: "0.1",
         log: { level: "warn", accesslog: { disabled: false } },

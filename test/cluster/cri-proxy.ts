@@ -1,6 +1,6 @@
 /**
- * Stands between a node agent and its runtime: passes every CRI call on byte for byte, writes down what was asked and when, and lets a
- * test delay, refuse, hang or lose single calls. It lives in the test's process and ends with it.
+ * A proxy between a node agent and its runtime. It forwards every CRI call byte for byte and records request and times.
+ * Tests can make single calls slow, fail, hang or lose their reply. It runs in the test's process and ends with it.
  */
 import { rm } from "node:fs/promises";
 import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
@@ -19,35 +19,38 @@ import {
 import { ImageService, RuntimeService } from "../../src/wire/cri/gen/api_pb.js";
 
 export interface CriCall {
-  /** The RPC's name, such as "StopContainer". */
+  /** Name of the RPC, such as "StopContainer". */
   readonly method: string;
   /** The decoded request. */
   readonly request: unknown;
-  /** The container or sandbox it is about, where it names one. */
+  /** The container or sandbox id in the request; empty when there is none. */
   readonly id: string;
   readonly startedWallMs: number;
-  /** Undefined while it is under way; a stream ends when either side ends it. */
+  /** Undefined while the call is in progress; a stream ends when either side ends it. */
   readonly endedWallMs: number | undefined;
-  /** What the agent was told: a gRPC code. */
+  /** The gRPC code that the agent received. */
   readonly code: number | undefined;
-  /** What the runtime answered, of a unary call that it answered well. */
+  /** The runtime's decoded response to a successful unary call. */
   readonly answer: unknown;
 }
 
-/** Thrown or rejected with `{ code, details }`: what the agent is told instead of an answer. A promise that stays open is a hang. */
+/**
+ * A hook that throws or rejects with `{ code, details }` sends this error to the agent instead of a response. A promise
+ * that never settles is a hang.
+ */
 export interface CriHook {
-  /** Before the runtime hears of the call. */
+  /** Runs before the call reaches the runtime. */
   readonly before?: (request: unknown) => void | Promise<void>;
-  /** After the runtime has answered well; to fail here is to lose the reply. */
+  /** Runs after the runtime has responded without an error; an error here loses the reply. */
   readonly after?: (request: unknown) => void | Promise<void>;
 }
 
 export interface CriProxy {
   /** "unix:///..." */
   readonly endpoint: string;
-  /** In the order they came. */
+  /** In order of arrival. */
   readonly calls: readonly CriCall[];
-  /** Until it is taken back. One per RPC. */
+  /** Installs a hook; the returned function removes it. One hook per RPC. */
   hook(method: string, hook: CriHook): () => void;
   close(): Promise<void>;
 }
@@ -63,7 +66,7 @@ export async function startCriProxy(socket: string, runtimeEndpoint: string): Pr
   const hooks = new Map<string, CriHook>();
   const runtime = new Client(runtimeEndpoint, credentials.createInsecure(), {
     ...NO_LIMITS,
-    // grpc-go servers refuse odd authorities, such as a socket's path.
+    // grpc-go servers reject unusual authorities, such as the path of a socket.
     "grpc.default_authority": "localhost",
     "grpc.initial_reconnect_backoff_ms": 50,
     "grpc.max_reconnect_backoff_ms": 500,
@@ -150,7 +153,7 @@ function end(call: Noted, code: number, answer?: unknown): void {
   call.answer ??= answer;
 }
 
-/** What a hook threw, or what the runtime said, in a form the server can send. */
+/** Converts an error from a hook or from the runtime into a form that the server can send. */
 const refusal = (error: unknown): Partial<ServiceError> => {
   const { code = status.UNKNOWN, details = String(error), metadata } = error as Partial<ServiceError>;
   return { code, details, ...(metadata === undefined ? {} : { metadata }) };

@@ -1,4 +1,4 @@
-/** Ends clusters: by what their record, slot and cgroup say, whoever made them, and fails with the list of what is left. */
+/** Ends clusters, whoever made them, by their record, slot and cgroup. Fails with a list of everything that is left. */
 import { rm } from "node:fs/promises";
 import { killAllBelow, removeCgroup } from "./cgroups.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
@@ -10,12 +10,15 @@ import { isAlive } from "./processes.ts";
 import { allRecords, readRecord } from "./record.ts";
 import { freeSlot, takenSlots } from "./slots.ts";
 
-/** Held for the moments in which clusters look at each other: the first notes the machine's settings, the last puts them back. */
+/**
+ * Held while clusters check for each other: the first cluster records the machine's settings, and the last one restores
+ * them.
+ */
 export const MACHINE_LOCK = "machine";
 
-const clusterLock = (name: string) => `cluster ${layoutOf(name, 0).folder}`;
+const clusterLock = (name: string) => `cluster ${layoutOf(name, 0).directory}`;
 
-/** Runs `work` unless a cluster of this name is being started or ended at this moment. */
+/** Runs `work`, unless another process is starting or ending a cluster of this name. */
 export async function exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
   const unlock = await tryLock(clusterLock(name));
   if (unlock === undefined) throw new Error(`cluster ${name} is being started or ended by another process`);
@@ -28,7 +31,10 @@ export async function exclusively<T>(name: string, work: () => Promise<T>): Prom
 
 export const down = (name: string): Promise<void> => exclusively(name, () => takeDown(name));
 
-/** For one who looked at what was left and found that it is not the cluster's: gives up the slot, and what was before with it. */
+/**
+ * For a caller that has checked the leftovers and found that they are not the cluster's. Frees the slot and discards
+ * the recorded machine state with it.
+ */
 export const forget = (name: string): Promise<void> =>
   exclusively(name, async () => {
     await takeDown(name).catch(async (trouble: unknown) => {
@@ -39,7 +45,7 @@ export const forget = (name: string): Promise<void> =>
 
 class LeftBehindError extends Error {}
 
-/** For one who holds the cluster already. */
+/** For callers that already hold the cluster's lock. */
 export async function takeDown(name: string): Promise<void> {
   const held = (await takenSlots()).filter((taken) => taken.name === name);
   const slot = (await readRecord(name))?.slot ?? held[0]?.slot;
@@ -48,11 +54,12 @@ export async function takeDown(name: string): Promise<void> {
   await killAllBelow(layout.cgroupParent);
   await leaveMachine(layout);
   await removeCgroup(layout.cgroupParent);
-  await endLastCommands(layout.folder);
-  // A cluster mounts nothing here; if something is mounted all the same, removing would reach into it.
-  if ((await mountsBelow(layout.folder)).length === 0) {
-    // Again and again: a killed maker's last command may still be writing.
-    await rm(layout.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  await endLastCommands(layout.directory);
+  // A cluster mounts nothing here. If something is mounted all the same, removing the directory would delete the
+  // mount's content.
+  if ((await mountsBelow(layout.directory)).length === 0) {
+    // Retries, because the last command of a killed maker may still be writing.
+    await rm(layout.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
   const before = held.find((taken) => taken.slot === slot)?.before;
   const left = before === undefined ? [] : await leftoversOf(layout, before);
@@ -61,7 +68,8 @@ export async function takeDown(name: string): Promise<void> {
     if (left.length + kernel.length > 0) {
       throw new LeftBehindError(`cluster ${name} left behind:\n  ${[...left, ...kernel].join("\n  ")}`);
     }
-    // Last: a slot that something still uses must not be given to another, and the next `down` must know what was before.
+    // Last: a slot that is still in use must not go to another cluster, and the next `down` needs the recorded machine
+    // state.
     for (const each of new Set([slot, ...held.map((taken) => taken.slot)])) await freeSlot(each);
   });
 }
@@ -72,8 +80,9 @@ async function isLast(name: string): Promise<boolean> {
 }
 
 /**
- * Ends what is in the way of `name`, which the caller holds: what is left of that cluster, and clusters that nobody will end. If one of
- * the others cannot be ended that is told, and stops nobody: it keeps its slot and is tried again.
+ * Ends everything in the way of `name`, whose lock the caller holds: the remains of that cluster, and abandoned
+ * clusters. If another cluster cannot be ended, this calls `tell` and goes on. That cluster keeps its slot, and a later
+ * call tries again.
  */
 export async function endAbandoned(name: string, tell: (trouble: string) => void): Promise<void> {
   const names = new Set([...(await allRecords()), ...(await takenSlots())].map((known) => known.name));
@@ -83,7 +92,7 @@ export async function endAbandoned(name: string, tell: (trouble: string) => void
       await takeDown(name);
       continue;
     }
-    // Who holds it is starting or ending it.
+    // The holder of the lock is starting or ending the cluster.
     const unlock = await tryLock(clusterLock(other));
     if (unlock === undefined) continue;
     try {
@@ -95,8 +104,9 @@ export async function endAbandoned(name: string, tell: (trouble: string) => void
 }
 
 /**
- * To be asked while holding the cluster. Abandoned is one whose maker was killed before it was complete or, of a test's, at any time;
- * and one whose folder somebody removed: nobody can use it any more.
+ * The caller must hold the cluster's lock. A cluster is abandoned when its maker was killed before the cluster was
+ * complete or, for a test's cluster, at any time. A cluster whose directory was removed is abandoned too: nobody can
+ * use it.
  */
 async function stateOf(name: string): Promise<"gone" | "inUse" | "abandoned"> {
   const record = await readRecord(name);

@@ -21,7 +21,7 @@ export const PIECES_SOURCES = [PAUSE_SOURCE, import.meta.filename, inRepository(
 
 type FileEntry = Extract<LayerEntry, { kind: "file" }>;
 
-export const folder = (path: string, mode = 0o755): LayerEntry => ({ kind: "folder", path, mode });
+export const directory = (path: string, mode = 0o755): LayerEntry => ({ kind: "directory", path, mode });
 
 export const file = (path: string, content: Uint8Array, mode = 0o644): FileEntry => ({
   kind: "file",
@@ -45,8 +45,8 @@ export async function pauseLayer(scratch: string): Promise<Layer> {
 export async function busyboxLayer(binary: string): Promise<Layer> {
   const applets = (await command(binary, ["--list"])).split("\n").filter((name) => name !== "" && name !== "busybox");
   return plainLayer([
-    ...["bin", "etc", "usr", "usr/bin", "home", "root", "var", "dev", "proc", "sys"].map((path) => folder(path)),
-    folder("tmp", 0o1777),
+    ...["bin", "etc", "usr", "usr/bin", "home", "root", "var", "dev", "proc", "sys"].map((path) => directory(path)),
+    directory("tmp", 0o1777),
     await program("bin/busybox", binary),
     ...applets.map((name): LayerEntry => ({ kind: "hardLink", path: `bin/${name}`, target: "bin/busybox" })),
     { kind: "hardLink", path: "usr/bin/env", target: "bin/busybox" },

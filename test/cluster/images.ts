@@ -19,7 +19,7 @@ import {
   BUSYBOX_CONFIG,
   busyboxLayer,
   COREDNS_CONFIG,
-  folder,
+  directory,
   PATH,
   PAUSE_CONFIG,
   PIECES_SOURCES,
@@ -63,7 +63,7 @@ export async function buildImages(parts: Parts): Promise<Images> {
     ...PIECES_SOURCES,
   ];
   for (const input of inputs) hash.update(await readFile(input));
-  const folder = await cached("images", hash.digest("hex").slice(0, 16), async (scratch) => {
+  const directory = await cached("images", hash.digest("hex").slice(0, 16), async (scratch) => {
     await mkdir(join(scratch, "archives"));
     for (const source of await sources(parts, scratch)) {
       const image = buildImage(source);
@@ -72,9 +72,9 @@ export async function buildImages(parts: Parts): Promise<Images> {
     }
   });
   const archives = [PAUSE_IMAGE, BUSYBOX_IMAGE, AGNHOST_IMAGE].map((name) =>
-    join(folder, "archives", archiveName({ names: [name] })),
+    join(directory, "archives", archiveName({ names: [name] })),
   );
-  return { archives, registryStorage: join(folder, "registry") };
+  return { archives, registryStorage: join(directory, "registry") };
 }
 
 export const archiveName = ({ names }: Pick<ImageSource, "names">) =>
@@ -112,7 +112,7 @@ function onlyServed(busybox: Layer): readonly ImageSource[] {
     return { names: [`${repository}:1`, `${repository}:latest`], layers: [layer], config };
   };
   const files = plainLayer([
-    folder("folder"),
+    directory("folder"),
     { ...text("folder/inner", "inner\n", 0o640), uid: 7 },
     text("outer", "outer\n", 0o755),
   ]);

@@ -1,6 +1,6 @@
 /**
- * The kernel settings a kubelet writes are the machine's, not the cluster's. The first cluster to come up notes them, the last one to
- * go puts them back.
+ * The kernel settings that a kubelet writes are the machine's, not the cluster's. The first cluster to start records
+ * them, and the last one to end restores them.
  */
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export async function readKernelSettings(): Promise<Noted> {
   return noted;
 }
 
-/** Keeps the note of a cluster that is still up, or whose `up` was killed: those are the machine's own values. */
+/** Keeps the record of a cluster that is still up, or whose `up` was killed: it holds the machine's own values. */
 export async function noteKernelSettings(): Promise<void> {
   await mkdir(clustersRoot(), { recursive: true });
   try {
@@ -39,13 +39,13 @@ export async function noteKernelSettings(): Promise<void> {
   }
 }
 
-/** The machine's own values: as noted while a cluster is up, as they are otherwise. */
+/** The machine's own values: the recorded ones while a cluster is up, otherwise the current ones. */
 export async function machineKernelSettings(): Promise<Noted> {
   const text = await readFile(noteFile(), "utf8").catch(() => undefined);
   return text === undefined ? readKernelSettings() : (JSON.parse(text) as Noted);
 }
 
-/** Puts back what changed, and answers with what could not be. */
+/** Restores changed settings, and returns those that could not be restored. */
 export async function restoreKernelSettings(): Promise<readonly string[]> {
   const text = await readFile(noteFile(), "utf8").catch(() => undefined);
   if (text === undefined) return [];

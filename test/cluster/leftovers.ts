@@ -1,8 +1,8 @@
 /**
- * What a cluster left on the machine. `down` ends by asking this, and fails with the list.
+ * Finds what a cluster left on the machine. `down` ends with this check and fails with its list.
  *
- * Things that carry the cluster's name or slot are looked for by it; things that any program might have made in a fixed place are
- * compared with how the machine was before `up`.
+ * Things that carry the cluster's name or slot are found by it. Things that any program might have created in a fixed
+ * place are compared with the machine's state before `up`.
  */
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { type ClusterLayout, clustersRoot } from "./layout.ts";
 import { interfaceExists } from "./network.ts";
 import { pause } from "./wait.ts";
 
-/** How the machine was, as far as a cluster might change it outside its own folders. */
+/** The state of the machine, as far as a cluster might change it outside its own directories. */
 export interface MachineState {
   readonly chains: readonly string[];
   readonly namespaces: readonly string[];
@@ -55,24 +55,28 @@ export async function machineState(): Promise<MachineState> {
     namespaces: await readdir("/run/netns").catch(() => []),
     cgroups: cgroups.flat().sort(),
     paths: present.flat(),
-    // Those of clusters are looked for by name: several may be up.
+    // Interfaces of clusters are found by name: several clusters may be up.
     interfaces: (await readdir("/sys/class/net")).filter((name) => !/^deckhand\d+$/.test(name)),
     mounts: (await mountPoints()).filter((path) => !isLookedAfter(path)),
   };
 }
 
-/** Of a cluster, which is asked for its own, or in the scratch folder of a test that may run at this moment. */
+/**
+ * True for mounts of a cluster, which that cluster's own check covers, and for mounts in the scratch directory of a
+ * test that may be running.
+ */
 const isLookedAfter = (path: string): boolean =>
   path.startsWith(`${clustersRoot()}/`) || path.startsWith(join(tmpdir(), "deckhand-"));
 
 /**
- * Ends what a killed maker had begun last, such as an import into a runtime that is gone, which would wait for it for ever: programs of ours that were given
- * a path of the cluster. Whoever else works there is somebody looking, and is told.
+ * Kills the last commands of a killed maker: programs from our cache that were given a path of the cluster. An example
+ * is an import into a runtime that is gone, which would wait for it forever. Other processes there belong to a user who
+ * is inspecting the cluster; they are reported instead.
  */
-export async function endLastCommands(folder: string): Promise<void> {
+export async function endLastCommands(directory: string): Promise<void> {
   const endMs = performance.now() + LAST_COMMANDS_MS;
   while (performance.now() < endMs) {
-    const pids = await processesUsing(folder);
+    const pids = await processesUsing(directory);
     const programs = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/exe`).catch(() => "")));
     const ours = pids.filter((_, index) => programs[index]?.startsWith(`${cacheRoot()}/`));
     if (ours.length === 0) return;
@@ -83,19 +87,19 @@ export async function endLastCommands(folder: string): Promise<void> {
 
 const LAST_COMMANDS_MS = 5_000;
 
-/** One line for each thing that is still there. */
+/** Returns one line for each thing that is still there. */
 export async function leftoversOf(layout: ClusterLayout, before: MachineState): Promise<readonly string[]> {
   const now = await machineState();
   const added = (kind: keyof MachineState, what: string) =>
     now[kind].filter((item) => !before[kind].includes(item)).map((item) => `${what} ${item}`);
   return [
     ...(await processesBelow(layout.cgroupParent)).map((pid) => `process ${pid} in the cluster's cgroup`),
-    ...(await processesUsing(layout.folder)).map((pid) => `process ${pid} works below ${layout.folder}`),
+    ...(await processesUsing(layout.directory)).map((pid) => `process ${pid} works below ${layout.directory}`),
     ...(await cgroupsLeft(layout.cgroupParent)).map((path) => `cgroup ${path}`),
-    ...(await mountsBelow(layout.folder)).map((path) => `mount ${path}`),
-    ...(await loopDevicesBelow(layout.folder)).map((name) => `loop device ${name}`),
+    ...(await mountsBelow(layout.directory)).map((path) => `mount ${path}`),
+    ...(await loopDevicesBelow(layout.directory)).map((name) => `loop device ${name}`),
     ...((await interfaceExists(layout.machineInterface)) ? [`interface ${layout.machineInterface}`] : []),
-    ...((await exists(layout.folder)) ? [`folder ${layout.folder}`] : []),
+    ...((await exists(layout.directory)) ? [`folder ${layout.directory}`] : []),
     ...added("chains", "packet filter chain"),
     ...added("namespaces", "network namespace"),
     ...added("cgroups", "cgroup"),
@@ -105,8 +109,8 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
   ];
 }
 
-export async function mountsBelow(folder: string): Promise<readonly string[]> {
-  return (await mountPoints()).filter((path) => path.startsWith(`${folder}/`));
+export async function mountsBelow(directory: string): Promise<readonly string[]> {
+  return (await mountPoints()).filter((path) => path.startsWith(`${directory}/`));
 }
 
 async function mountPoints(): Promise<readonly string[]> {
@@ -124,25 +128,28 @@ async function packetFilterChains(): Promise<readonly string[]> {
   return chains;
 }
 
-async function loopDevicesBelow(folder: string): Promise<readonly string[]> {
+async function loopDevicesBelow(directory: string): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of (await readdir("/sys/block")).filter((each) => each.startsWith("loop"))) {
     const file = await readFile(`/sys/block/${name}/loop/backing_file`, "utf8").catch(() => "");
-    if (file.startsWith(`${folder}/`)) found.push(name);
+    if (file.startsWith(`${directory}/`)) found.push(name);
   }
   return found;
 }
 
-/** Processes that name a file of the cluster on their command line, wherever they run. */
-async function processesUsing(folder: string): Promise<readonly number[]> {
+/** Finds processes that name a file of the cluster on their command line, in whatever cgroup they run. */
+async function processesUsing(directory: string): Promise<readonly number[]> {
   const found: number[] = [];
   for (const entry of await readdir("/proc")) {
     const pid = Number(entry);
     if (!Number.isInteger(pid) || pid === process.pid || pid === process.ppid) continue;
     const commandLine = await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
-    // Only whole arguments below the folder: a shell that merely mentions it is somebody looking.
+    // Only whole arguments below the directory count: a shell that merely mentions it belongs to a user who is
+    // inspecting the cluster.
     if (
-      commandLine.split("\0").some((argument) => argument.startsWith(`${folder}/`) || argument.includes(`=${folder}/`))
+      commandLine
+        .split("\0")
+        .some((argument) => argument.startsWith(`${directory}/`) || argument.includes(`=${directory}/`))
     ) {
       found.push(pid);
     }

@@ -7,7 +7,7 @@ import { pause } from "./wait.ts";
 
 const own = (name: string) => `test ${process.pid} ${name}`;
 
-test("a lock is held once, and free again after", async () => {
+test("a lock has one holder, and is free again after release", async () => {
   const unlock = await tryLock(own("once"));
   assert.ok(unlock);
   assert.equal(await tryLock(own("once")), undefined);
@@ -20,7 +20,7 @@ test("a lock is held once, and free again after", async () => {
   await again();
 });
 
-test("those who wait take turns, also after work that failed", async () => {
+test("withLock runs its callers one at a time, also after one fails", async () => {
   let inside = 0;
   let most = 0;
   const work = async () => {
@@ -34,7 +34,7 @@ test("those who wait take turns, also after work that failed", async () => {
   assert.deepEqual([most, outcomes.every(({ status }) => status === "rejected")], [1, true]);
 });
 
-test("a lock ends with the process that held it, killed or not", async () => {
+test("a lock is released when its holder is killed", async () => {
   const name = own("killed");
   const script = `import { tryLock } from ${JSON.stringify(import.meta.resolve("./lock.ts"))};
     console.log((await tryLock(${JSON.stringify(name)})) === undefined ? "taken" : "held");`;

@@ -1,6 +1,6 @@
 /**
- * Locks between the processes of this machine. The kernel holds them, as abstract sockets, so they end with their holder: none is
- * left by a kill, and none has to be taken over from the dead.
+ * Locks between the processes of this machine. The kernel holds them, as abstract sockets, so they end with their
+ * holder. A killed process leaves no lock behind, and no stale lock has to be taken over.
  */
 import { createHash } from "node:crypto";
 import { createServer } from "node:net";
@@ -8,9 +8,9 @@ import { pause } from "./wait.ts";
 
 export type Unlock = () => Promise<void>;
 
-/** Undefined when another holds it, be it in this process. */
+/** Returns undefined when the lock is already held, in this process or another. */
 export function tryLock(name: string): Promise<Unlock | undefined> {
-  // Hashed, because an address is at most 107 bytes and a name may be a path.
+  // Hashed, because an abstract address has at most 107 bytes and a name may be a path.
   const address = `\0deckhand-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
   const server = createServer((visitor) => visitor.destroy());
   return new Promise((resolve, reject) => {
@@ -22,7 +22,7 @@ export function tryLock(name: string): Promise<Unlock | undefined> {
   });
 }
 
-/** Waits for its turn without an end: whoever holds it is alive and at work. */
+/** Waits without a time limit: the holder of the lock is alive and working. */
 export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
   let unlock = await tryLock(name);
   while (unlock === undefined) {

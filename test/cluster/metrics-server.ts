@@ -1,6 +1,7 @@
 /**
- * What `kubectl top` asks: metrics-server as a Deployment in kube-system, behind the API server's aggregation. It runs where the scheduler puts
- * it, by the agent of that node, knows the API server by nothing but its service account, and asks every node's agent for `/metrics/resource`.
+ * The backend of `kubectl top`: metrics-server as a Deployment in kube-system, behind the API server's aggregation
+ * layer. The scheduler chooses the node, and that node's agent runs it. It reaches the API server only by its service
+ * account, and scrapes `/metrics/resource` from every node's agent.
  */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,9 +14,12 @@ const LABELS = { "k8s-app": NAME };
 const GROUP = "metrics.k8s.io";
 const PORT = 10250;
 
-/** Back when the API server hands questions on to it. Figures come after it has asked each node twice. */
+/**
+ * Resolves when the API server forwards requests to metrics-server. Metrics are available after it has scraped each
+ * node twice.
+ */
 export async function startMetricsServer(cluster: Cluster): Promise<void> {
-  const file = join(cluster.layout.folder, "metrics-server.json");
+  const file = join(cluster.layout.directory, "metrics-server.json");
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: [...rights(), ...server()] }));
   await cluster.kubectl("apply", "-f", file);
   await cluster.kubectl("rollout", "status", `deployment/${NAME}`, `--namespace=${NAMESPACE}`, "--timeout=90s");
@@ -78,7 +82,7 @@ function server(): readonly object[] {
         group: GROUP,
         version: "v1beta1",
         service: { name: NAME, namespace: NAMESPACE },
-        // It makes its own certificate, at every start another.
+        // metrics-server creates its own certificate, a new one at every start.
         insecureSkipTLSVerify: true,
         groupPriorityMinimum: 100,
         versionPriority: 100,
@@ -87,7 +91,10 @@ function server(): readonly object[] {
   ];
 }
 
-/** Upstream's own, but for probes, which not every agent here runs, and for the certificates of nodes, which nobody has signed. */
+/**
+ * Upstream's manifest without probes, which not every agent here runs, and without verification of node certificates,
+ * which no authority has signed.
+ */
 function podSpec(): object {
   return {
     serviceAccountName: NAME,
@@ -103,7 +110,7 @@ function podSpec(): object {
           "--kubelet-preferred-address-types=InternalIP",
           "--kubelet-use-node-status-port",
           "--kubelet-insecure-tls",
-          // As often as it allows, which must be more than it waits for an answer.
+          // The shortest interval that metrics-server allows; it must be longer than the request timeout.
           "--kubelet-request-timeout=5s",
           "--metric-resolution=10s",
         ],

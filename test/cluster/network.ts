@@ -1,13 +1,15 @@
 /**
- * The cluster's network, all of it inside namespaces that end with the processes in them.
+ * The cluster's network, entirely inside namespaces that end with the processes in them.
  *
- * The control plane's namespace holds a bridge; the machine and every node are joined to it by a veth pair each. The machine's end is
- * the one interface that lies outside. Pods are routed between nodes by plain routes.
+ * The control plane's namespace holds a bridge. One veth pair each connects it to the machine and to every node. The
+ * machine's end is the only interface outside these namespaces. Static routes connect the pods of different nodes.
  */
 import { command, tryCommand } from "./command.ts";
 import { type ClusterLayout, type NodeLayout, POD_RANGE } from "./layout.ts";
 
-/** Runs a script of `ip` and sysctl lines in a namespace, as one process: each costs a fork on a busy machine. */
+/**
+ * Runs a script of `ip` and sysctl lines in a namespace as one process: each process costs a fork on a busy machine.
+ */
 const inside = (pid: number, script: readonly string[]) =>
   command("nsenter", ["-t", String(pid), "--net", "--", "/bin/sh", "-ec", script.join("\n")]);
 
@@ -52,25 +54,25 @@ export async function joinNode(
     "ip link set lo up",
     `ip addr add ${node.address}/${layout.prefixLength} dev eth0`,
     "ip link set eth0 up",
-    // Without the search for duplicates, which would keep the address from use for a second.
+    // `nodad`: duplicate address detection would keep the address unusable for a second.
     ...(dualStack ? [`ip addr add ${node.ipv6Address}/80 dev eth0 nodad`] : []),
     `ip route add default via ${layout.address}`,
     "echo 1 > /proc/sys/net/ipv4/ip_forward",
     "echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet",
-    // Answers between two pods of one node must pass the service rules too.
+    // Replies between two pods of one node must pass the Service rules too.
     "if [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]; then echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables; fi",
     `iptables -w -t nat -A POSTROUTING -s ${POD_RANGE} ! -d ${POD_RANGE} -j MASQUERADE`,
   ]);
 }
 
-/** Routes from one node to the pods of another. */
+/** Adds a route from one node to the pods of another. */
 export async function routePods(pid: number, to: NodeLayout): Promise<void> {
   await inside(pid, [`ip route replace ${to.podRange} via ${to.address}`]);
 }
 
 export async function leaveMachine({ machineInterface }: ClusterLayout): Promise<void> {
   if (await interfaceExists(machineInterface)) {
-    // The namespace at the other end may be going away at this moment, and the pair with it.
+    // The namespace at the other end may be ending right now, and the veth pair with it.
     const { code, stderr } = await tryCommand("ip", ["link", "del", machineInterface]);
     if (code !== 0 && (await interfaceExists(machineInterface))) throw new Error(stderr);
   }

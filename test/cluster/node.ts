@@ -1,6 +1,7 @@
 /**
- * A node in a box: network, mount and host name namespaces of its own, with `/var/lib`, `/var/log` and `/run` bound to folders of its
- * own, so that two nodes on one machine meet in no fixed path. Its mounts end with the last process in it.
+ * An isolated node: it has its own network, mount and UTS namespaces, with `/var/lib` and `/var/log` bound to its own
+ * directories and its own tmpfs on `/run`. So two nodes on one machine share no fixed path. Its mounts end with its
+ * last process.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,15 +17,18 @@ import type { Parts } from "./parts.ts";
 export const AGENTS = ["none", "go", "deckhand"] as const;
 export type Agent = (typeof AGENTS)[number];
 
-/** The process that holds namespaces open: everything else of a node, or of the control plane, enters them through it. */
+/**
+ * The process that keeps namespaces alive. All other programs of a node, or of the control plane, enter the namespaces
+ * through it.
+ */
 export function anchor(name: string, hostname: string, box?: NodeLayout): Program {
   const script = ["mount --make-rshared /", `hostname ${hostname}`];
   if (box !== undefined) {
     script.push(
-      `mount --bind ${join(box.folder, "lib")} /var/lib`,
-      `mount --bind ${join(box.folder, "log")} /var/log`,
+      `mount --bind ${join(box.directory, "lib")} /var/lib`,
+      `mount --bind ${join(box.directory, "log")} /var/log`,
       "mount -t tmpfs tmpfs /run",
-      // The Go kubelet's cAdvisor asks containerd whose a control group is, at the one address it knows.
+      // The Go kubelet's cAdvisor asks containerd for the owner of a cgroup, at a hardcoded address.
       "mkdir -m 0711 /run/containerd",
       `ln -s ${box.containerdSocket} /run/containerd/containerd.sock`,
     );
@@ -34,9 +38,10 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
   return { name, command, ready: { kind: "became", program: "sleep" } };
 }
 
-export async function makeNodeFolders(node: NodeLayout): Promise<void> {
-  for (const folder of ["lib", "log", "log/pods", "cni"]) await mkdir(join(node.folder, folder), { recursive: true });
-  await makeKernelSettings(node.folder);
+export async function makeNodeDirectories(node: NodeLayout): Promise<void> {
+  for (const directory of ["lib", "log", "log/pods", "cni"])
+    await mkdir(join(node.directory, directory), { recursive: true });
+  await makeKernelSettings(node.directory);
 }
 
 export async function containerd(
@@ -45,19 +50,21 @@ export async function containerd(
   parts: Parts,
   dualStack: boolean,
 ): Promise<Program> {
-  const cni = join(node.folder, "cni");
+  const cni = join(node.directory, "cni");
   await writeFile(join(cni, "10-bridge.conflist"), JSON.stringify(cniConfig(node, dualStack)));
-  const hosts = join(node.folder, "certs.d");
+  const hosts = join(node.directory, "certs.d");
   for (const registry of [...MIRRORED, layout.registryOpen, layout.registryGuarded]) {
     const address = registry === layout.registryGuarded ? layout.registryGuarded : layout.registryOpen;
     await mkdir(join(hosts, registry), { recursive: true });
     const host = `server = "http://${address}"\n\n[host."http://${address}"]\n  capabilities = ["pull", "resolve"]\n`;
     await writeFile(join(hosts, registry, "hosts.toml"), host);
   }
-  const config = join(node.folder, "containerd.toml");
-  await writeFile(config, containerdConfig(node, { cniBin: parts.folder("cni"), cniConf: cni, hosts }));
+  const config = join(node.directory, "containerd.toml");
+  await writeFile(config, containerdConfig(node, { cniBin: parts.directory("cni"), cniConf: cni, hosts }));
   // containerd finds the shim and runc on its PATH.
-  const path = [parts.folder("containerd"), parts.folder("runc"), "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(":");
+  const path = [parts.directory("containerd"), parts.directory("runc"), "/usr/sbin", "/usr/bin", "/sbin", "/bin"].join(
+    ":",
+  );
   return {
     name: `containerd@${node.name}`,
     command: [parts.path("containerd"), "--config", config],
@@ -133,25 +140,25 @@ state = "/run/containerd"
 `;
 }
 
-/** How an agent is started otherwise than usual. */
+/** Deviations from the usual start of an agent. */
 export interface AgentOptions {
-  /** Without an API server. */
+  /** Runs without an API server. */
   readonly standalone?: boolean;
-  /** The node and its pods have an IPv6 address besides the other, from the cluster's start on. */
+  /** The node and its pods also have an IPv6 address, from the cluster's start on. */
   readonly dualStack?: boolean;
-  /** Fields of the configuration file, over the usual ones. */
+  /** Fields of the configuration file; they override the usual ones. */
   readonly configuration?: Readonly<Record<string, unknown>>;
-  /** More of the command line, over what stands before it. */
+  /** Further flags, after the usual ones, which they override. */
   readonly flags?: readonly string[];
-  /** All of the command line: nothing of what is usual. */
+  /** The whole command line, without any of the usual flags. */
   readonly commandLine?: readonly string[];
-  /** Deckhand's program without its subcommand; the bundle of these sources unless given. */
+  /** Deckhand's program without its subcommand; unless given, the bundle built from these sources. */
   readonly deckhand?: readonly string[];
-  /** A program that takes the kubelet's flags as they are, in place of the agent's usual one. */
+  /** A program that accepts the kubelet's flags unchanged, in place of the agent's usual program. */
   readonly program?: readonly string[];
 }
 
-/** The node agent: both take the same command line and the same configuration file. */
+/** Returns the node agent's program. Both agents take the same command line and the same configuration file. */
 export async function nodeAgent(
   agent: Exclude<Agent, "none">,
   layout: ClusterLayout,
@@ -170,9 +177,9 @@ export async function nodeAgent(
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
   await writeKubeconfig(layout, node.kubeconfig, client);
-  const resolvConf = join(node.folder, "resolv.conf");
+  const resolvConf = join(node.directory, "resolv.conf");
   await writeFile(resolvConf, `nameserver ${SERVICE_DNS}\n`);
-  const config = join(node.folder, "kubelet.json");
+  const config = join(node.directory, "kubelet.json");
   const usual = kubeletConfiguration(layout, node, resolvConf);
   const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
   await writeFile(config, JSON.stringify(stated, undefined, 2));
@@ -185,27 +192,27 @@ export async function nodeAgent(
     `--hostname-override=${node.name}`,
     ...more,
   ];
-  // Where no server is wanted, Deckhand's health still answers once it has begun.
+  // Deckhand's health port answers once it has started, even when the API on port 10250 is disabled.
   const port = { go: 10250, deckhand: 10248 }[agent];
   return {
     name: `kubelet@${node.name}`,
     part: { go: "kubelet", deckhand: "deckhand" }[agent],
-    command: behindOwnKernel(node.folder, [...program, ...flags]),
+    command: behindOwnKernel(node.directory, [...program, ...flags]),
     env: deckhand === undefined && given === undefined ? compiledCode() : {},
     ready: { kind: "listens", port },
   };
 }
 
-/** Where this process keeps what Node made of the sources, if it does. */
+/** Passes on this process's compile cache directory of Node.js, if it has one. */
 function compiledCode(): Readonly<Record<string, string>> {
-  const { NODE_COMPILE_CACHE: folder } = process.env;
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+  const { NODE_COMPILE_CACHE: directory } = process.env;
+  return directory === undefined ? {} : { NODE_COMPILE_CACHE: directory };
 }
 
-/** Of the sources. */
+/** Deckhand's entry point in the sources. */
 export const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
 
-/** Nobody can be asked who a caller is. */
+/** Without an API server no one can authenticate or authorize callers. */
 const WITHOUT_API = {
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
   authorization: { mode: "AlwaysAllow" },
@@ -230,18 +237,18 @@ function kubeletConfiguration(layout: ClusterLayout, node: NodeLayout, resolvCon
     clusterDomain: "cluster.local",
     resolvConf,
     maxPods: 250,
-    // The machine is shared and its disk may be fuller than a node's should be.
+    // The machine is shared, and its disk may be fuller than a node's should be.
     evictionHard: { "memory.available": "1%", "nodefs.available": "1%", "imagefs.available": "1%" },
     imageGCHighThresholdPercent: 99,
     imageGCLowThresholdPercent: 98,
-    // Its default lies outside the folders a node in a box has for itself.
+    // The default lies outside the node's own directories.
     volumePluginDir: "/var/lib/kubelet/volume-plugins",
-    staticPodPath: join(node.folder, "manifests"),
+    staticPodPath: join(node.directory, "manifests"),
   };
 }
 
 export async function kubeProxy(layout: ClusterLayout, node: NodeLayout, parts: Parts): Promise<Program> {
-  const kubeconfig = join(node.folder, "kube-proxy.kubeconfig");
+  const kubeconfig = join(node.directory, "kube-proxy.kubeconfig");
   await writeKubeconfig(layout, kubeconfig, {
     certFile: pki(layout, "kube-proxy.crt"),
     keyFile: pki(layout, "kube-proxy.key"),
@@ -252,7 +259,7 @@ export async function kubeProxy(layout: ClusterLayout, node: NodeLayout, parts: 
     `--hostname-override=${node.name}`,
     "--proxy-mode=iptables",
     `--cluster-cidr=${POD_RANGE}`,
-    // The conntrack settings of the machine are not ours to write.
+    // kube-proxy must not write the machine's conntrack settings.
     ...[
       "max-per-core",
       "min",

@@ -1,11 +1,12 @@
 /**
- * An agent writes settings of the kernel, and those are the machine's. So it runs behind copies of them: in a mount namespace of its own, whose /proc
- * alone is private, so that every other mount it makes is seen by the node's runtime, and the other way round.
+ * Gives an agent its own copies of the kernel settings that it writes, because the settings belong to the machine. The
+ * agent runs in its own mount namespace where only /proc is private. All its other mounts propagate to the node's
+ * runtime, and the runtime's mounts to the agent.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** As a kernel begins with, or otherwise than a kubelet wants them: what it makes of them is its own work. */
+/** Initial values: the kernel's defaults, or values other than a kubelet wants. The agent has to set what it needs. */
 const BEGUN_WITH = {
   "vm/overcommit_memory": "0",
   "vm/panic_on_oom": "1",
@@ -17,31 +18,34 @@ const BEGUN_WITH = {
 
 type Written = keyof typeof BEGUN_WITH;
 
-const copies = (folder: string) => join(folder, "kernel");
+const copies = (directory: string) => join(directory, "kernel");
 
-/** Before an agent is started so. What one wrote stays with the node for the next. */
-export async function makeKernelSettings(folder: string): Promise<void> {
+/**
+ * Creates the copies, before an agent starts behind them. Values that an agent wrote stay with the node for the next
+ * agent.
+ */
+export async function makeKernelSettings(directory: string): Promise<void> {
   for (const [name, value] of Object.entries(BEGUN_WITH)) {
-    const copy = join(copies(folder), name);
+    const copy = join(copies(directory), name);
     await mkdir(dirname(copy), { recursive: true });
     await writeFile(copy, `${value}\n`);
   }
 }
 
-/** Where a test looks for what an agent made of a setting, and sets it beforehand. */
-export const kernelSettingCopy = (folder: string, name: Written) => join(copies(folder), name);
+/** The file in which a test reads the value an agent set, or sets a value beforehand. */
+export const kernelSettingCopy = (directory: string, name: Written) => join(copies(directory), name);
 
-/** Lays the copies over the settings, in the mount namespace of whoever runs these lines of shell. */
-export const layOver = (folder: string): readonly string[] => [
+/** Shell lines that bind-mount the copies over the settings, in the mount namespace of the shell that runs them. */
+export const layOver = (directory: string): readonly string[] => [
   "mount --make-rprivate /proc",
-  ...Object.keys(BEGUN_WITH).map((name) => `mount --bind ${join(copies(folder), name)} /proc/sys/${name}`),
+  ...Object.keys(BEGUN_WITH).map((name) => `mount --bind ${join(copies(directory), name)} /proc/sys/${name}`),
 ];
 
-/** And takes them away again. */
+/** Shell lines that unmount the copies. */
 export const takeAway = (): readonly string[] => Object.keys(BEGUN_WITH).map((name) => `umount /proc/sys/${name}`);
 
-/** The command line that runs `command` so, as the same process. */
-export function behindOwnKernel(folder: string, command: readonly string[]): readonly string[] {
-  const script = [...layOver(folder), 'exec "$@"'].join(" && ");
+/** The command line that runs `command` behind the copies, as the same process. */
+export function behindOwnKernel(directory: string, command: readonly string[]): readonly string[] {
+  const script = [...layOver(directory), 'exec "$@"'].join(" && ");
   return ["unshare", "--mount", "--propagation", "unchanged", "--", "/bin/sh", "-c", script, "sh", ...command];
 }

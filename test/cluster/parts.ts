@@ -1,9 +1,9 @@
 /**
  * The programs of a real cluster, built from pinned Go modules.
  *
- * Each upstream has a go.mod of its own under `parts/`, because their dependency versions do not agree. What is built from one
- * lands in one cache entry keyed by its go.mod, go.sum, sources of ours, build settings and the Go version; a second run finds it. A cold
- * build takes 20 minutes on two cores, so it says what it is at.
+ * Each upstream has its own go.mod under `parts/`, because their dependency versions conflict. The programs of one
+ * upstream are one cache entry, keyed by its go.mod, go.sum, our sources, the build settings and the Go version; a
+ * second run finds it. A cold build takes 20 minutes on two cores, so it reports its progress.
  */
 import { createHash } from "node:crypto";
 import { readFile, statfs } from "node:fs/promises";
@@ -14,18 +14,18 @@ import { command } from "./command.ts";
 const KUBERNETES_VERSION = "v1.36.4";
 
 interface Upstream {
-  /** Program name → Go package; a name that ends in `.test` is built from the package's tests. */
+  /** Program name → Go package. A name that ends in `.test` is built from the package's tests. */
   readonly programs: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   readonly flags: readonly string[];
   readonly linkerFlags: string;
-  /** Files of ours beside its go.mod that are built with it. */
+  /** Our files beside its go.mod that are built with it. */
   readonly sources?: readonly string[];
 }
 
 const pure = { env: { CGO_ENABLED: "0" }, flags: [], linkerFlags: "-s -w" } as const;
 
-// Without these every Kubernetes program reports v0.0.0-master.
+// Without these flags every Kubernetes program reports v0.0.0-master.
 const kubernetes = {
   ...pure,
   linkerFlags: [
@@ -82,7 +82,7 @@ const upstreams = {
       agnhost: "k8s.io/kubernetes/test/images/agnhost",
     },
   },
-  // Upstream's own tests, and what only their images hold.
+  // Upstream's own tests, and programs that exist only in their images.
   conformance: {
     ...kubernetes,
     programs: {
@@ -97,7 +97,7 @@ const upstreams = {
 export type UpstreamName = keyof typeof upstreams;
 export type ProgramName = { [U in UpstreamName]: keyof (typeof upstreams)[U]["programs"] }[UpstreamName];
 
-/** What a cluster is made of. */
+/** The upstreams whose programs make up a cluster. */
 export const CLUSTER_UPSTREAMS = [
   "etcd",
   "containerd",
@@ -109,16 +109,16 @@ export const CLUSTER_UPSTREAMS = [
   "kubernetes",
 ] as const satisfies readonly UpstreamName[];
 
-/** Where every program is, once built. */
+/** Paths of the built programs. */
 export interface Parts {
   path(program: ProgramName): string;
-  /** The folder that holds all programs of one upstream. */
-  folder(upstream: UpstreamName): string;
+  /** The directory that holds all programs of one upstream. */
+  directory(upstream: UpstreamName): string;
 }
 
 const BYTES_WANTED_FOR_A_COLD_BUILD = 14 * 2 ** 30;
 
-/** Builds what is not in the cache yet, and says where everything is. */
+/** Builds programs that are not in the cache yet, and returns the paths of all. */
 export async function buildParts(
   report: (line: string) => void = () => {},
   names: readonly UpstreamName[] = CLUSTER_UPSTREAMS,
@@ -131,21 +131,21 @@ export async function buildParts(
 
   const total = missing.reduce((sum, name) => sum + Object.keys(upstreams[name].programs).length, 0);
   let turn = 0;
-  const folders = new Map<UpstreamName, string>();
+  const directories = new Map<UpstreamName, string>();
   for (const name of names) {
-    const folder = await cached("parts", key(keys, name), async (scratch) => {
+    const directory = await cached("parts", key(keys, name), async (scratch) => {
       for (const [program, goPackage] of Object.entries(upstreams[name].programs)) {
         turn += 1;
         const startedMs = Date.now();
         report(`[${turn}/${total}] building ${program} of ${name}`);
-        await build(upstreams[name], partFolder(name), { program, goPackage }, scratch);
+        await build(upstreams[name], partDirectory(name), { program, goPackage }, scratch);
         report(`[${turn}/${total}] ${program}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
       }
     });
-    folders.set(name, folder);
+    directories.set(name, directory);
   }
-  const folder = (name: UpstreamName) => key(folders, name);
-  return { folder, path: (program) => join(folder(upstreamOf(program)), program) };
+  const directory = (name: UpstreamName) => key(directories, name);
+  return { directory, path: (program) => join(directory(upstreamOf(program)), program) };
 }
 
 function key<K, V>(map: ReadonlyMap<K, V>, name: K): V {
@@ -154,11 +154,13 @@ function key<K, V>(map: ReadonlyMap<K, V>, name: K): V {
   return value;
 }
 
-/** Where the sources of one of an upstream's modules are; fetches them when the machine has the programs only. */
-export async function moduleFolder(name: UpstreamName, module: string): Promise<string> {
+/**
+ * Returns the source directory of one of an upstream's modules. Downloads it when the machine has only the programs.
+ */
+export async function moduleDirectory(name: UpstreamName, module: string): Promise<string> {
   const env = { GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
   const answer = await command("go", ["mod", "download", "-json", module], {
-    cwd: partFolder(name),
+    cwd: partDirectory(name),
     env,
     limitMs: 10 * 60_000,
   });
@@ -166,7 +168,7 @@ export async function moduleFolder(name: UpstreamName, module: string): Promise<
   return Dir;
 }
 
-const partFolder = (name: UpstreamName) => join(import.meta.dirname, "parts", name);
+const partDirectory = (name: UpstreamName) => join(import.meta.dirname, "parts", name);
 
 function upstreamOf(program: ProgramName): UpstreamName {
   for (const [name, upstream] of Object.entries(upstreams)) {
@@ -178,7 +180,7 @@ function upstreamOf(program: ProgramName): UpstreamName {
 async function keyOf(name: UpstreamName, goVersion: string): Promise<string> {
   const hash = createHash("sha256");
   const { sources = [] }: Upstream = upstreams[name];
-  for (const file of ["go.mod", "go.sum", ...sources]) hash.update(await readFile(join(partFolder(name), file)));
+  for (const file of ["go.mod", "go.sum", ...sources]) hash.update(await readFile(join(partDirectory(name), file)));
   hash.update(JSON.stringify([upstreams[name], goVersion]));
   return `${name}-${hash.digest("hex").slice(0, 16)}`;
 }
@@ -187,10 +189,10 @@ async function build(
   { linkerFlags, flags, env }: Upstream,
   cwd: string,
   { program, goPackage }: { readonly program: string; readonly goPackage: string },
-  folder: string,
+  directory: string,
 ): Promise<void> {
   const verb = program.endsWith(".test") ? ["test", "-c", "-vet=off"] : ["build"];
-  const args = [...verb, "-trimpath", "-ldflags", linkerFlags, ...flags, "-o", join(folder, program), goPackage];
+  const args = [...verb, "-trimpath", "-ldflags", linkerFlags, ...flags, "-o", join(directory, program), goPackage];
   await command("go", args, {
     cwd,
     env: { ...env, GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },

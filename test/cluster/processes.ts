@@ -1,6 +1,6 @@
 /**
- * Long-lived programs of a cluster: started in the namespaces of an anchor and in a cgroup of the cluster's, with their output in
- * a file, and independent of the process that started them.
+ * Long-lived programs of a cluster. They run in the namespaces of an anchor and in a cgroup of the cluster, log to a
+ * file, and do not depend on the process that started them.
  */
 import { spawn } from "node:child_process";
 import { open, readdir, readFile } from "node:fs/promises";
@@ -11,18 +11,18 @@ import { waitUntil } from "./wait.ts";
 
 export interface Launch {
   readonly name: string;
-  /** Which program it is, where the name does not begin with it. */
+  /** The program's name for the record of started parts, when `name` does not begin with it. */
   readonly part?: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The process whose network, mount and host name namespaces the program shares. */
+  /** The process whose network, mount and UTS namespaces the program shares. */
   readonly anchor?: { readonly name: string; readonly pid: number };
   readonly cgroup: string;
   readonly logFile: string;
   readonly ready: ReadyCheck;
 }
 
-/** Namespaces that an anchor holds open and its programs enter. */
+/** Namespaces that an anchor keeps alive and its programs enter. */
 const ENTERED = ["--net", "--mount", "--uts"] as const;
 
 export async function launch({
@@ -38,7 +38,7 @@ export async function launch({
   const log = await open(logFile, "a");
   try {
     const enter = anchor === undefined ? [] : ["nsenter", "-t", String(anchor.pid), ...ENTERED, "--"];
-    // The shell puts itself into the cgroup before it becomes the program, so nothing ever runs outside it.
+    // The shell moves itself into the cgroup before it execs the program, so the program never runs outside the cgroup.
     const join = (await procsFiles(cgroup)).map((file) => `echo $$ > ${file}`).join(" && ");
     const child = spawn("/bin/sh", ["-c", `${join} && exec "$@"`, name, ...enter, ...command], {
       detached: true,
@@ -68,13 +68,13 @@ export async function launch({
   }
 }
 
-/** When a process was started, in clock ticks since boot; undefined once it is gone or only waits to be reaped. */
+/** Start time of a process in clock ticks since boot; undefined once it is gone or a zombie. */
 export async function startTicks(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
-  // The program's name is in parentheses and may hold anything; the fields are counted from after it.
+  // The program's name is in parentheses and may contain anything; fields are counted after it.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (fields === undefined) return undefined;
-  // The first thread may be dead while others still hold the process's files and ports.
+  // The first thread may have exited while others still hold the process's files and ports.
   const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
   return fields[0] === "Z" && threads.length <= 1 ? undefined : fields[19];
 }
@@ -89,12 +89,12 @@ export async function sendSignal(component: ComponentRecord, signal: NodeJS.Sign
   try {
     process.kill(component.pid, signal);
   } catch (error) {
-    // It went between the look and the signal.
+    // The process exited between the check and the signal.
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
 
-/** SIGSTOP, and back when every thread stands still: until then the process may still answer. */
+/** Sends SIGSTOP and waits until every thread has stopped; until then the process may still answer. */
 export async function pauseHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGSTOP");
   await waitUntil(`${component.name} to stand still`, 60_000, () => standsStill(component.pid), 10);
@@ -109,13 +109,13 @@ async function standsStill(pid: number): Promise<boolean> {
   return (await Promise.all(states)).every(Boolean);
 }
 
-/** SIGKILL, and back when the process is gone. */
+/** Sends SIGKILL and waits until the process is gone. */
 export async function killHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGKILL");
   await waitUntil(`${component.name} to be gone`, 60_000, async () => !(await isAlive(component)), 10);
 }
 
-/** SIGTERM, and back when the process is gone. */
+/** Sends SIGTERM and waits until the process is gone. */
 export async function endGently(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGTERM");
   await waitUntil(`${component.name} to end`, 30_000, async () => !(await isAlive(component)), 10);

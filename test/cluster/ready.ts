@@ -1,4 +1,4 @@
-/** Whether a program of the cluster is ready to be used, seen from outside of it. */
+/** Checks from outside whether a program of the cluster is ready. */
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { connectCri } from "../../src/wire/cri/client.ts";
@@ -10,11 +10,11 @@ import type { ComponentRecord } from "./record.ts";
 import { waitUntil } from "./wait.ts";
 
 const READY_MS_MAX = 60_000;
-/** A request to the API server or the runtime costs both sides a connection. */
+/** Longer, because a request to the API server or the runtime costs both sides a connection. */
 export const ASK_EVERY_MS = 250;
 const LOOK_EVERY_MS = 50;
 
-/** Fails early, with the end of its log, when the program ends while we wait for it. */
+/** Fails early, with the end of the program's log, when the program exits before it is ready. */
 export async function waitReady(
   layout: ClusterLayout,
   component: ComponentRecord,
@@ -51,7 +51,7 @@ async function isReady(layout: ClusterLayout, { pid, ready }: ComponentRecord): 
 
 const LISTEN_STATE = "0A";
 
-/** Reads the kernel's table through the process itself, so its network namespace need not be ours. */
+/** Reads the kernel's socket table through the process itself, so its network namespace may differ from ours. */
 async function listens(pid: number, port: number): Promise<boolean> {
   const hex = port.toString(16).toUpperCase().padStart(4, "0");
   for (const table of ["tcp", "tcp6"]) {
@@ -65,7 +65,7 @@ async function listens(pid: number, port: number): Promise<boolean> {
 }
 
 async function runtimeAndNetworkReady(endpoint: string): Promise<boolean> {
-  const ignore = () => {}; // What cannot be read is not ready.
+  const ignore = () => {}; // A malformed response counts as not ready.
   const client = connectCri({ endpoint, requestLimitMs: 2_000, onMalformed: ignore }, hostClock);
   try {
     const { conditions } = await client.runtime.status({ verbose: false }, new AbortController().signal);
@@ -76,7 +76,7 @@ async function runtimeAndNetworkReady(endpoint: string): Promise<boolean> {
   }
 }
 
-/** The status of a GET as administrator. Rejects when there is no answer. */
+/** Returns the status of a GET as administrator. Rejects when there is no response. */
 export async function apiStatus(layout: ClusterLayout, path: string): Promise<number> {
   const [ca, cert, key] = await Promise.all(
     ["ca.crt", "admin.crt", "admin.key"].map((file) => readFile(pki(layout, file))),

@@ -1,27 +1,27 @@
 /**
- * What a cluster is made of, on disk, so that another process can use it and take it down. Whatever is not noted yet when its maker
- * is killed is found by the cluster's cgroup and by its slot (`slots.ts`).
+ * The record of a cluster on disk, so that another process can use the cluster and take it down. Anything not recorded
+ * when the cluster's maker is killed is found by the cluster's cgroup and slot (`slots.ts`).
  */
 import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { clustersRoot } from "./layout.ts";
 
-/** How to see that a program is ready, as data, so that another process can restart it and wait. */
+/** How to check that a program is ready, as data, so that another process can restart the program and wait for it. */
 export type ReadyCheck =
-  /** Listens on this TCP port in its own network namespace. */
+  /** The program listens on this TCP port in its own network namespace. */
   | { readonly kind: "listens"; readonly port: number }
-  /** Answers at this CRI endpoint that runtime and network are ready. */
+  /** The runtime at this CRI endpoint reports RuntimeReady and NetworkReady. */
   | { readonly kind: "cri"; readonly endpoint: string }
   | { readonly kind: "apiServer" }
-  /** Has become this program, after a shell script that prepared its namespaces. */
+  /** The process has become this program, after a shell script that prepared its namespaces. */
   | { readonly kind: "became"; readonly program: string };
 
-/** A long-lived program of the cluster. `startTicks` tells it from another process that got the same pid later. */
+/** A long-lived program of the cluster. `startTicks` distinguishes it from a later process with the same PID. */
 export interface ComponentRecord {
   readonly name: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Of the process whose namespaces it shares; undefined for the anchors themselves. */
+  /** Name of the process whose namespaces it shares; undefined for the anchors themselves. */
   readonly anchor?: string;
   readonly cgroup: string;
   readonly logFile: string;
@@ -35,9 +35,11 @@ export interface ClusterRecord {
   readonly slot: number;
   readonly makerPid: number;
   readonly makerStartTicks: string;
-  /** False until `up` has ended well. A cluster of the command line outlives its maker only when this is true. */
+  /**
+   * False until `up` has succeeded. A cluster started from the command line outlives its maker only when this is true.
+   */
   readonly complete: boolean;
-  /** Made by a test: worth nothing once its maker is gone. */
+  /** Made by a test; useless once its maker has exited. */
   readonly disposable: boolean;
   readonly controlPlane: "none" | "api" | "full";
   readonly agents: readonly string[];

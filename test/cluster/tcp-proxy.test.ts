@@ -4,7 +4,7 @@ import { type TestContext, test } from "node:test";
 import { TcpProxy } from "./tcp-proxy.ts";
 import { pause, waitUntil } from "./wait.ts";
 
-/** A server that says everything back, the proxy before it, and a client through the proxy. */
+/** Starts an echo server, a proxy in front of it, and a client of the proxy. */
 async function echoThrough(t: TestContext) {
   const ended: string[] = [];
   const server = createServer((socket) => {
@@ -45,7 +45,7 @@ async function connected(proxy: TcpProxy) {
   return client;
 }
 
-void test("it passes both ways, and the end of one side reaches the other", async (t) => {
+void test("forwards both ways, and passes on the end of one side", async (t) => {
   const { client, ended } = await echoThrough(t);
   client.socket.write("hello");
   await waitUntil("the echo", 2000, () => Promise.resolve(client.text === "hello"));
@@ -53,7 +53,7 @@ void test("it passes both ways, and the end of one side reaches the other", asyn
   await waitUntil("the end", 2000, () => Promise.resolve(client.end === "end" && ended.length === 1));
 });
 
-void test("silence in one direction keeps what was sent and tells nobody, until it is lifted", async (t) => {
+void test("a silent direction holds data back without closing, until the fault is lifted", async (t) => {
   const { proxy, client, ended } = await echoThrough(t);
   client.socket.write("a");
   await waitUntil("the echo", 2000, () => Promise.resolve(client.text === "a"));
@@ -69,18 +69,18 @@ for (const [by, wanted] of [
   ["end", "end"],
   ["reset", "ECONNRESET"],
 ] as const) {
-  void test(`it cuts by ${by} after so many bytes, to the byte`, async (t) => {
+  void test(`cuts the connection by ${by} after afterBytes bytes`, async (t) => {
     const { proxy, client } = await echoThrough(t);
     proxy.now({ toClient: { kind: "truncate", afterBytes: 1000, by } });
     client.socket.write("x".repeat(5000));
     await waitUntil("the cut", 2000, () => Promise.resolve(client.end !== ""));
     assert.equal(client.end, wanted);
-    // A reset may overtake what was sent just before it.
+    // A reset may overtake data sent just before it.
     assert.ok(by === "end" ? client.text.length === 1000 : client.text.length <= 1000);
   });
 }
 
-void test("it delays and cuts into pieces without changing a byte", async (t) => {
+void test("delays data and splits it into pieces without changing a byte", async (t) => {
   const { proxy, client } = await echoThrough(t);
   proxy.now({ toServer: { kind: "delay", delayMs: 100 }, toClient: { kind: "pieces", bytes: 1 } });
   const startedMs = performance.now();
@@ -90,7 +90,7 @@ void test("it delays and cuts into pieces without changing a byte", async (t) =>
   assert.ok(client.chunks > 1, `${client.chunks} chunks`);
 });
 
-void test("it refuses new connections and keeps the old ones, then listens on the same port again", async (t) => {
+void test("refuses new connections, keeps existing ones, then listens on the same port again", async (t) => {
   const { proxy, client } = await echoThrough(t);
   await proxy.refuse();
   await assert.rejects(connected(proxy), { code: "ECONNREFUSED" });

@@ -1,19 +1,19 @@
 /**
- * A TCP proxy that makes the network misbehave on purpose, per direction: slow, cut after so many bytes, in pieces, or silent as
- * a half-open connection is. It passes bytes and knows nothing of what they mean.
+ * A TCP proxy that injects network faults per direction: slow, cut after some bytes, split into pieces, or silent like
+ * a half-open connection. It forwards bytes without interpreting them.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
 type Fault =
   | { readonly kind: "pass" }
-  /** Each piece arrives this much later. */
+  /** Delays each chunk by this much. */
   | { readonly kind: "delay"; readonly delayMs: number }
-  /** In writes of so many bytes. */
+  /** Splits data into writes of this many bytes. */
   | { readonly kind: "pieces"; readonly bytes: number }
-  /** So many bytes more, then the connection ends in both directions. */
+  /** Forwards this many more bytes, then ends the connection in both directions. */
   | { readonly kind: "truncate"; readonly afterBytes: number; readonly by: "end" | "reset" }
-  /** Nothing arrives and nobody is told, not even of a close, until another fault is set. */
+  /** Forwards nothing, not even a close, until another fault is set. */
   | { readonly kind: "silent" };
 
 export interface Faults {
@@ -126,7 +126,7 @@ export class ProxyConnection {
   }
 
   destroy(): void {
-    this.set({}); // Lets go of what waits in silence.
+    this.set({}); // Releases steps that wait for the end of a silent fault.
     this.#client.destroy();
     this.#server.destroy();
   }
@@ -139,7 +139,7 @@ export class TcpProxy {
   #server: Server | undefined;
   #port = 0;
   #faults: Faults = {};
-  /** How many connections were ever made. */
+  /** Number of connections accepted since the start. */
   accepted = 0;
 
   private constructor(target: { readonly host: string; readonly port: number }, host: string) {
@@ -162,12 +162,12 @@ export class TcpProxy {
     return [...this.#connections];
   }
 
-  /** What happens to the connections that are there. */
+  /** Sets the faults of existing connections. */
   now(faults: Faults): void {
     for (const connection of this.#connections) connection.set(faults);
   }
 
-  /** What happens to those that come. */
+  /** Sets the faults of future connections. */
   next(faults: Faults): void {
     this.#faults = faults;
   }
@@ -176,16 +176,16 @@ export class TcpProxy {
     for (const connection of this.#connections) connection.cut(by);
   }
 
-  /** New connections are refused; those that are there stay. */
+  /** Refuses new connections; existing ones stay. */
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
-    // Its callback waits for the connections too, which may stay.
+    // The callback of `close` also waits for the connections, which may stay.
     server?.close();
     await setImmediate();
   }
 
-  /** On the same port as before. */
+  /** Listens, on the same port as before. */
   async listen(): Promise<void> {
     if (this.#server !== undefined) return;
     const server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client));

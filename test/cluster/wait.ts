@@ -1,7 +1,7 @@
-/** Waiting for the real world, with a limit and a sentence that says for what. */
+/** Waits for real conditions, with a limit and a description for the error message. */
 export const pause = (delayMs: number) => new Promise<void>((resolve) => setTimeout(resolve, delayMs));
 
-/** Asks `done` again and again until it says yes. What it threw last is the cause when time runs out. */
+/** Calls `done` repeatedly until it returns true. On timeout the error's cause is what the last call threw. */
 export async function waitUntil(
   what: string,
   limitMs: number,

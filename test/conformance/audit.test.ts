@@ -24,8 +24,8 @@ const rejected = (namespace: string, message: string) =>
     requestObject: { status: { phase: "Failed", reason: "NotSupported", message } },
   });
 
-void suite("what tests do, from the audit log", () => {
-  test("a rejection is what the test waits for whose namespace the pod is in", () => {
+void suite("audit log of a conformance run", () => {
+  test("a pod's rejection is attributed to the test that owns the pod's namespace", () => {
     const audit = new Audit();
     for (const each of [
       namespaceMade,
@@ -44,7 +44,7 @@ void suite("what tests do, from the audit log", () => {
     assert.deepEqual(audit.tests(), [TEST]);
   });
 
-  test("pods that controllers make in a test's namespace are the test's, those of other namespaces are not", () => {
+  test("pods that controllers create in a test's namespace belong to the test, pods in other namespaces do not", () => {
     const audit = new Audit();
     for (const each of [
       namespaceMade,
@@ -58,7 +58,7 @@ void suite("what tests do, from the audit log", () => {
     );
   });
 
-  test("what a test's pods ask for is known on an agent that has it too", () => {
+  test("features that a test's pods request are recorded even if the agent supports them", () => {
     const audit = new Audit();
     const spec = { containers: [{ name: "c", volumeDevices: [{}] }], resourceClaims: [{ name: "r" }] };
     audit.note(namespaceMade);
@@ -67,7 +67,7 @@ void suite("what tests do, from the audit log", () => {
     assert.deepEqual([...(audit.of(TEST)?.waitsFor ?? [])], []);
   });
 
-  test("a pod that failed for another reason makes nobody wait", () => {
+  test("a pod that failed for another reason adds no feature to wait for", () => {
     const audit = new Audit();
     const status = { phase: "Failed", reason: "Evicted", message: "this node agent does not support spec.x yet" };
     const pod = { resource: "pods", namespace: "probes-1", name: "one" };

@@ -1,6 +1,7 @@
 /**
- * What each test does, read from the API server's audit log while it grows: the tests' client signs every request with the test's name. So it is
- * known which tests run, which namespaces each made, which pods were made in those, and for which fields the node's agent rejected them.
+ * Reads from the API server's audit log, while it grows, what each test does: the tests' client puts the test's name
+ * into the user agent of every request. The log shows which tests run, which namespaces each created, which pods were
+ * created in those, and for which fields the node's agent rejected them.
  */
 import { VOLUME_PLUGINS, volumeSources } from "../../src/controllers/volumes/plugins/volume-plugins.ts";
 import { fieldsNotBuilt } from "../../src/domain/admission/not-built.ts";
@@ -11,7 +12,7 @@ const SOURCES = volumeSources(VOLUME_PLUGINS);
 export interface AuditedPod {
   readonly namespace: string;
   readonly name: string;
-  /** As it was asked for. */
+  /** The object as requested. */
   readonly object: unknown;
 }
 
@@ -20,9 +21,9 @@ export interface TestTrace {
   lastSeenMs: number;
   readonly namespaces: Set<string>;
   readonly pods: AuditedPod[];
-  /** Features that Deckhand does not have yet and that its pods ask for, whichever agent runs them. */
+  /** Features that Deckhand lacks and that the test's pods request, whichever agent runs them. */
   readonly asks: Set<string>;
-  /** Those for which the agent rejected pods of its, and those it asked of a pod that runs. */
+  /** Features for which the agent rejected the test's pods. */
   readonly waitsFor: Set<string>;
 }
 
@@ -50,9 +51,9 @@ export class Audit {
   readonly #tests = new Map<string, TestTrace>();
   readonly #testOf = new Map<string, string>();
 
-  /** One line of the log. */
+  /** Reads one line of the log. */
   note(line: string): void {
-    // Most lines are of controllers, and long: only those of tests and of pods are read.
+    // Most lines are of controllers, and long: only those of tests and of pods are parsed.
     if (!line.includes(" -- [sig-") && !line.includes('"resource":"pods"')) return;
     const event = JSON.parse(line) as AuditEvent;
     const test = TEST_NAME.exec(event.userAgent ?? "")?.groups?.["test"];
@@ -80,7 +81,7 @@ export class Audit {
       trace.namespaces.add(name);
       this.#testOf.set(name, test);
     }
-    // A test may work in a namespace it was given by a set-up step that has no test's name yet.
+    // A test may use a namespace from a setup step, whose requests do not carry the test's name yet.
     if (namespace !== undefined && !this.#testOf.has(namespace) && !SHARED.has(namespace)) {
       trace.namespaces.add(namespace);
       this.#testOf.set(namespace, test);
@@ -91,7 +92,7 @@ export class Audit {
     return this.#tests.get(test);
   }
 
-  /** All tests that asked something so far. */
+  /** All tests that have sent a request so far. */
   tests(): readonly string[] {
     return [...this.#tests.keys()];
   }

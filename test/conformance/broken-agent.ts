@@ -1,6 +1,6 @@
 /**
- * Deckhand with one thing broken: what it writes of a pod's status never reaches the API server. Tests that pass on it cannot see the agent. The
- * production code is all of it; only the client of the API server is another.
+ * Deckhand with one fault: its writes of pod status never reach the API server. A test that passes with it does not
+ * depend on the agent. All code is the production code; only the API server client is replaced.
  */
 import { registerHooks } from "node:module";
 import { DECKHAND_MAIN } from "../cluster/node.ts";

@@ -1,4 +1,4 @@
-/** The client of the API server for `broken-agent.ts`: it answers a write of a pod's status as if it had been made. */
+/** The API server client for `broken-agent.ts`: it answers a write of a pod's status as if the write had been made. */
 import type { ApiServer } from "../../src/ports/api-server.ts";
 import { createKubeApi as createSound, type KubeApi, type KubeApiOptions } from "../../src/wire/kube-api/client.ts";
 

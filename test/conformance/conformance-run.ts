@@ -1,4 +1,7 @@
-/** One run: a cluster of its own with the agent in question, upstream's tests on it part by part, and what came of each. */
+/**
+ * One conformance run: it starts a separate cluster with the given agent, runs upstream's tests on it part by part, and
+ * collects the outcome of each test.
+ */
 import { mkdir, rm } from "node:fs/promises";
 import { errorText } from "../../src/base/error-text.ts";
 import { currentCommit } from "../../tools/repository.ts";
@@ -27,33 +30,36 @@ export interface RunOptions extends Teller {
   readonly agentOptions?: AgentOptions;
   /** How many nodes, all with this agent. */
   readonly nodes: number;
-  /** Which parts, and with how many processes each. */
+  /** The parts to run, and the number of processes for each. */
   readonly parts: Readonly<Partial<Record<Part, number>>>;
   readonly focus?: string | undefined;
-  /** Tests that are known to ask for what the agent does not have. */
+  /** Tests that are known to need features that the agent lacks. */
   readonly waiting: ReadonlySet<string>;
-  /** Those of them that fail are run once more: one that passes then has not been lost, only disturbed, and the report says both. */
+  /**
+   * Tests that should pass. Those that fail are run once more. A test that then passes was not lost but disturbed, and
+   * the report shows both results.
+   */
   readonly expected: ReadonlySet<string>;
-  readonly folder: string;
+  readonly directory: string;
   readonly signal: AbortSignal;
 }
 
 export interface RunResult {
   readonly report: Report;
-  /** What went wrong with the run itself, so that its results may not be all of them. */
+  /** Problems of the run itself, because of which results may be missing. */
   readonly problems: readonly string[];
-  /** How long the tests took, whichever they were. */
+  /** How long the selected tests took. */
   readonly seconds: number;
 }
 
-/** A folder of the node that the pods of upstream's Job tests write to, and that no one of them removes. */
+/** A directory of the node that the pods of upstream's Job tests write to and never remove. */
 const LEFT_BY_JOBS = "/tmp/job-e2e";
 
 export async function runConformance(options: RunOptions): Promise<RunResult> {
-  const { agent, folder, say, signal } = options;
+  const { agent, directory, say, signal } = options;
   const parts = await buildParts(say, [...CLUSTER_UPSTREAMS, "conformance", "sample-apiserver"]);
   const images = await conformanceImages(parts, say);
-  await mkdir(folder, { recursive: true });
+  await mkdir(directory, { recursive: true });
   const cluster = await startCluster({
     controlPlane: "full",
     nodes: Array.from({ length: options.nodes }, () => ({
@@ -73,7 +79,7 @@ export async function runConformance(options: RunOptions): Promise<RunResult> {
     }
     result = await testCluster(cluster, parts, options);
   } finally {
-    // What is left behind fails the run, but an hour of results is not lost by it.
+    // Leftovers fail the run, but an hour of results is not lost because of them.
     await cluster.down().catch((error: unknown) => problems.push(errorText(error)));
     await rm(LEFT_BY_JOBS, { recursive: true, force: true });
   }
@@ -95,7 +101,7 @@ async function testCluster(cluster: Cluster, parts: Parts, options: RunOptions):
   const [node] = cluster.nodes;
   if (node === undefined) throw new Error("a cluster without a node cannot be tested");
   const environment = await environmentOf(cluster, node);
-  await using watch = new RunWatch(cluster, options.folder, options);
+  await using watch = new RunWatch(cluster, options.directory, options);
   const startedMs = performance.now();
   const wallSeconds: Record<string, number> = {};
   const problems: string[] = [];
@@ -103,9 +109,9 @@ async function testCluster(cluster: Cluster, parts: Parts, options: RunOptions):
     const procs = options.parts[part];
     if (procs === undefined) return [];
     const sinceMs = performance.now();
-    const { folder, signal } = options;
+    const { directory, signal } = options;
     const onLine = (line: string) => watch.note(name, line);
-    const report = await runPart(cluster, parts, { name, part, procs, ...selection, folder, onLine }, signal);
+    const report = await runPart(cluster, parts, { name, part, procs, ...selection, directory, onLine }, signal);
     wallSeconds[name] = Math.round((performance.now() - sinceMs) / 1000);
     problems.push(...suiteProblems(report).map((problem) => `the ${name} tests: ${problem}`));
     return readGinkgoReport(report);
@@ -127,11 +133,11 @@ async function testCluster(cluster: Cluster, parts: Parts, options: RunOptions):
   return { report, problems, seconds };
 }
 
-/** Of all parts, none of them narrowed. */
+/** Whether all parts run in full. */
 const isWhole = ({ parts, focus, agent }: RunOptions): boolean =>
   focus === undefined && PARTS.every((part) => parts[part] !== undefined || (part === "waiting" && agent === "go"));
 
-/** One ginkgo; nothing where the part is not of this run. */
+/** Runs one ginkgo; returns nothing if the part is not in this run. */
 type RunOne = (part: Part, name: string, selection: Pick<PartRun, "focus" | "skip">) => Promise<readonly TestOutcome[]>;
 
 async function runParts(run: RunOne, { focus, waiting }: RunOptions): Promise<readonly TestOutcome[]> {
@@ -145,7 +151,7 @@ async function runParts(run: RunOne, { focus, waiting }: RunOptions): Promise<re
   return [...beside.flat(), ...(await run("serial", "serial", { focus }))];
 }
 
-/** Those that were expected to pass and did not. */
+/** Runs the tests again that were expected to pass and did not. */
 async function runLostAgain(
   run: RunOne,
   tests: readonly TestOutcome[],

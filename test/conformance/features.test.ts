@@ -14,7 +14,7 @@ describe("the feature that a rejected field belongs to", () => {
     test(`${field}: ${feature}`, () => assert.equal(featureOf(field), feature));
   }
 
-  test("every field that a pod is rejected for has one, whose rows are in the ledger", () => {
+  test("every field that a pod is rejected for has a feature whose rows are in the ledger", () => {
     const source = readFileSync(inRepository("src/domain/admission/not-built.ts"), "utf8");
     const ids = new Set(readFileSync(inRepository("compat/ids.yaml"), "utf8").split(/\s+/));
     const fields = [...source.matchAll(/^ {2}\["([^"]+)", \(/gm)].map(([, field = ""]) =>

@@ -1,11 +1,12 @@
 /**
- * The features that pods of upstream's tests ask for and that are not built yet: what a rejected field belongs to, and the rows of the
- * compatibility ledger that build it. Shrinks with the table of src/domain/admission/not-built.ts.
+ * The features that pods of upstream's tests request and that are not built yet: the feature of each rejected field,
+ * and the rows of the compatibility ledger that build it. The list shrinks with the table of
+ * src/domain/admission/not-built.ts.
  */
 
 interface Feature {
   readonly name: string;
-  /** What the field's path holds, indices left out. */
+  /** Matches the field's path without indices. */
   readonly fields: RegExp;
   readonly rows: string;
 }
@@ -18,14 +19,16 @@ const features: readonly Feature[] = [
   { name: "other volumes", fields: /^spec\.volumes\./, rows: "13.16 to 13.19" },
 ];
 
-/** Of a field's path as the agent names it when it rejects a pod; the field itself where no feature is known. */
+/**
+ * The feature of a field's path as the agent names it when it rejects a pod; the path itself if no feature is known.
+ */
 export function featureOf(field: string): string {
   const path = field.replaceAll(/\[\d+\]/g, "");
   return features.find(({ fields }) => fields.test(path))?.name ?? path;
 }
 
-/** The ledger's rows that build it, or undefined where it is none of these. */
+/** The ledger's rows that build the feature; undefined if it is none of these. */
 export const rowsOf = (feature: string): string | undefined => features.find(({ name }) => name === feature)?.rows;
 
-/** Whether it is one of these still. */
+/** Whether the feature is not built yet. */
 export const isNotBuilt = (feature: string): boolean => features.some(({ name }) => name === feature);

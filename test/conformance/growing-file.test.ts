@@ -4,9 +4,9 @@ import { test } from "node:test";
 import { scratch } from "../../tools/scratch.ts";
 import { GrowingFile } from "./growing-file.ts";
 
-test("a growing file is read line by line, and half a line when it is whole", async () => {
-  using folder = scratch();
-  const path = folder.path("log");
+test("a growing file is read line by line, and an incomplete line once it is complete", async () => {
+  using directory = scratch();
+  const path = directory.path("log");
   await writeFile(path, "one\ntw");
   const file = new GrowingFile(path);
   const lines: string[] = [];

@@ -1,4 +1,7 @@
-/** A file that others write: reads the lines that were added since the last time; half a line waits for its end. */
+/**
+ * A file that other processes append to: reads the lines that were added since the last read. An incomplete line is
+ * read once it is complete.
+ */
 import { type FileHandle, open } from "node:fs/promises";
 
 export class GrowingFile {

@@ -19,8 +19,8 @@ import {
   BUSYBOX_CONFIG,
   busyboxLayer,
   COREDNS_CONFIG,
+  directory,
   file,
-  folder,
   PATH,
   PAUSE_CONFIG,
   PIECES_SOURCES,
@@ -36,7 +36,7 @@ import {
   type Images,
   PAUSE_IMAGE,
 } from "../cluster/images.ts";
-import { moduleFolder, type Parts } from "../cluster/parts.ts";
+import { moduleDirectory, type Parts } from "../cluster/parts.ts";
 import { busyboxProgram } from "./images/busybox.ts";
 import { type DebianBase, debianBase, debianPackage } from "./images/debian.ts";
 import { keyFor, made, type Report } from "./images/making.ts";
@@ -48,7 +48,7 @@ export async function conformanceImages(parts: Parts, report: Report): Promise<I
   const [busybox, base, upstream] = await Promise.all([
     busyboxProgram(report),
     debianBase(report),
-    moduleFolder("conformance", "k8s.io/kubernetes"),
+    moduleDirectory("conformance", "k8s.io/kubernetes"),
   ]);
   // One after the other: both ask apt, which has one mirror.
   const perl = await debianPackage("perl", base, report);
@@ -184,7 +184,8 @@ interface Ingredients {
 async function gather(from: Ingredients): Promise<Pieces> {
   const { parts, scratch, base } = from;
   const pause = await pauseLayer(scratch);
-  const upstream = (folder: string) => atRoot(from.upstreamFiles.filter((path) => path.includes(`/images/${folder}/`)));
+  const upstream = (directory: string) =>
+    atRoot(from.upstreamFiles.filter((path) => path.includes(`/images/${directory}/`)));
   return {
     pause,
     busybox: await busyboxLayer(from.busybox),
@@ -193,7 +194,7 @@ async function gather(from: Ingredients): Promise<Pieces> {
     agnhost: plainLayer([
       await program("agnhost", parts.path("agnhost")),
       { kind: "symlink", path: "agnhost-2", target: "agnhost" },
-      folder("uploads"),
+      directory("uploads"),
       ...(await upstream("agnhost")),
       { kind: "symlink", path: "usr/local/bin/iperf", target: "/usr/bin/iperf" },
       ...agnhostUser(base),
@@ -202,20 +203,20 @@ async function gather(from: Ingredients): Promise<Pieces> {
     kitten: plainLayer([...(await upstream("kitten")), ...OS_RELEASE]),
     nautilus: plainLayer([...(await upstream("nautilus")), ...OS_RELEASE]),
     nnp: plainLayer([
-      folder("usr/local"),
-      folder("usr/local/bin"),
+      directory("usr/local"),
+      directory("usr/local/bin"),
       await program("usr/local/bin/nnp", parts.path("nnp"), 0o6755),
     ]),
     perl: from.perl,
     nginx: [from.nginx, plainLayer(NGINX_SETTINGS)],
     sampleApiserver: plainLayer([
-      folder("tmp", 0o1777),
+      directory("tmp", 0o1777),
       await program("sample-apiserver", parts.path("sample-apiserver")),
     ]),
     etcd: plainLayer([
-      folder("tmp", 0o1777),
-      ...["usr", "usr/local", "usr/local/bin", "var", "var/lib"].map((path) => folder(path)),
-      folder("var/lib/etcd", 0o700),
+      directory("tmp", 0o1777),
+      ...["usr", "usr/local", "usr/local/bin", "var", "var/lib"].map((path) => directory(path)),
+      directory("var/lib/etcd", 0o700),
       await program("usr/local/bin/etcd", parts.path("etcd")),
     ]),
   };
@@ -230,7 +231,7 @@ function agnhostUser({ passwd, group }: DebianBase): readonly LayerEntry[] {
   return [
     text("etc/passwd", `${passwd}${user}:x:1000:1000::/home/${user}:/bin/sh\n`),
     text("etc/group", `${group}${user}:x:1000:\ngroup-defined-in-image:x:50000:${user}\n`),
-    { kind: "folder", path: `home/${user}`, mode: 0o755, uid: 1000 },
+    { kind: "directory", path: `home/${user}`, mode: 0o755, uid: 1000 },
   ];
 }
 
@@ -246,11 +247,11 @@ function fakeRegistry(name: string, tag: string, { manifest, blobs }: BuiltImage
     stored("manifests", manifest),
     ...blobs.map((blob) => stored("blobs", blob)),
   ];
-  return [...foldersAbove(files, "var"), ...files];
+  return [...directoriesAbove(files, "var"), ...files];
 }
 
-/** Every folder between `top` and the files, each before what it holds. */
-function foldersAbove(files: readonly LayerEntry[], top: string): readonly LayerEntry[] {
+/** Every directory between `top` and the files, each before what it holds. */
+function directoriesAbove(files: readonly LayerEntry[], top: string): readonly LayerEntry[] {
   const paths = new Set(
     files.flatMap(({ path }) => {
       const names = path.split("/");
@@ -258,7 +259,7 @@ function foldersAbove(files: readonly LayerEntry[], top: string): readonly Layer
     }),
   );
   paths.delete(top);
-  return [...paths].toSorted().map((path) => folder(path));
+  return [...paths].toSorted().map((path) => directory(path));
 }
 
 /** A test that mounts the image as a volume looks for this name in it. */
@@ -290,7 +291,7 @@ http {
 `,
   ),
   ...["var/lib/nginx", "var/lib/nginx/body", "var/log/nginx", "var/cache/nginx"].map(
-    (path): LayerEntry => ({ kind: "folder", path, mode: 0o755, uid: WWW_DATA }),
+    (path): LayerEntry => ({ kind: "directory", path, mode: 0o755, uid: WWW_DATA }),
   ),
   text(
     "usr/share/nginx/html/index.html",

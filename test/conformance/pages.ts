@@ -5,7 +5,7 @@ import { repositoryRoot } from "../../tools/repository.ts";
 import { docsPage, readmeLine, withReadmeLine } from "./report.ts";
 import { places, readExplained, readReport } from "./report-file.ts";
 
-/** What each page should say, by its path. */
+/** The expected content of each page, by its path. */
 export function pagesOfRecordedRuns(root = repositoryRoot): Readonly<Record<string, string>> {
   const at = (path: string) => join(root, path);
   const [go, deckhand] = [readReport(at(places.baseline)), readReport(at(places.latest))];

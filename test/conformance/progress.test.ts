@@ -24,15 +24,15 @@ function after(output: string, ginkgo = "parallel", progress = new Progress()) {
   return { progress, ended };
 }
 
-void suite("how far a run is", () => {
-  test("reads each test's end, by its whole name, with or without the step that failed", () => {
+void suite("progress of a conformance run", () => {
+  test("reads the end of each test with its full name, with or without the step that failed", () => {
     assert.deepEqual(after(`${PASSED}\n${FAILED}`).ended, [
       { test: "[sig-node] Secrets should be consumable from pods [NodeConformance] [Conformance]", passed: true },
       { test: HOST_IP, passed: false },
     ]);
   });
 
-  test("with one process the name stands before what the test says, and the mark comes last", () => {
+  test("with one process the name precedes the test's output, and the mark comes last", () => {
     const output = `------------------------------
 [sig-node] Taints [Serial] evicts pods [Disruptive] [Conformance] [sig-node, Serial, Disruptive, Conformance]
 k8s.io/kubernetes@v1.36.4/test/e2e/node/taints.go:444
@@ -57,7 +57,7 @@ k8s.io/kubernetes@v1.36.4/test/e2e/apps/daemon_set.go:444
     }
   });
 
-  test("counts over all parts, and names what has begun and not ended", () => {
+  test("counts tests over all parts, and names those that have begun and not ended", () => {
     const { progress } = after(`${PASSED}\n${FAILED}`);
     after("Will run 2 of 7579 specs", "slow", progress);
     assert.equal(
@@ -66,7 +66,7 @@ k8s.io/kubernetes@v1.36.4/test/e2e/apps/daemon_set.go:444
     );
   });
 
-  test("a test that passed when it ran again has not failed", () => {
+  test("a test that passes in its second run does not count as failed", () => {
     const { progress } = after(`Will run 1 of 9 specs\n${FAILED}`);
     after(FAILED.replace("[FAILED] ", ""), "parallel-again", progress);
     assert.equal(progress.line([]), "1 done, 0 failed, 0 left; running: none");

@@ -1,4 +1,7 @@
-/** How far a run is, read from what ginkgo prints: how many tests it will run, and two lines for each that has ended. */
+/**
+ * Progress of a run, read from ginkgo's output: the number of tests it will run, and two lines for each test that has
+ * ended.
+ */
 
 export interface Ended {
   readonly test: string;
@@ -7,21 +10,24 @@ export interface Ended {
 
 const WILL_RUN = /^Will run (?<count>\d+) of \d+ specs$/;
 const MARK = /^• (?:\[(?<trouble>[A-Z]+)!?\] )?\[[\d.]+ seconds\]/;
-/** The kind of step that failed stands within the name, all its labels after it. */
+/** ginkgo writes the kind of the step that failed within the name, and all labels after the name. */
 const STEP = / \[(?:It|BeforeEach|JustBeforeEach|AfterEach|JustAfterEach|DeferCleanup \(Each\))\]/;
 const LABELS = / \[sig-[^[\]]*\]$/;
 
 const SEPARATOR = /^-{30}$/;
 const NAME = /^\[sig-/;
 
-/** The output of one ginkgo, line by line. With several processes a test's name follows its mark, with one it may stand before all it says. */
+/**
+ * Parses the output of one ginkgo, line by line. With several processes a test's name follows its mark; with one
+ * process the name may precede the test's output.
+ */
 class GinkgoOutput {
   total = 0;
   #mark: boolean | undefined;
   #isFirst = false;
   #header = "";
 
-  /** Answers with the test that the line is the end of. */
+  /** Returns the test that ends with this line. */
   note(line: string): Ended | undefined {
     const passed = this.#mark;
     this.#mark = undefined;
@@ -41,7 +47,7 @@ export class Progress {
   readonly #outputs = new Map<string, GinkgoOutput>();
   readonly #ended = new Map<string, boolean>();
 
-  /** A line that the ginkgo of this name has printed. */
+  /** Reads a line that the ginkgo of this name has printed. */
   note(ginkgo: string, line: string): Ended | undefined {
     const output = this.#outputs.get(ginkgo) ?? new GinkgoOutput();
     this.#outputs.set(ginkgo, output);
@@ -50,7 +56,7 @@ export class Progress {
     return ended;
   }
 
-  /** Of all tests that have begun, those that have not ended are named. */
+  /** One line that counts tests and names those that have begun and not ended. */
   line(begun: readonly string[]): string {
     const done = this.#ended.size;
     const failed = [...this.#ended.values()].filter((passed) => !passed).length;
@@ -62,7 +68,7 @@ export class Progress {
 
 const SHORT = 60;
 
-/** Without its tags. */
+/** The test's name without its tags, shortened. */
 const shortName = (test: string): string => {
   const name = test.replaceAll(/ ?\[[^\]]*\]/g, "").trim();
   return name.length <= SHORT ? name : `${name.slice(0, SHORT - 1)}…`;

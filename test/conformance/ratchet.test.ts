@@ -18,18 +18,18 @@ const report = (...tests: readonly TestOutcome[]): Report => ({
 });
 
 describe("the list of passing tests", () => {
-  test("is read as it was written: sorted, with a head that says what it is", () => {
+  test("is written sorted with an explanatory header, and read back as written", () => {
     const source = passingText(["b", "a"]);
     assert.match(source, /^# Upstream's tests/);
     assert.deepEqual(readNames(source), ["a", "b"]);
   });
 
-  test("a test of it that ran and never passed is a regression; one that did not run is none", () => {
+  test("reports a listed test that ran and never passed as a regression, but not one that did not run", () => {
     const run = report(outcome("a", 0, 2), outcome("b", 1, 1), outcome("c", 0, 1));
     assert.deepEqual(regressions(["a", "b", "d"], run), ["a"]);
   });
 
-  test("grows by what passes and never failed, and keeps what failed or did not run", () => {
+  test("adds tests that passed and never failed, and keeps tests that failed or did not run", () => {
     const run = report(outcome("a", 0, 1), outcome("b", 1, 0), outcome("c", 1, 1));
     assert.deepEqual(raised(["d", "a"], run), ["a", "b", "d"]);
   });
@@ -38,7 +38,7 @@ describe("the list of passing tests", () => {
 describe("the focus", () => {
   const selects = (focus: string, name: string) => new RegExp(focus).test(`Kubernetes e2e suite ${name}`);
 
-  test("selects the tests that are named, and none that only begins or ends like them", () => {
+  test("selects the named tests, and none that only begins or ends with their names", () => {
     const names = ["[sig-x] A should (root,0644) *not* a.b? [Conformance]", "[sig-x] B"];
     const focus = focusOf(names);
     for (const name of names) assert.ok(selects(focus, name), name);
@@ -59,7 +59,7 @@ describe("the subset that CI runs", () => {
   const subset = read(places.ciSubset);
   const [pods, api] = [namesUnder(subset, sections.pods), namesUnder(subset, sections.api)];
 
-  test("has at least 60 tests, two thirds of them with pods on our node, none twice and none that must run alone", () => {
+  test("has at least 60 tests, two thirds of them with pods on our node, no duplicates and none that must run alone", () => {
     const names = readNames(subset);
     assert.ok(names.length >= 60, `${names.length} tests`);
     assert.ok(pods.length * 3 >= names.length * 2, `${pods.length} of ${names.length} run pods`);
@@ -71,7 +71,7 @@ describe("the subset that CI runs", () => {
     );
   });
 
-  test("is a part of the list of passing tests, which is there as soon as a run is recorded", () => {
+  test("is a subset of the list of passing tests, which exists as soon as a run is recorded", () => {
     const isListed = existsSync(inRepository(places.passing));
     assert.ok(isListed || !existsSync(inRepository(places.latest)), `${places.passing} is missing`);
     const passing = new Set(readNames(isListed ? read(places.passing) : subset));
@@ -81,5 +81,5 @@ describe("the subset that CI runs", () => {
     );
   });
 
-  test("a file without the section is refused", () => assert.throws(() => namesUnder("a\n", sections.api), /API only/));
+  test("rejects a file without the section", () => assert.throws(() => namesUnder("a\n", sections.api), /API only/));
 });

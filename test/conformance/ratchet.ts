@@ -1,10 +1,10 @@
 /**
- * Which of upstream's tests this agent passes. The list only grows: a run that fails a test of it is a regression, a run that passes
- * more raises it, and whoever wants a test off the list takes it off by hand, in a commit that says why.
+ * Which of upstream's tests this agent passes. The list only grows: a run that fails a listed test is a regression, and
+ * a run that passes more tests adds them. A test is removed manually, in a commit that says why.
  */
 import { isFlaky, passed, type Report } from "./results.ts";
 
-/** What ginkgo puts before every test's text when it looks for a focus. */
+/** The text that ginkgo puts before every test's text when it matches a focus. */
 const SUITE = "Kubernetes e2e suite";
 
 const HEAD = `# Upstream's tests that pass on a node of ours, one a line, sorted. Written by \`npm run conformance\`: it grows by itself and never
@@ -14,11 +14,11 @@ const HEAD = `# Upstream's tests that pass on a node of ours, one a line, sorted
 /** The sections of the subset that CI runs. */
 export const sections = { pods: "# pods on our node", api: "# API only" } as const;
 
-/** Lines that begin with # are comments. */
+/** The names in a file; lines that begin with # are comments. */
 export const readNames = (source: string): readonly string[] =>
   source.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 
-/** Those after the heading, up to the next comment. */
+/** The names after the heading, up to the next comment. */
 export function namesUnder(source: string, heading: string): readonly string[] {
   const lines = source.split("\n");
   const from = lines.indexOf(heading);
@@ -30,21 +30,25 @@ export function namesUnder(source: string, heading: string): readonly string[] {
 
 export const passingText = (names: readonly string[]): string => `${HEAD}${names.toSorted().join("\n")}\n`;
 
-/** Tests of the list that the run included and that did not pass even once. */
+/** Listed tests that the run included and that did not pass even once. */
 export function regressions(passing: readonly string[], report: Report): readonly string[] {
   const listed = new Set(passing);
   return report.tests.filter((test) => listed.has(test.name) && !passed(test)).map(({ name }) => name);
 }
 
-/** The list with what passes now. What failed as well waits until it passes always, or the list would call chance a regression. */
+/**
+ * The list with the tests that pass now. A test that also failed is not added until it always passes, or the list would
+ * report chance failures as regressions.
+ */
 export function raised(passing: readonly string[], report: Report): readonly string[] {
   const steady = report.tests.filter((test) => passed(test) && !isFlaky(test));
   return [...new Set([...passing, ...steady.map(({ name }) => name)])].toSorted();
 }
 
 /**
- * A `--focus` that selects these tests and no others. Ginkgo looks for it in the suite's name, a space and the test's text, so that
- * it can be held at both ends, and a name that begins another one selects only itself.
+ * A `--focus` that selects these tests and no others. ginkgo matches it against the suite's name, a space and the
+ * test's text. The expression is therefore anchored at both ends, and a name that begins another one selects only
+ * itself.
  */
 export function focusOf(names: readonly string[]): string {
   // An empty focus selects everything.
@@ -52,5 +56,5 @@ export function focusOf(names: readonly string[]): string {
   return `^${SUITE} (?:${names.map(quoted).join("|")})$`;
 }
 
-/** As a regular expression of Go that matches this text. */
+/** A regular expression of Go that matches this text. */
 const quoted = (name: string): string => name.replaceAll(/[\\.+*?()|[\]{}^$]/g, String.raw`\$&`);

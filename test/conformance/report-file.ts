@@ -1,15 +1,15 @@
-/** Reports as files: one test a line, so that a difference between two runs can be read. */
+/** Reports as files: one test per line, so that two runs can be compared with a diff. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fields, list, number, optional, parseJson, record, text } from "../../tools/shape.ts";
 import type { Report, RunEnvironment, TestOutcome } from "./results.ts";
 
-/** What is kept of the runs, and what is written from it. */
+/** The files that keep the results of runs, and the files that are written from them. */
 export const places = {
   /** The Go kubelet's results on this cluster. */
   baseline: "test/conformance/baseline-go.json",
-  /** Ours, of the last whole runs. */
+  /** Deckhand's results, of the last whole runs. */
   latest: "test/conformance/latest-deckhand.json",
-  /** Of the agent that drops what it writes of pods. */
+  /** Results of the agent that drops its writes of pod status. */
   broken: "test/conformance/broken-deckhand.json",
   explained: "test/conformance/explained.json",
   passing: "test/conformance/passing.txt",
@@ -77,12 +77,12 @@ export function reportText(report: Report): string {
     "",
   );
   const lines = tests.map(({ name, passes, fails, seconds, failure, asks, waitsFor }) =>
-    // The order of fields is fixed here, whatever it was in memory.
+    // The order of fields is fixed here, whatever their order in memory.
     JSON.stringify({ name, passes, fails, seconds, failure, asks, waitsFor }),
   );
   return `${head},\n  "tests": [\n${lines.map((line) => `    ${line}`).join(",\n")}\n  ]\n}\n`;
 }
 
-/** Why tests fail that cannot pass on a machine like this one, by their names. */
+/** Reasons why tests fail that cannot pass on a machine like this one, by test name. */
 export const readExplained = (file: string): Readonly<Record<string, string>> =>
   record(parseJson(readFileSync(file, "utf8")), file, text);

@@ -1,4 +1,4 @@
-/** Lines of the Go kubelet's score, as a report, through the files and into the pages. */
+/** A report made from lines of the Go kubelet's score, written to files and pages. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
@@ -66,26 +66,26 @@ const has = (page: string, ...lines: readonly string[]) => {
 };
 
 describe("a report's file", () => {
-  test("holds one test a line and is read as it was written", () => {
+  test("holds one test per line and is read back as written", () => {
     const source = reportText(deckhand);
     assert.deepEqual(parseReport(source, "here"), deckhand);
     assert.deepEqual(JSON.parse(source), JSON.parse(JSON.stringify(deckhand)));
     assert.equal(source.split("\n").filter((line) => line.startsWith('    {"name":')).length, deckhand.tests.length);
   });
 
-  test("of another shape is refused with the place", () => {
+  test("of another shape is rejected with the place of the error", () => {
     assert.throws(() => parseReport('{"agent":"go"}', "here"), /here: date/);
     assert.throws(() => parseReport('{"agent":"crio"}', "here"), /no agent "crio"/);
   });
 
-  test("a report without tests is JSON too", () => {
+  test("is valid JSON for a report without tests", () => {
     const empty = { ...go, tests: [] };
     assert.deepEqual(parseReport(reportText(empty), "here"), empty);
   });
 });
 
 describe("the report of a run", () => {
-  test("alone: its score, and its failures by what they wait for", () => {
+  test("without another report shows its score, and its failures by the features they wait for", () => {
     const page = markdownReport(deckhand);
     has(
       page,
@@ -105,7 +105,7 @@ describe("the report of a run", () => {
     assert.doesNotMatch(page, /Test by test/);
   });
 
-  test("beside the other agent's: what both fail is apart, and every test has a line", () => {
+  test("with the other agent's report separates tests that both fail, and has a line for every test", () => {
     has(
       markdownReport(deckhand, go),
       "| all | 3 of 4 | 1 of 4 |",
@@ -117,7 +117,7 @@ describe("the report of a run", () => {
     );
   });
 
-  test("the commit, the platform, the cgroup version and the driver stand in the first lines, in the file too", () => {
+  test("has commit, platform, cgroup version and driver in its first lines and in the file", () => {
     const environment = {
       commit: "8f0bf7d",
       platform: "linux/amd64",
@@ -142,7 +142,7 @@ describe("the report of a run", () => {
     assert.deepEqual(parseReport(reportText(ours), "here"), ours);
   });
 
-  test("a test that one of them did not run is not called failed", () => {
+  test("does not report a test that one agent did not run as failed", () => {
     has(
       markdownReport({ ...deckhand, tests: deckhand.tests.slice(0, 1) }, go),
       `| ${ENVIRONMENT} | passed 2 of 3 | 4.1 | not run |  |`,
@@ -151,7 +151,7 @@ describe("the report of a run", () => {
 });
 
 describe("the pages", () => {
-  test("docs/conformance.md says who wrote it, both scores, what is flaky and why the Go kubelet fails", () => {
+  test("docs/conformance.md names its generator, both scores, flaky tests and why the Go kubelet fails tests", () => {
     const page = docsPage(go, deckhand, explained);
     has(
       page,
@@ -166,7 +166,7 @@ describe("the pages", () => {
     assert.ok(page.endsWith("</details>\n"));
   });
 
-  test("the README's sentence stands between its markers, however often it is written", () => {
+  test("the README's sentence is between its markers, however often it is written", () => {
     const line = readmeLine(go, deckhand);
     assert.match(line, /v1\.36\.4.*\*\*1 of 4\*\*.*3 of 4/);
     const [begin, end] = ["<!-- conformance: written by npm run conformance -->", "<!-- /conformance -->"];
@@ -176,7 +176,7 @@ describe("the pages", () => {
     assert.throws(() => withReadmeLine("a\n", line), /the README has no/);
   });
 
-  test("are written from the runs that are recorded", () => {
+  test("are written from the recorded runs", () => {
     using tree = scratch();
     tree.copy(places.explained);
     tree.write(places.page, "as it was");
@@ -188,7 +188,7 @@ describe("the pages", () => {
     assert.ok(readFileSync(tree.path(places.readme), "utf8").includes(readmeLine(go, deckhand)));
   });
 
-  test("say what the recorded runs say, and are not there before both agents have run", () => {
+  test("match the recorded runs, and do not exist before both agents have run", () => {
     const recorded = [places.baseline, places.latest].every((path) => existsSync(inRepository(path)));
     assert.equal(existsSync(inRepository(places.page)), recorded);
     for (const [path, page] of Object.entries(recorded ? pagesOfRecordedRuns() : {})) {

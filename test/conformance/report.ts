@@ -1,4 +1,7 @@
-/** What a conformance run leaves to read: its own report, docs/conformance.md, and a sentence of the README. The same results give the same text. */
+/**
+ * The texts written from a conformance run: its own report, docs/conformance.md, and a sentence of the README. The same
+ * results give the same text.
+ */
 import type { Report } from "./results.ts";
 import {
   agentName,
@@ -18,7 +21,7 @@ import {
 const README_BEGIN = "<!-- conformance: written by npm run conformance -->";
 const README_END = "<!-- /conformance -->";
 
-/** Of one run, beside the other agent's results where they are given. */
+/** The report of one run, beside the other agent's results where they are given. */
 export function markdownReport(report: Report, other?: Report): string {
   const reports = other === undefined ? [report] : [other, report];
   return [
@@ -77,7 +80,7 @@ const seenBreaking = (broken: Report): readonly string[] => [
   `passed on ${broken.date}.`,
 ];
 
-/** For the README: how far it is. */
+/** The README's sentence with both scores. */
 export const readmeLine = (go: Report, deckhand: Report): string =>
   `Of upstream's own end-to-end tests for Kubernetes ${kubernetesOf(deckhand)} (labels Conformance and NodeConformance) Deckhand passes ` +
   `**${scoreAmong(deckhand, [go, deckhand])}**; the Go kubelet passes ${scoreAmong(go, [go, deckhand])} on the same machine. ` +
@@ -96,7 +99,7 @@ function kubernetesOf({ versions }: Report): string {
   return version;
 }
 
-/** Nothing where it has no lines. */
+/** A section; nothing if it has no lines. */
 function section(title: string, lines: readonly string[]): readonly string[] {
   if (lines.length === 0) return [];
   return [`## ${title}`, "", ...withoutEnd(lines), ""];

@@ -4,7 +4,7 @@ import { mergeOutcomes, mergeReports, type Report, readGinkgoReport, sigOf, suit
 
 const EXEC = "[sig-node] Pods should support remote command execution over websockets [NodeConformance] [Conformance]";
 
-/** A test as ginkgo 2.28.1 writes it, what nobody reads left out. */
+/** A test as ginkgo 2.28.1 writes it, without the fields that are not read. */
 const spec = (text: string, state: string, failure?: object) => ({
   ContainerHierarchyTexts: ["[sig-node] Pods", ""],
   ContainerHierarchyLabels: [["sig-node"], []],
@@ -34,14 +34,14 @@ const suite = (specs: readonly object[], selected: number, reasons: readonly str
 const location = { FileName: "/root/go/k8s.io/kubernetes@v1.36.4/test/e2e/common/node/pods.go", LineNumber: 513 };
 
 describe("ginkgo's report", () => {
-  test("a test's name is the texts of what holds it and its own, its seconds are rounded to tenths", () => {
+  test("a test's name joins the texts of its containers and its own, and its seconds are rounded to tenths", () => {
     const specs = [
       spec("should support remote command execution over websockets [NodeConformance] [Conformance]", "passed"),
     ];
     assert.deepEqual(readGinkgoReport(suite(specs, 1)), [{ name: EXEC, passes: 1, fails: 0, seconds: 2.2 }]);
   });
 
-  test("what was not selected, and what is no test, is left out; the rest is sorted", () => {
+  test("unselected tests and nodes that are not tests are left out, and the rest is sorted", () => {
     const specs = [
       suiteNode("SynchronizedBeforeSuite", "passed"),
       spec("b", "passed"),
@@ -55,7 +55,7 @@ describe("ginkgo's report", () => {
   });
 
   for (const state of ["failed", "panicked", "timedout", "interrupted", "aborted"]) {
-    test(`${state} is failed, with the first lines of the message and where it was said`, () => {
+    test(`${state} counts as failed, with the first lines of the message and its place in the source`, () => {
       const failure = {
         Message:
           "error running /root/tools/kubectl --server=https://10.0.0.1 --kubeconfig=/root/run/kubeconfig get pods:\n\n    a\nb\nc\nd",
@@ -73,22 +73,22 @@ describe("ginkgo's report", () => {
     });
   }
 
-  test("a panic tells what it panicked with", () => {
+  test("a panic's failure contains the value it panicked with", () => {
     const failure = { Message: "Test Panicked", ForwardedPanic: "nil map", Location: {} };
     assert.equal(readGinkgoReport(suite([spec("x", "panicked", failure)], 1))[0]?.failure, "Test Panicked\nnil map");
   });
 
-  test("a test that leaves itself out while it runs has not passed", () => {
+  test("a test that skips itself while it runs counts as failed", () => {
     const [outcome] = readGinkgoReport(suite([spec("x", "skipped", { Message: "no such node" })], 1));
     assert.equal(outcome?.fails, 1);
     assert.equal(outcome.failure, "it left itself out: no such node");
   });
 
-  test("a state that ginkgo did not have yet is not guessed at", () => {
+  test("a state that is not known is an error", () => {
     assert.throws(() => readGinkgoReport(suite([spec("x", "dreamt")], 1)), /"dreamt"/);
   });
 
-  test("a run that broke off says so", () => {
+  test("a run that was aborted reports why", () => {
     const specs = [
       suiteNode("SynchronizedBeforeSuite", "failed", { Message: "the nodes are not ready" }),
       spec("x", "skipped"),
@@ -112,7 +112,7 @@ describe("several runs", () => {
     ...changes,
   });
 
-  test("passes and fails add up, seconds are the last run's and a failure is kept after a pass", () => {
+  test("passes and fails add up, seconds are the last run's, and a failure's message is kept after a pass", () => {
     const older = report({
       tests: [
         { name: "a", passes: 0, fails: 1, seconds: 9, failure: "too late", waitsFor: ["probes"] },
@@ -141,7 +141,7 @@ describe("several runs", () => {
     });
   });
 
-  test("other versions and another agent are refused", () => {
+  test("reports of other versions, another environment or another agent are rejected", () => {
     const other = report({ versions: { kubernetes: "v1.36.5" } });
     assert.throws(() => mergeReports(report({}), other), /different versions/);
     const environment = { platform: "linux/amd64", cgroupVersion: "v1", cgroupDriver: "cgroupfs", nodes: 2 } as const;
@@ -150,7 +150,7 @@ describe("several runs", () => {
     assert.throws(() => mergeReports(report({}), report({ agent: "go" })), /report of go/);
   });
 
-  test("the parts of one run are put together in the order of names", () => {
+  test("the parts of one run are merged in the order of test names", () => {
     const part = (name: string) => [{ name, passes: 1, fails: 0, seconds: 1 }];
     assert.deepEqual(
       mergeOutcomes(part("b"), part("a")).map(({ name }) => name),

@@ -1,8 +1,8 @@
 /**
- * What became of upstream's tests, and how it is read from ginkgo's own report.
+ * The outcomes of upstream's tests, read from ginkgo's own report.
  *
- * A test that was not selected is not in the results. One that was selected and then left itself out counts as failed: it has proved
- * nothing, and a list that grew shorter without a word would look like progress.
+ * A test that was not selected is not in the results. A test that was selected and then skipped itself counts as
+ * failed: it has proved nothing, and a list that silently grew shorter would look like progress.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fields, list, number, optional, text } from "../../tools/shape.ts";
@@ -10,16 +10,19 @@ import { type Fields, fields, list, number, optional, text } from "../../tools/s
 export interface TestOutcome {
   /** Ginkgo's full text: "[sig-node] Pods should be updated [NodeConformance] [Conformance]". */
   readonly name: string;
-  /** In this run or these runs. */
+  /** How often the test passed, in this run or these runs. */
   readonly passes: number;
   readonly fails: number;
-  /** Of the last run. */
+  /** Duration in the last run. */
   readonly seconds: number;
   /** First lines of the last failure's message. */
   readonly failure?: string;
-  /** Features its pods ask for that Deckhand does not have yet, whichever agent ran them. */
+  /** Features that Deckhand lacks and that the test's pods request, whichever agent ran them. */
   readonly asks?: readonly string[];
-  /** Features its pods asked for and the agent does not have yet, from the agent's rejections: none where it failed for another reason. */
+  /**
+   * Features that the agent lacks and that the test's pods requested, from the agent's rejections. Absent if the test
+   * failed for another reason.
+   */
   readonly waitsFor?: readonly string[];
 }
 
@@ -30,19 +33,19 @@ export interface RunEnvironment {
   /** "linux/amd64". */
   readonly platform: string;
   readonly cgroupVersion: "v1" | "v2";
-  /** As the nodes' /configz has it. */
+  /** As the nodes' /configz reports it. */
   readonly cgroupDriver: string;
   readonly nodes: number;
 }
 
 export interface Report {
   readonly agent: "go" | "deckhand";
-  /** Absent in a report of one node from before runs recorded it. */
+  /** Absent in reports of one node that are older than this field. */
   readonly environment?: RunEnvironment;
   /** YYYY-MM-DD, of the last run. */
   readonly date: string;
   readonly runs: number;
-  /** Of Kubernetes, of the runtime and of whatever else the node is made of. */
+  /** The versions of Kubernetes, of the runtime and of the node's other components. */
   readonly versions: Readonly<Record<string, string>>;
   /** By part of the first run: parallel, slow, serial, whole. */
   readonly wallSeconds: Readonly<Record<string, number>>;
@@ -71,7 +74,7 @@ export function readGinkgoReport(json: unknown): readonly TestOutcome[] {
   return sortedByName(specsOf(json).flatMap((spec) => outcomeOf(spec) ?? []));
 }
 
-/** What went wrong with the run itself: without a word of it, a run that broke off would look like one of fewer tests. */
+/** Problems of the run itself. Without them, an aborted run would look like one of fewer tests. */
 export function suiteProblems(json: unknown): readonly string[] {
   return list(json, "report", suiteFields).flatMap((suite) => {
     const reasons = listOrNull(suite["SpecialSuiteFailureReasons"], "SpecialSuiteFailureReasons", text);
@@ -87,7 +90,7 @@ export function suiteProblems(json: unknown): readonly string[] {
   });
 }
 
-/** The same agent on the same parts, once more. */
+/** Adds a run to the report of earlier runs, which must be of the same agent, versions and environment. */
 export function mergeReports(older: Report, newer: Report): Report {
   if (older.agent !== newer.agent) throw new Error(`a report of ${newer.agent} is not one of ${older.agent}`);
   for (const what of ["versions", "environment"] as const) {
@@ -100,7 +103,7 @@ export function mergeReports(older: Report, newer: Report): Report {
   return {
     ...newer,
     runs: older.runs + newer.runs,
-    // A run of a few tests again says nothing of how long all of them take.
+    // A rerun of a few tests does not show how long all of them take.
     wallSeconds: { ...newer.wallSeconds, ...older.wallSeconds },
     tests: mergeOutcomes(older.tests, newer.tests),
   };
@@ -142,7 +145,7 @@ function outcomeOf(spec: Fields): TestOutcome | undefined {
   if (state === "passed") return { ...ran, passes: 1, fails: 0 };
   if (failedStates.has(state)) return { ...ran, passes: 0, fails: 1, failure: failure ?? state };
   if (!unselectedStates.has(state)) throw new Error(`ginkgo's state "${state}" of ${ran.name} is not known`);
-  // Only what the test itself said while it ran is kept with a message.
+  // Only a test that skipped itself while it ran has a message.
   return failure === undefined ? undefined : { ...ran, passes: 0, fails: 1, failure: `it left itself out: ${failure}` };
 }
 
@@ -164,18 +167,18 @@ function failureOf(spec: Fields): string | undefined {
   const panic = optional(failure["ForwardedPanic"], "Failure.ForwardedPanic", text) ?? "";
   const message = [text(failure["Message"], "Failure.Message"), panic].join("\n");
   const lines = message.split("\n").map((line) => withoutPlaces(line).trim());
-  const told = lines.filter((line) => line !== "").slice(0, FAILURE_LINES_MAX);
-  return [...told.map((line) => line.slice(0, FAILURE_LINE_CHARACTERS_MAX)), ...placeOf(failure)].join("\n");
+  const reported = lines.filter((line) => line !== "").slice(0, FAILURE_LINES_MAX);
+  return [...reported.map((line) => line.slice(0, FAILURE_LINE_CHARACTERS_MAX)), ...placeOf(failure)].join("\n");
 }
 
-/** Where in upstream's source, without the machine's way to it. */
+/** The place in upstream's source, without the machine's path to it. */
 function placeOf(failure: Fields): readonly string[] {
   const location = optional(failure["Location"], "Failure.Location", fields) ?? {};
   const [, file] = /\/(test\/e2e\/.*)$/.exec(optional(location["FileName"], "FileName", text) ?? "") ?? [];
   return file === undefined ? [] : [`(${file}:${number(location["LineNumber"], "LineNumber")})`];
 }
 
-/** Where kubectl and its configuration lie is the machine's own. */
+/** Removes the machine's paths of kubectl and its kubeconfig. */
 const withoutPlaces = (line: string): string =>
   line.replaceAll(/\/\S*\/kubectl\b/g, "kubectl").replaceAll(/ --kubeconfig=\S+/g, "");
 

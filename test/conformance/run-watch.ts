@@ -1,4 +1,6 @@
-/** Watches a run from outside: what ginkgo prints, what the tests do by the audit log, and what a failing one leaves. */
+/**
+ * Watches a run from outside: ginkgo's output, the tests' requests in the audit log, and the evidence of failing tests.
+ */
 import { join } from "node:path";
 import type { Cluster } from "../cluster/cluster.ts";
 import { pause } from "../cluster/wait.ts";
@@ -26,20 +28,22 @@ export class RunWatch {
   #looking: Promise<void> = Promise.resolve();
   #taking: Promise<void> = Promise.resolve();
 
-  constructor(cluster: Cluster, folder: string, teller: Teller) {
+  constructor(cluster: Cluster, directory: string, teller: Teller) {
     this.#teller = teller;
     this.#auditLog = new GrowingFile(cluster.api.auditLog);
-    this.#evidence = new Evidence(cluster, this.#audit, join(folder, "failures"));
+    this.#evidence = new Evidence(cluster, this.#audit, join(directory, "failures"));
     this.#turning = this.#turn();
   }
 
-  /** A line that the ginkgo of this name has printed. */
+  /** Reads a line that the ginkgo of this name has printed. */
   note(ginkgo: string, line: string): void {
     const ended = this.#progress.note(ginkgo, line);
     if (ended?.passed === false) this.#onFailed(ended);
   }
 
-  /** With what its pods asked for; a test that failed and whose pods were rejected waits for it. */
+  /**
+   * Adds the features that the test's pods requested. A failed test waits for those for which its pods were rejected.
+   */
   traced(test: TestOutcome): TestOutcome {
     const trace = this.#audit.of(test.name);
     const [asks, waitsFor] = [[...(trace?.asks ?? [])].toSorted(), [...(trace?.waitsFor ?? [])].toSorted()];
@@ -50,7 +54,10 @@ export class RunWatch {
     };
   }
 
-  /** Once all tests have ended: reads the rest, and picks from the logs what is about those that failed. */
+  /**
+   * Call this once all tests have ended: reads the rest of the audit log, and extracts the lines about failed tests
+   * from the logs.
+   */
   async finish(): Promise<void> {
     await this.#stop();
     await this.#taking;
@@ -64,7 +71,7 @@ export class RunWatch {
 
   #onFailed({ test }: Ended): void {
     this.#teller.say(`FAILED ${test}`);
-    // One after the other: what it asks must not disturb the tests that run.
+    // One after the other, because these requests must not disturb the tests that run.
     this.#taking = this.#taking
       .then(() => this.#look())
       .then(() => this.#evidence.take(test))

@@ -1,7 +1,7 @@
 /**
- * `npm run conformance`: upstream's own tests on nodes of ours or of the Go kubelet's. A whole run has two nodes and writes what the repository says
- * about it; its report names the commit, so the tree must be clean. What a run printed, its report and what its failures left are in
- * `.runs/conformance/<agent>`.
+ * `npm run conformance`: upstream's own tests on nodes of Deckhand or of the Go kubelet. A whole run has two nodes and
+ * updates the recorded results and pages of the repository; its report names the commit, so the tree must be clean. The
+ * output of a run, its report and the evidence of its failures are in `.runs/conformance/<agent>`.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ const kept = { go: file("baseline"), deckhand: file("latest") } as const;
 const BROKEN_AGENT = inRepository("test/conformance/broken-agent.ts");
 const KEPT_NODES = 2;
 const SLOW_PROCS = 8;
-/** They do nothing but wait. */
+/** Many, because these tests only wait. */
 const WAITING_PROCS = 40;
 
 interface Wanted {
@@ -42,11 +42,11 @@ interface Wanted {
   readonly procs: number;
   readonly nodes: number;
   readonly focus: string | undefined;
-  /** The names it is about, where they are known before. */
+  /** The names of the selected tests, where they are known before the run. */
   readonly names: readonly string[] | undefined;
   readonly broken: boolean;
   readonly parts: readonly Part[];
-  /** Whether its result is kept, and whether it is added to what the last run found. */
+  /** Whether the result is kept, and whether it is added to the last run's report. */
   readonly kind: "whole" | "again" | "partial";
 }
 
@@ -84,7 +84,7 @@ function wanted(argv: readonly string[]): Wanted | undefined {
 
 const byName = (names: readonly string[]) => ({ focus: focusOf(names), names });
 
-/** What CI runs; a broken agent can be seen by those with pods only. */
+/** The tests that CI runs; only those with pods can detect a broken agent. */
 function subsetNames(podsOnly: boolean): readonly string[] {
   const source = readFileSync(file("ciSubset"), "utf8");
   return podsOnly ? namesUnder(source, sections.pods) : readNames(source);
@@ -95,7 +95,7 @@ const failedBefore = (agent: Wanted["agent"]) =>
     .tests.filter((test) => !passed(test))
     .map(({ name }) => name);
 
-/** Of the tests the baseline knows; undefined where none is known to match, and every part has to be asked. */
+/** The matching tests of the baseline; undefined if none is known to match, and every part must run. */
 function matching(focus: string): readonly string[] | undefined {
   if (!existsSync(kept.go)) return undefined;
   const expression = new RegExp(focus);
@@ -104,10 +104,10 @@ function matching(focus: string): readonly string[] | undefined {
   return found.length === 0 ? undefined : found;
 }
 
-const folderOf = (run: Wanted["agent"] | "broken") => inRepository(`.runs/conformance/${run}`);
-const lastReport = (run: Wanted["agent"] | "broken") => join(folderOf(run), "report.json");
+const directoryOf = (run: Wanted["agent"] | "broken") => inRepository(`.runs/conformance/${run}`);
+const lastReport = (run: Wanted["agent"] | "broken") => join(directoryOf(run), "report.json");
 
-/** Of the tests in question, those that asked the Go kubelet for what Deckhand does not have. */
+/** The selected tests that, on the Go kubelet, requested features that Deckhand lacks. */
 function waitingOf({ agent, names }: Wanted): ReadonlySet<string> {
   if (agent === "go" || !existsSync(kept.go)) return new Set();
   const waiting = readReport(kept.go).tests.filter(({ asks = [] }) => asks.some(isNotBuilt));
@@ -134,10 +134,10 @@ async function main(argv: readonly string[]): Promise<number> {
     return 2;
   }
   const place = want.broken ? "broken" : want.agent;
-  const folder = folderOf(place);
+  const directory = directoryOf(place);
   const before = want.kind === "again" ? readReport(lastReport(want.agent)) : undefined;
-  if (before === undefined) rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  if (before === undefined) rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
   const { say, sayProgress } = printer();
   const waiting = waitingOf(want);
   const { report, problems, seconds } = await runConformance({
@@ -148,7 +148,7 @@ async function main(argv: readonly string[]): Promise<number> {
     focus: want.focus,
     waiting,
     expected: new Set(want.agent === "go" || want.broken ? [] : passingNow()),
-    folder,
+    directory,
     say,
     sayProgress,
     signal: interrupted("the run", say),
@@ -157,9 +157,9 @@ async function main(argv: readonly string[]): Promise<number> {
   writeReport(lastReport(place), result);
   const other = kept[want.agent === "go" ? "deckhand" : "go"];
   const beside = existsSync(other) ? readReport(other) : undefined;
-  writeFileSync(join(folder, "report.md"), markdownReport(result, beside));
+  writeFileSync(join(directory, "report.md"), markdownReport(result, beside));
   const count = report.tests.filter(passed).length;
-  say(`${count} passed of ${report.tests.length} in ${seconds} s; see ${join(folder, "report.md")}`);
+  say(`${count} passed of ${report.tests.length} in ${seconds} s; see ${join(directory, "report.md")}`);
   for (const problem of problems) say(problem);
   if (problems.length > 0) return 1;
   if (want.broken) return judgeBroken(report, say);
@@ -167,7 +167,7 @@ async function main(argv: readonly string[]): Promise<number> {
   return want.agent === "go" ? 0 : judge(result, say);
 }
 
-/** Every test of it runs pods, so every one of them must have seen that something is wrong. */
+/** Every test of this run uses pods, so every one must have failed. */
 function judgeBroken(report: Report, say: (line: string) => void): number {
   writeReport(file("broken"), report);
   writePages();
@@ -176,7 +176,7 @@ function judgeBroken(report: Report, say: (line: string) => void): number {
   return blind.length === 0 ? 0 : 1;
 }
 
-/** What the repository holds of a whole run, or of one completed by another. */
+/** Writes the files that the repository keeps of a whole run, or of one completed by another. */
 function keep(report: Report): void {
   writeReport(kept[report.agent], report);
   if (report.agent === "deckhand") {
@@ -195,10 +195,10 @@ function judge(report: Report, say: (line: string) => void): number {
 
 const TELL_EVERY_MS = 30_000;
 
-/** On a terminal the progress stands in the last line; elsewhere a line of it now and then. */
+/** On a terminal, progress is in the last line; elsewhere a progress line is printed at most every 30 s. */
 function printer() {
   const { stdout } = process;
-  let [toldMs, shown] = [0, ""];
+  let [reportedMs, shown] = [0, ""];
   const clear = stdout.isTTY ? "\r\u001b[2K" : "";
   return {
     say: (line: string) => {
@@ -206,9 +206,9 @@ function printer() {
     },
     sayProgress: (line: string) => {
       if (stdout.isTTY) stdout.write(`${clear}${line.slice(0, stdout.columns - 1)}`);
-      else if (line !== shown && performance.now() - toldMs > TELL_EVERY_MS) {
+      else if (line !== shown && performance.now() - reportedMs > TELL_EVERY_MS) {
         stdout.write(`${line}\n`);
-        [toldMs, shown] = [performance.now(), line];
+        [reportedMs, shown] = [performance.now(), line];
       }
     },
   };

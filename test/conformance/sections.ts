@@ -1,16 +1,16 @@
-/** The parts that reports of a conformance run are put together from, each a list of lines of Markdown. */
+/** The sections of conformance reports, each a list of Markdown lines. */
 import { rowsOf } from "./features.ts";
 import { plain, table } from "./markdown.ts";
 import { isFlaky, passed, type Report, sigOf, type TestOutcome } from "./results.ts";
 
 type Lines = readonly string[];
 
-/** Why a test fails that cannot pass here, by its name. */
+/** Reasons why tests fail that cannot pass here, by test name. */
 export type Explained = Readonly<Record<string, string>>;
 
 export const agentName = ({ agent }: Report): string => (agent === "go" ? "Go kubelet" : "Deckhand");
 
-/** One line for each report: what ran where. */
+/** One line for each report: its commit, platform, cgroups and nodes. */
 export const environments = (reports: readonly Report[]): Lines =>
   reports.flatMap((report) => {
     const { environment } = report;
@@ -25,7 +25,7 @@ export const environments = (reports: readonly Report[]): Lines =>
 /** "310 of 555". */
 export const score = (tests: readonly TestOutcome[]): string => `${tests.filter(passed).length} of ${tests.length}`;
 
-/** Of all tests that either has run: one that was not run has not passed. */
+/** The score among all tests that any of the reports has run; a test that was not run has not passed. */
 export function scoreAmong(report: Report, reports: readonly Report[]): string {
   const all = new Set(reports.flatMap(({ tests }) => tests.map(({ name }) => name)));
   const notRun = all.size - report.tests.length;
@@ -64,7 +64,7 @@ export function versions(reports: readonly Report[]): Lines {
   );
 }
 
-/** Those that passed in one run and failed in another. */
+/** The tests that passed in one run and failed in another. */
 export function flakyTests(report: Report): Lines {
   return report.tests
     .filter(isFlaky)
@@ -74,14 +74,17 @@ export function flakyTests(report: Report): Lines {
     );
 }
 
-/** Each with why, where that is known, and otherwise with what it said. */
+/** Each failing test with its reason, or with its failure message if no reason is known. */
 export function explainedFailures(report: Report, explained: Explained): Lines {
   return failing(report.tests).map(
     ({ name, failure }) => `- ${plain(name)}: ${explained[name] ?? plain(failure ?? "no message")}`,
   );
 }
 
-/** Which features are waited for, by how many tests; then the failing tests by what they wait for, and at last those that wait for nothing. */
+/**
+ * The missing features with the number of tests that wait for each; then the failing tests by the features they wait
+ * for, those that the other agent fails too, and those that wait for nothing.
+ */
 export function failuresByFeature(report: Report, other?: Report): Lines {
   const failed = failing(report.tests);
   const elsewhere = new Set(other === undefined ? [] : failing(other.tests).map(({ name }) => name));
@@ -118,7 +121,7 @@ function featureTable(waiting: readonly TestOutcome[]): Lines {
   return [...table(["feature", "rows of the ledger", "tests that wait for it", "and for nothing else"], rows), ""];
 }
 
-/** All tests of both, side by side. */
+/** All tests of the reports, side by side. */
 export function sideBySide(reports: readonly Report[]): Lines {
   const names = [...new Set(reports.flatMap(({ tests }) => tests.map(({ name }) => name)))].toSorted();
   const byName = reports.map(({ tests }) => new Map(tests.map((test) => [test.name, test])));

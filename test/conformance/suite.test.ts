@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { partOf } from "./suite.ts";
 
-test("a test runs in the part its tags name, and with those that wait if it is one of them and may run beside others", () => {
+test("a test runs in the part its tags name, or with the waiting tests if it is one of them and not serial", () => {
   const none = new Set<string>();
   assert.equal(partOf("[sig-node] A [Conformance]", none), "parallel");
   assert.equal(partOf("[sig-node] A [Slow] [Conformance]", none), "slow");

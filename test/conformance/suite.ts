@@ -1,4 +1,4 @@
-/** Which of upstream's tests run, in which parts, and how one part is run by ginkgo. */
+/** Selects upstream's tests, divides them into parts, and runs one part with ginkgo. */
 import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -13,8 +13,9 @@ export const PARTS = ["parallel", "slow", "waiting", "serial"] as const;
 export type Part = (typeof PARTS)[number];
 
 /**
- * Slow ones run beside the others, since one of them takes as long as all the rest; serial ones alone, since their taints drive out the pods of
- * others. Those that will wait in vain until their time is up, since they ask for what the agent does not have, wait all together.
+ * Slow tests run beside the others, since one of them takes as long as all the rest. Serial tests run alone, since
+ * their taints evict the pods of other tests. Tests that will time out, since they need what the agent lacks, wait all
+ * together.
  */
 const LABELS: Readonly<Record<Part, string>> = {
   parallel: `${SELECTED} && !Slow && !Serial`,
@@ -30,23 +31,26 @@ export function partOf(test: string, waiting: ReadonlySet<string>): Part {
 }
 
 export interface PartRun {
-  /** Of its component and its files. */
+  /** The name of the component and of the files. */
   readonly name: string;
   readonly part: Part;
   readonly procs: number;
   readonly focus?: string | undefined;
   readonly skip?: string | undefined;
-  readonly folder: string;
-  /** Called with each line that ginkgo printed, soon after. */
+  readonly directory: string;
+  /** Called with each line soon after ginkgo printed it. */
   readonly onLine: (line: string) => void;
 }
 
-/** Starts ginkgo as a component of the cluster, so that it ends with it whatever becomes of us, and answers with its report. */
+/**
+ * Starts ginkgo as a component of the cluster, so that it ends with the cluster whatever happens to this process, and
+ * returns its report.
+ */
 export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, signal: AbortSignal): Promise<unknown> {
   const report = `${run.name}.json`;
   const { length: nodes, 0: node } = cluster.nodes;
   if (node === undefined) throw new Error("a cluster without a node cannot be tested");
-  const scratch = join(cluster.layout.folder, "tests");
+  const scratch = join(cluster.layout.directory, "tests");
   await mkdir(scratch, { recursive: true });
   const ginkgo = await cluster.start({
     name: `ginkgo-${run.name}`,
@@ -58,7 +62,7 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
       "--silence-skips",
       "-v",
       "--keep-going",
-      `--output-dir=${run.folder}`,
+      `--output-dir=${run.directory}`,
       `--json-report=${report}`,
       `--label-filter=${LABELS[run.part]}`,
       ...(run.focus === undefined ? [] : [`--focus=${run.focus}`]),
@@ -73,11 +77,11 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
       `--num-nodes=${nodes}`,
       "--allowed-not-ready-nodes=-1",
       "--dns-domain=cluster.local",
-      `--report-dir=${run.folder}`,
-      // What is left of a failed test is looked at first.
+      `--report-dir=${run.directory}`,
+      // The evidence of a failed test is collected first.
       "--delete-namespace-on-failure=false",
     ],
-    // What they leave in it goes with the cluster.
+    // Files that the tests leave here are removed with the cluster.
     env: { TMPDIR: scratch },
     ready: { kind: "became", program: "ginkgo" },
   });
@@ -91,8 +95,8 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
   } finally {
     await output.close();
   }
-  await copyFile(ginkgo.logFile, join(run.folder, `${run.name}.log`));
-  const text = await readFile(join(run.folder, report), "utf8").catch((error: unknown) => {
+  await copyFile(ginkgo.logFile, join(run.directory, `${run.name}.log`));
+  const text = await readFile(join(run.directory, report), "utf8").catch((error: unknown) => {
     throw new Error(`ginkgo left no report of the ${run.name} tests; see ${ginkgo.logFile}`, { cause: error });
   });
   return JSON.parse(text);

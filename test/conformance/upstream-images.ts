@@ -1,6 +1,11 @@
-/** Upstream's list of its images, which are made here and which need not be. `test/integration/upstream-images.test.ts` holds it against the sources. */
+/**
+ * Upstream's list of its images: those that are built here and those that need not be.
+ * `test/integration/upstream-images.test.ts` compares it with the sources.
+ */
 
-/** Upstream's list, by its own names for them (test/utils/image/manifest.go of v1.36.4). */
+/**
+ * The images of upstream's list that are built, by upstream's names for them (test/utils/image/manifest.go of v1.36.4).
+ */
 export const WANTED = {
   Agnhost: "registry.k8s.io/e2e-test-images/agnhost:2.63.0",
   AgnhostPrev: "registry.k8s.io/e2e-test-images/agnhost:2.55",
@@ -19,7 +24,7 @@ export const WANTED = {
   Perl: "registry.k8s.io/e2e-test-images/perl:5.26",
 } as const;
 
-/** No test with the labels Conformance or NodeConformance runs these; the first two must not be found. */
+/** No test with the labels Conformance or NodeConformance runs these; the first two must not exist. */
 export const NOT_WANTED = [
   "AgnhostPrivate",
   "InvalidRegistryImage",

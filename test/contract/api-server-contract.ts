@@ -1,6 +1,6 @@
 /**
- * What any ApiServer promises, whoever implements it: the real server behind `wire/kube-api`, and the fake in `sim/`. Port level
- * only; connections, credentials and faults are the wire's own suite.
+ * Contract suite of the ApiServer port. The real API server behind `wire/kube-api` and the fake in `sim/` both pass it.
+ * Connections, credentials and faults are not part of the port; the suite of `wire/kube-api` tests them.
  */
 import { after, before, suite } from "node:test";
 import { nodeCases } from "./api-server/nodes.ts";
@@ -31,7 +31,7 @@ export function apiServerContract(name: string, open: () => Promise<OpenApiWorld
     void suite("writes", { timeout }, () => writeCases(world));
     void suite("pods", { timeout }, () => podCases(world));
     void suite("nodes", { timeout }, () => nodeCases(world));
-    void suite("questions", { timeout }, () => questionCases(world));
+    void suite("TokenRequests, reviews and evictions", { timeout }, () => questionCases(world));
     void suite("watches", { timeout }, () => watchCases(world));
   });
 }

@@ -1,4 +1,4 @@
-/** What any Cgroups promises, whoever implements it: the kernel's files in either version and with either driver, and the fake in `sim/`. */
+/** Contract suite of the Cgroups port: the kernel's files (either version, either driver) and the fake in `sim/`. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
@@ -6,14 +6,14 @@ import type { Cgroups } from "../../src/ports/cgroups.ts";
 
 export interface CgroupsWorld {
   readonly cgroups: Cgroups;
-  /** Where the group "a", "b", "pod1-2" is, written out. */
+  /** The expected path of the cgroup "a", "b", "pod1-2". */
   readonly podPath: string;
-  /** What the group is held to, read from outside. Shares are only told apart at their two ends. */
+  /** The cgroup's values, read without the port. Of the shares, only the minimum and the maximum are exact. */
   readonly read: (name: CgroupName) => Promise<CgroupValues>;
-  /** Starts a process in the group and answers with its pid. */
+  /** Starts a process in the cgroup and returns its PID. */
   readonly start: (name: CgroupName) => Promise<number>;
   readonly isAlive: (pid: number) => Promise<boolean>;
-  /** Makes what runs in the group take at least so much memory. */
+  /** Makes the processes in the cgroup use at least this much memory. */
   readonly fill: (name: CgroupName, bytes: bigint) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -39,7 +39,7 @@ export function cgroupsContract(title: string, open: () => Promise<CgroupsWorld>
 }
 
 function valueCases(world: () => CgroupsWorld): void {
-  test("[14.3] a group is made with its parents, and is there from then on", async () => {
+  test("[14.3] apply creates a cgroup with its parents", async () => {
     const { cgroups, podPath } = world();
     const name = ["a", "b", "pod1-2"];
     assert.equal(await cgroups.exists(name), false);
@@ -48,7 +48,7 @@ function valueCases(world: () => CgroupsWorld): void {
     assert.equal(cgroups.pathOf(name), podPath);
   });
 
-  test("[14.4] the values of a new group are those it was given", async () => {
+  test("[14.4] a new cgroup has the applied values", async () => {
     const { cgroups, read } = world();
     const values: CgroupValues = {
       cpuShares: 2,
@@ -61,7 +61,7 @@ function valueCases(world: () => CgroupsWorld): void {
     assert.deepEqual(await read(["values"]), values);
   });
 
-  test("[14.4] a value given later replaces the one before, and one left out stays", async () => {
+  test("[14.4] apply replaces given values and keeps omitted ones", async () => {
     const { cgroups, read } = world();
     await cgroups.apply(["later"], { cpuShares: 2, memoryLimitBytes: 67_108_864n, pidsMax: 100n });
     await cgroups.apply(["later"], { cpuShares: 262_144, memoryLimitBytes: 134_217_728n });
@@ -76,7 +76,7 @@ function valueCases(world: () => CgroupsWorld): void {
     );
   });
 
-  test("[14.4] -1 takes a limit away", async () => {
+  test("[14.4] -1 removes a limit", async () => {
     const { cgroups, read } = world();
     const limited = { cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 67_108_864n, pidsMax: 10n };
     await cgroups.apply(["free"], limited);
@@ -92,7 +92,7 @@ function valueCases(world: () => CgroupsWorld): void {
     );
   });
 
-  test("[14.4] a shorter period together with a smaller quota is taken, whatever was there", async () => {
+  test("[14.4] apply accepts a shorter period with a smaller quota, whatever the previous values", async () => {
     const { cgroups, read } = world();
     await cgroups.apply(["periods"], { cpuQuotaUs: 100_000, cpuPeriodUs: 100_000 });
     await cgroups.apply(["periods", "child"], { cpuQuotaUs: 100_000, cpuPeriodUs: 100_000 });
@@ -103,7 +103,7 @@ function valueCases(world: () => CgroupsWorld): void {
 }
 
 function treeCases(world: () => CgroupsWorld): void {
-  test("[14.3] children are the groups directly below; a group that is not there has none", async () => {
+  test("[14.3] children returns the direct child cgroups, and none for a missing cgroup", async () => {
     const { cgroups } = world();
     for (const name of ["pod2-a", "pod1-b-c", "burstable"]) await cgroups.apply(["tier", name], {});
     await cgroups.apply(["tier", "burstable", "pod3"], {});
@@ -111,7 +111,7 @@ function treeCases(world: () => CgroupsWorld): void {
     assert.deepEqual(await cgroups.children(["nowhere"]), []);
   });
 
-  test("processes are those of the group and of all below it; a group that is not there has none", async () => {
+  test("processes returns those of the cgroup and its descendants, and none for a missing cgroup", async () => {
     const { cgroups, start } = world();
     await cgroups.apply(["busy", "container"], {});
     const pids = [await start(["busy"]), await start(["busy", "container"])].sort((a, b) => a - b);
@@ -122,7 +122,7 @@ function treeCases(world: () => CgroupsWorld): void {
 }
 
 function memoryCases(world: () => CgroupsWorld): void {
-  test("[17.2] the memory of a group is that of all below it, against its own limit", async () => {
+  test("[17.2] memory of a cgroup includes its descendants and reports the cgroup's own limit", async () => {
     const { cgroups, fill } = world();
     await cgroups.apply(["full"], { memoryLimitBytes: 268_435_456n });
     await cgroups.apply(["full", "pod"], {});
@@ -139,13 +139,13 @@ function memoryCases(world: () => CgroupsWorld): void {
     await cgroups.destroy(["full"], forever);
   });
 
-  test("[17.2] a group that is not there holds nothing, which is not the same as none", async () => {
+  test("[17.2] memory of a missing cgroup is undefined, not zero", async () => {
     assert.equal(await world().cgroups.memory(["nowhere"]), undefined);
   });
 }
 
 function destroyCases(world: () => CgroupsWorld): void {
-  test("[14.14] to destroy a group kills what runs in it and below, and removes them all", async () => {
+  test("[14.14] destroy kills all processes in the cgroup and its descendants, and removes these cgroups", async () => {
     const { cgroups, start, isAlive } = world();
     await cgroups.apply(["doomed", "one", "two"], {});
     await cgroups.apply(["spared"], {});
@@ -159,11 +159,11 @@ function destroyCases(world: () => CgroupsWorld): void {
     await cgroups.destroy(["spared"], forever);
   });
 
-  test("[14.14] to destroy what is not there succeeds", async () => {
+  test("[14.14] destroy of a missing cgroup succeeds", async () => {
     await world().cgroups.destroy(["never", "was"], forever);
   });
 
-  test("[14.14] a group that was destroyed can be made again", async () => {
+  test("[14.14] a destroyed cgroup can be created again, without its old values", async () => {
     const { cgroups, read } = world();
     await cgroups.apply(["again"], { pidsMax: 10n });
     await cgroups.destroy(["again"], forever);

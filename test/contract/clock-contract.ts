@@ -1,6 +1,6 @@
 /**
- * What every Clock keeps, the machine's and the simulator's. `pass` lets time go by: it waits on a real clock and moves a virtual
- * one, so the delays here are a few milliseconds.
+ * Contract suite of the Clock port, for the machine's clock and the simulator's. `pass` waits on a real clock and
+ * advances a virtual one, so the delays here are a few milliseconds.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -21,11 +21,11 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.deepEqual(firedMs, []);
       await pass(60);
       assert.equal(firedMs.length, 1);
-      // Node rounds a delay to whole milliseconds of its loop.
+      // Node.js rounds delays to whole milliseconds of its event loop.
       assert.ok((firedMs[0] ?? 0) - startedMs >= 19, `fired after ${(firedMs[0] ?? 0) - startedMs} ms`);
     });
 
-    test("a cancelled timer does not fire, and cancelling twice or after the end does no harm", async () => {
+    test("a canceled timer does not fire, and canceling twice or after it fired does nothing", async () => {
       const { clock, pass } = make();
       let fired = 0;
       const cancel = clock.after(5, () => (fired += 1));
@@ -38,7 +38,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.equal(fired, 10);
     });
 
-    test("timers fire in the order of their times", async () => {
+    test("timers fire in the order of their due times", async () => {
       const { clock, pass } = make();
       const order: string[] = [];
       clock.after(30, () => order.push("late"));
@@ -48,7 +48,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
     });
 
     for (const delayMs of [Number.NaN, -1, 0, Number.NEGATIVE_INFINITY]) {
-      test(`a delay of ${delayMs} fires at the next turn, not at once`, async () => {
+      test(`a delay of ${delayMs} fires on a later event loop turn, not synchronously`, async () => {
         const { clock, pass } = make();
         let fired = false;
         clock.after(delayMs, () => (fired = true));
@@ -76,12 +76,12 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
         order.push("first");
         clock.after(5, () => order.push("second"));
       });
-      // A busy machine may be late, never early.
+      // On a busy machine a timer may fire late, but never early.
       for (let turn = 0; turn < 100 && order.length < 2; turn += 1) await pass(10);
       assert.deepEqual(order, ["first", "second"]);
     });
 
-    test("monotonic time does not go back, and both clocks go on", async () => {
+    test("monotonic and wall time both advance", async () => {
       const { clock, pass } = make();
       const before = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
       await pass(20);

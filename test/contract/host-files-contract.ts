@@ -1,13 +1,13 @@
-/** What every implementation of the HostFiles port does, with names of the test's own in one empty folder. */
+/** Contract suite of the HostFiles port. Each test has its own empty directory. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { HostFileError, type HostFileErrorCode, type HostFiles } from "../../src/ports/host-files.ts";
 
 export interface FilesWorld {
   readonly files: HostFiles;
-  /** Empty, and only ours. */
-  readonly folder: string;
-  /** An owner and a group that files may be given. */
+  /** Empty, and used by nothing else. */
+  readonly directory: string;
+  /** An owner and a group that can be set on files. */
   readonly uid: number;
   readonly gid: number;
   end(): Promise<void>;
@@ -32,8 +32,8 @@ export function hostFilesContract(name: string, begin: () => Promise<FilesWorld>
     afterEach(() => begun?.end());
     const world = () => {
       if (begun === undefined) throw new Error("the world has not begun");
-      const { files, folder, uid, gid } = begun;
-      return { files, uid, gid, at: (name: string) => `${folder}/${name}` };
+      const { files, directory, uid, gid } = begun;
+      return { files, uid, gid, at: (name: string) => `${directory}/${name}` };
     };
     writing(world);
     appending(world);
@@ -49,7 +49,7 @@ export function hostFilesContract(name: string, begin: () => Promise<FilesWorld>
 type World = () => Pick<FilesWorld, "files" | "uid" | "gid"> & { readonly at: (name: string) => string };
 
 function writing(world: World): void {
-  test("a file written is read back, with its mode whatever the umask, and no other file is left", async () => {
+  test("writeAtomically sets content and mode, whatever the umask, and leaves no other file", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("a"), bytes("first"), 0o666);
     await files.writeAtomically(at("a"), bytes("second"), 0o606);
@@ -59,13 +59,13 @@ function writing(world: World): void {
     assert.deepEqual(await files.list(at(".")), ["a"]);
   });
 
-  test("what is written at once to one path ends as the last one asked for", async () => {
+  test("concurrent writes to one path end with the content of the last call", async () => {
     const { files, at } = world();
     await Promise.all(["1", "2", "3"].map((each) => files.writeAtomically(at("a"), bytes(each), 0o600)));
     assert.equal(text(await files.read(at("a"), 100)), "3");
   });
 
-  test("a write replaces a link and leaves alone what it points to", async () => {
+  test("writeAtomically replaces a link and keeps its target", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("real"), bytes("real"), 0o600);
     await files.link(at("real"), at("link"));
@@ -73,15 +73,15 @@ function writing(world: World): void {
     assert.deepEqual([text(await files.read(at("real"), 9)), (await files.facts(at("link")))?.kind], ["real", "file"]);
   });
 
-  test("a write into no folder is refused, and so is one over a folder", async () => {
+  test("writeAtomically rejects a missing parent directory, and a directory at its path", async () => {
     const { files, at } = world();
     await rejects("notFound", files.writeAtomically(at("none/a"), bytes("x"), 0o600));
-    await files.makeFolder(at("folder"), 0o700);
-    await rejects("exists", files.writeAtomically(at("folder"), bytes("x"), 0o600));
-    assert.deepEqual(await files.list(at(".")), ["folder"]);
+    await files.makeDirectory(at("directory"), 0o700);
+    await rejects("exists", files.writeAtomically(at("directory"), bytes("x"), 0o600));
+    assert.deepEqual(await files.list(at(".")), ["directory"]);
   });
 
-  test("a file filled anew stays the same file, with the new mode, and is made where there was none", async () => {
+  test("overwrite replaces content and mode, and creates a missing file", async () => {
     const { files, at } = world();
     await files.overwrite(at("a"), bytes("first and long"), 0o600);
     assert.equal(text(await files.read(at("a"), 100)), "first and long");
@@ -94,18 +94,18 @@ function writing(world: World): void {
     assert.deepEqual(await files.list(at(".")), ["a"]);
   });
 
-  test("nothing is filled anew through a link, over a folder or in no folder", async () => {
+  test("overwrite rejects a link, a directory and a missing parent directory", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("real"), bytes("real"), 0o600);
     await files.link(at("real"), at("link"));
     await rejects("notPermitted", files.overwrite(at("link"), bytes("mine"), 0o600));
-    await files.makeFolder(at("folder"), 0o700);
-    await rejects("exists", files.overwrite(at("folder"), bytes("mine"), 0o600));
+    await files.makeDirectory(at("directory"), 0o700);
+    await rejects("exists", files.overwrite(at("directory"), bytes("mine"), 0o600));
     await rejects("notFound", files.overwrite(at("none/a"), bytes("mine"), 0o600));
     assert.equal(text(await files.read(at("real"), 9)), "real");
   });
 
-  test("an empty file is made once", async () => {
+  test("makeFile creates an empty file, and rejects an existing one", async () => {
     const { files, at } = world();
     await files.makeFile(at("log"), 0o666);
     const facts = await files.facts(at("log"));
@@ -115,7 +115,7 @@ function writing(world: World): void {
 }
 
 function appending(world: World): void {
-  test("an append goes to its offset, and what lay beyond is gone", async () => {
+  test("appendAt writes at its offset and truncates everything beyond", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("a"), bytes("head"), 0o600);
     await files.appendAt(at("a"), 4, bytes(" and a long tail"));
@@ -125,7 +125,7 @@ function appending(world: World): void {
     assert.equal(text(await files.read(at("a"), 100)), "head");
   });
 
-  test("an append that is not synced is seen at once, and one that is goes on behind it", async () => {
+  test("an unsynced append is visible at once, and a synced one continues after it", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("a"), bytes("head"), 0o600);
     await files.appendAt(at("a"), 4, bytes(" then"), "unsynced");
@@ -136,7 +136,7 @@ function appending(world: World): void {
     await rejects("other", files.appendAt(at("a"), 9, bytes("x"), "unsynced"));
   });
 
-  test("an append never makes a file, leaves no hole and follows no link", async () => {
+  test("appendAt creates no file, leaves no hole and follows no link", async () => {
     const { files, at } = world();
     await rejects("notFound", files.appendAt(at("a"), 0, bytes("x")));
     await files.writeAtomically(at("a"), bytes("abc"), 0o600);
@@ -148,7 +148,7 @@ function appending(world: World): void {
 }
 
 function reading(world: World): void {
-  test("a read ends at its limit and not before", async () => {
+  test("reads return everything up to their limit, and read rejects a larger file", async () => {
     const { files, at } = world();
     const content = new Uint8Array(10_000).map((_, index) => index % 251);
     await files.writeAtomically(at("a"), content, 0o600);
@@ -165,27 +165,27 @@ function reading(world: World): void {
     );
   });
 
-  test("only regular files are read, and none through a link", async () => {
+  test("reads only regular files, and follows no link at the end of the path", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("a"), bytes("x"), 0o600);
     await files.link("a", at("link"));
     await rejects("notPermitted", files.read(at("link"), 9));
     await rejects("notPermitted", files.readHead(at("link"), 9));
     await rejects("notPermitted", files.readTail(at("link"), 9));
-    await files.makeFolder(at("folder"), 0o700);
-    await rejects("other", files.read(at("folder"), 9));
+    await files.makeDirectory(at("directory"), 0o700);
+    await rejects("other", files.read(at("directory"), 9));
     await rejects("notFound", files.read(at("none"), 9));
   });
 
-  test("a path through a link to a folder is followed", async () => {
+  test("follows a link to a directory within a path", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("folder"), 0o700);
-    await files.link("folder", at("link"));
+    await files.makeDirectory(at("directory"), 0o700);
+    await files.link("directory", at("link"));
     await files.writeAtomically(at("link/a"), bytes("x"), 0o600);
-    assert.equal(text(await files.read(at("folder/a"), 9)), "x");
+    assert.equal(text(await files.read(at("directory/a"), 9)), "x");
   });
 
-  test("a change of content shows in the facts, and nothing has none", async () => {
+  test("a write advances modifiedWallNs, and a missing file has no facts", async () => {
     const { files, at } = world();
     await files.writeAtomically(at("a"), bytes("x"), 0o600);
     const before = await files.facts(at("a"));
@@ -197,7 +197,7 @@ function reading(world: World): void {
 }
 
 function owning(world: World): void {
-  test("a new file has its content, mode, owner and group, and is never made twice", async () => {
+  test("writeNew sets content, mode, owner and group, and rejects an existing path", async () => {
     const { files, at, uid, gid } = world();
     await files.writeNew(at("a"), bytes("first"), { mode: 0o666 });
     await files.writeNew(at("b"), bytes("second"), { mode: 0o2670, uid, gid });
@@ -211,13 +211,13 @@ function owning(world: World): void {
     assert.deepEqual(await files.list(at(".")), ["a", "b", "link"]);
   });
 
-  test("owner and mode are changed of what is at the path, never of what a link points to", async () => {
+  test("setOwner and setMode change the path itself, never the target of a link", async () => {
     const { files, at, uid, gid } = world();
-    await files.makeFolder(at("folder"), 0o700);
-    await files.setOwner(at("folder"), uid, gid);
-    await files.setMode(at("folder"), 0o2777);
-    const folder = await files.facts(at("folder"));
-    assert.deepEqual([folder?.mode, folder?.uid, folder?.gid], [0o2777, uid, gid]);
+    await files.makeDirectory(at("directory"), 0o700);
+    await files.setOwner(at("directory"), uid, gid);
+    await files.setMode(at("directory"), 0o2777);
+    const directory = await files.facts(at("directory"));
+    assert.deepEqual([directory?.mode, directory?.uid, directory?.gid], [0o2777, uid, gid]);
 
     await files.makeFile(at("file"), 0o640);
     await files.link("file", at("link"));
@@ -230,21 +230,23 @@ function owning(world: World): void {
     await rejects("notFound", files.setMode(at("none"), 0o600));
   });
 
-  test("what is made in a folder with the set-group bit has the folder's group", async () => {
+  test("new entries of a setgid directory have the directory's group", async () => {
     const { files, at, uid, gid } = world();
-    await files.makeFolder(at("folder"), 0o700);
-    await files.setOwner(at("folder"), uid, gid);
-    await files.setMode(at("folder"), 0o2770);
-    await files.writeNew(at("folder/a"), bytes("x"), { mode: 0o600 });
-    await files.makeFolder(at("folder/b"), 0o700);
-    await files.link("a", at("folder/c"));
-    const gids = await Promise.all(["a", "b", "c"].map(async (name) => (await files.facts(at(`folder/${name}`)))?.gid));
+    await files.makeDirectory(at("directory"), 0o700);
+    await files.setOwner(at("directory"), uid, gid);
+    await files.setMode(at("directory"), 0o2770);
+    await files.writeNew(at("directory/a"), bytes("x"), { mode: 0o600 });
+    await files.makeDirectory(at("directory/b"), 0o700);
+    await files.link("a", at("directory/c"));
+    const gids = await Promise.all(
+      ["a", "b", "c"].map(async (name) => (await files.facts(at(`directory/${name}`)))?.gid),
+    );
     assert.deepEqual(gids, [gid, gid, gid]);
   });
 }
 
 function renaming(world: World): void {
-  test("a rename takes the place of a file, a link or an empty folder, and of nothing else", async () => {
+  test("rename replaces a file, a link or an empty directory, and nothing else", async () => {
     const { files, at } = world();
     await files.writeNew(at("new"), bytes("new"), { mode: 0o600 });
     await files.writeNew(at("old"), bytes("old"), { mode: 0o600 });
@@ -254,11 +256,11 @@ function renaming(world: World): void {
     await files.link("two", at("next"));
     await files.rename(at("next"), at("link"));
     assert.equal(await files.readLink(at("link")), "two");
-    await files.makeFolder(at("folder/below"), 0o700);
-    await files.makeFolder(at("empty"), 0o755);
-    await files.rename(at("folder"), at("empty"));
+    await files.makeDirectory(at("directory/below"), 0o700);
+    await files.makeDirectory(at("empty"), 0o755);
+    await files.rename(at("directory"), at("empty"));
     assert.deepEqual([await files.list(at(".")), await files.list(at("empty"))], [["empty", "link", "old"], ["below"]]);
-    await files.makeFolder(at("other"), 0o755);
+    await files.makeDirectory(at("other"), 0o755);
     await rejects("notEmpty", files.rename(at("other"), at("empty")));
     await rejects("exists", files.rename(at("old"), at("empty")));
     await rejects("notFound", files.rename(at("none"), at("old")));
@@ -266,13 +268,13 @@ function renaming(world: World): void {
     assert.deepEqual(await files.list(at(".")), ["empty", "link", "old", "other"]);
   });
 
-  test("what is written below a renamed folder is found there", async () => {
+  test("a renamed directory and a new one at its old path hold separate files", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("a/b"), 0o700);
+    await files.makeDirectory(at("a/b"), 0o700);
     await files.writeAtomically(at("a/b/file"), bytes("x"), 0o600);
     await files.rename(at("a"), at("c"));
     await files.writeAtomically(at("c/b/file"), bytes("y"), 0o600);
-    await files.makeFolder(at("a/b"), 0o700);
+    await files.makeDirectory(at("a/b"), 0o700);
     await files.writeAtomically(at("a/b/file"), bytes("z"), 0o600);
     const found = await Promise.all(["a/b/file", "c/b/file"].map(async (name) => text(await files.read(at(name), 9))));
     assert.deepEqual(found, ["z", "y"]);
@@ -280,21 +282,21 @@ function renaming(world: World): void {
 }
 
 function naming(world: World): void {
-  test("a folder is made with its parents and keeps its mode", async () => {
+  test("makeDirectory creates parents, and keeps the mode of an existing directory", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("a/b/c"), 0o777);
-    await files.makeFolder(at("a/b/c"), 0o700);
+    await files.makeDirectory(at("a/b/c"), 0o777);
+    await files.makeDirectory(at("a/b/c"), 0o700);
     const facts = await files.facts(at("a/b/c"));
-    assert.deepEqual([facts?.kind, facts?.mode], ["folder", 0o777]);
+    assert.deepEqual([facts?.kind, facts?.mode], ["directory", 0o777]);
     await files.makeFile(at("a/file"), 0o600);
-    await rejects("exists", files.makeFolder(at("a/file"), 0o700));
-    await files.makeFolder(at("a/Z"), 0o700);
+    await rejects("exists", files.makeDirectory(at("a/file"), 0o700));
+    await files.makeDirectory(at("a/Z"), 0o700);
     assert.deepEqual(await files.list(at("a")), ["Z", "b", "file"]);
     await rejects("notFound", files.list(at("none")));
     await rejects("notFound", files.list(at("a/file")));
   });
 
-  test("a link is replaced by one that points elsewhere, and nothing else is", async () => {
+  test("link replaces an existing link, and nothing else", async () => {
     const { files, at } = world();
     await files.link("/one", at("link"));
     await files.link("/two", at("link"));
@@ -310,31 +312,31 @@ function naming(world: World): void {
 }
 
 function removing(world: World): void {
-  test("what is gone is removed once more without complaint", async () => {
+  test("removing a missing path succeeds", async () => {
     const { files, at } = world();
     await files.makeFile(at("file"), 0o600);
-    await files.makeFolder(at("folder"), 0o700);
+    await files.makeDirectory(at("directory"), 0o700);
     for (let turn = 0; turn < 2; turn += 1) {
       await files.removeFile(at("file"));
-      await files.removeFolder(at("folder"));
-      await files.removeTree(at("folder"));
+      await files.removeDirectory(at("directory"));
+      await files.removeTree(at("directory"));
     }
     assert.deepEqual(await files.list(at(".")), []);
   });
 
-  test("a folder that holds something is not removed as if it were empty, nor as a file", async () => {
+  test("removeDirectory rejects a non-empty directory, and removeFile rejects a directory", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("folder/below"), 0o700);
-    await rejects("notEmpty", files.removeFolder(at("folder")));
-    await rejects("exists", files.removeFile(at("folder")));
-    assert.deepEqual(await files.list(at("folder")), ["below"]);
+    await files.makeDirectory(at("directory/below"), 0o700);
+    await rejects("notEmpty", files.removeDirectory(at("directory")));
+    await rejects("exists", files.removeFile(at("directory")));
+    assert.deepEqual(await files.list(at("directory")), ["below"]);
   });
 
-  test("a tree goes whole, and what its links point to stays", async () => {
+  test("removeTree removes the whole tree and keeps the targets of its links", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("kept"), 0o700);
+    await files.makeDirectory(at("kept"), 0o700);
     await files.makeFile(at("kept/file"), 0o600);
-    await files.makeFolder(at("tree/a/b"), 0o700);
+    await files.makeDirectory(at("tree/a/b"), 0o700);
     await files.makeFile(at("tree/a/b/file"), 0o600);
     await files.link(at("kept"), at("tree/a/link"));
     await files.link(at("kept/file"), at("tree/file"));
@@ -347,9 +349,9 @@ function removing(world: World): void {
 }
 
 function watching(world: World): void {
-  test("a watch hints at once, at a change, and when the folder goes and comes back; it ends with its signal", async () => {
+  test("a watch hints at once, on changes, and when its directory is removed or created, until its signal aborts", async () => {
     const { files, at } = world();
-    await files.makeFolder(at("watched"), 0o700);
+    await files.makeDirectory(at("watched"), 0o700);
     const stop = new AbortController();
     const hints = new Hints(files.watch(at("watched"), stop.signal));
     await hints.next();
@@ -360,7 +362,7 @@ function watching(world: World): void {
     await files.removeTree(at("watched"));
     await hints.next();
     await hints.quiet();
-    await files.makeFolder(at("watched"), 0o700);
+    await files.makeDirectory(at("watched"), 0o700);
     await hints.next();
     await hints.quiet();
     await files.makeFile(at("watched/b"), 0o600);
@@ -369,13 +371,13 @@ function watching(world: World): void {
     await hints.ended;
   });
 
-  test("a watch on nothing waits for the folder, and a reader that is busy gets many changes as one hint", async () => {
+  test("a watch waits for a missing directory, and merges hints while its reader is busy", async () => {
     const { files, at } = world();
     const stop = new AbortController();
     const iterator = files.watch(at("later"), stop.signal)[Symbol.asyncIterator]();
     assert.equal((await iterator.next()).done, false);
     const next = iterator.next();
-    await files.makeFolder(at("later"), 0o700);
+    await files.makeDirectory(at("later"), 0o700);
     assert.equal((await next).done, false);
     for (let turn = 0; turn < 50; turn += 1) await files.makeFile(at(`later/${turn}`), 0o600);
     const counted = new Hints({ [Symbol.asyncIterator]: () => iterator });
@@ -385,7 +387,7 @@ function watching(world: World): void {
     await counted.ended;
   });
 
-  test("a watch whose signal is aborted already ends at once", async () => {
+  test("a watch with an aborted signal ends at once, without a hint", async () => {
     const { files, at } = world();
     const hints = new Hints(files.watch(at("."), AbortSignal.abort()));
     await hints.ended;
@@ -412,7 +414,7 @@ class Hints {
     }
   }
 
-  /** At least one hint since the last call. */
+  /** Waits for at least one hint since the last call. */
   async next(): Promise<void> {
     while (this.count === this.#seen) {
       await new Promise<void>((resolve) => {
@@ -422,7 +424,7 @@ class Hints {
     this.#seen = this.count;
   }
 
-  /** Until none has come for a while. */
+  /** Waits until no hint arrives for QUIET_MS. */
   async quiet(): Promise<void> {
     for (let before = -1; before !== this.count; ) {
       before = this.count;

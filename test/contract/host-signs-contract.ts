@@ -1,38 +1,38 @@
-/** What every host lets doctor see. */
+/** Contract suite of the HostSigns port, through which `doctor` inspects a host. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { HostSigns } from "../../src/ports/host-signs.ts";
 
 export interface HostSignsWorld {
   readonly signs: HostSigns;
-  /** A folder that is there with one file "a" in it, which holds "text". */
-  readonly folder: string;
-  /** A port that somebody listens on, at 127.0.0.1. */
+  /** An existing directory whose only entry is the file "a" with the content "text". */
+  readonly directory: string;
+  /** A port on which a process listens, at 127.0.0.1. */
   readonly port: number;
-  /** A program that is there. */
+  /** A program that exists. */
   readonly program: string;
 }
 
 export function hostSignsContract(name: string, begin: () => Promise<HostSignsWorld>): void {
   describe(`${name} keeps the contract of the HostSigns port`, () => {
-    test("files are read and listed, and what is not there is said to be so", async () => {
-      const { signs, folder } = await begin();
-      assert.equal(await signs.text(`${folder}/a`), "text");
-      assert.deepEqual(await signs.names(folder), ["a"]);
-      assert.deepEqual(await signs.names(`${folder}/none`), []);
-      await assert.rejects(signs.text(`${folder}/none`), /ENOENT/);
-      await signs.requireReadable(`${folder}/a`);
-      await assert.rejects(signs.requireReadable(`${folder}/none`), /ENOENT/);
+    test("reads and lists files, and rejects a missing file with ENOENT", async () => {
+      const { signs, directory } = await begin();
+      assert.equal(await signs.text(`${directory}/a`), "text");
+      assert.deepEqual(await signs.names(directory), ["a"]);
+      assert.deepEqual(await signs.names(`${directory}/none`), []);
+      await assert.rejects(signs.text(`${directory}/none`), /ENOENT/);
+      await signs.requireReadable(`${directory}/a`);
+      await assert.rejects(signs.requireReadable(`${directory}/none`), /ENOENT/);
     });
 
-    test("the nearest folder above what is not there, which can be written to", async () => {
-      const { signs, folder } = await begin();
-      assert.equal(await signs.nearest(`${folder}/a`), `${folder}/a`);
-      assert.equal(await signs.nearest(`${folder}/b/c`), folder);
-      assert.equal(await signs.writeTrouble(folder), undefined);
+    test("finds the nearest existing path, and that its directory is writable", async () => {
+      const { signs, directory } = await begin();
+      assert.equal(await signs.nearest(`${directory}/a`), `${directory}/a`);
+      assert.equal(await signs.nearest(`${directory}/b/c`), directory);
+      assert.equal(await signs.writeTrouble(directory), undefined);
     });
 
-    test("who listens on a port, with its process, and on no other", async () => {
+    test("lists the listeners of the given ports only, with their processes", async () => {
       const { signs, port } = await begin();
       const found = await signs.listeners([port, 1]);
       assert.deepEqual(
@@ -43,7 +43,7 @@ export function hostSignsContract(name: string, begin: () => Promise<HostSignsWo
       assert.ok((found[0]?.process?.pid ?? 0) > 0 && found[0]?.process?.command !== "");
     });
 
-    test("programs, file systems, control groups and swap", async () => {
+    test("finds programs, file systems, cgroups, swap devices and kubelets", async () => {
       const { signs, program } = await begin();
       assert.deepEqual(
         [await signs.hasProgram(program), await signs.hasProgram("no-such-program-here")],

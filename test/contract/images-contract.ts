@@ -1,4 +1,4 @@
-/** What every implementation of the Images port does. Codes that surprise are containerd's, as in the Runtime port's contract. */
+/** Contract suite of the Images port. Surprising error codes are containerd's, as in the Runtime contract suite. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { inspect } from "node:util";
@@ -33,11 +33,11 @@ export function imagesContract(name: string, begin: () => Promise<RuntimeWorld>)
 const pull = (world: RuntimeWorld, image: string, credentials?: RegistryCredentials) =>
   world.images.pullImage({ image }, credentials === undefined ? {} : { credentials }, patient);
 
-/** Every name of an image goes with it, so a case that wants it gone asks once. */
+/** Removes the image with all its names, so a case calls it once. */
 const forget = (world: RuntimeWorld, image: string) => world.images.removeImage({ image }, patient);
 
 function pulls(world: () => RuntimeWorld): void {
-  test("a pulled image is there, under the reference that the pull answered with", async () => {
+  test("a pulled image is present under the reference that pullImage returns", async () => {
     const { open } = world().registry;
     await forget(world(), open);
     assert.equal(await world().images.imageStatus({ image: open }, patient), undefined);
@@ -49,12 +49,12 @@ function pulls(world: () => RuntimeWorld): void {
     assert.deepEqual(await world().images.imageStatus({ image: reference }, patient), image);
   });
 
-  test("pulling again answers with the same reference", async () => {
+  test("pulling again returns the same reference", async () => {
     const { open } = world().registry;
     assert.equal(await pull(world(), open), await pull(world(), open));
   });
 
-  test("an image is pulled by its digest, and only by the right one", async () => {
+  test("pulls an image by its digest, and returns notFound for a wrong digest", async () => {
     const { open } = world().registry;
     const reference = await pull(world(), open);
     const image = await world().images.imageStatus({ image: open }, patient);
@@ -67,7 +67,7 @@ function pulls(world: () => RuntimeWorld): void {
     await assert.rejects(pull(world(), other), failure("PullImage", "notFound"));
   });
 
-  test("a guarded image is pulled with the right credentials, as a pair or as one word", async () => {
+  test("pulls a protected image with a username and password, or with auth", async () => {
     const { guarded, credentials } = world().registry;
     await forget(world(), guarded);
     assert.notEqual(await pull(world(), guarded, credentials), "");
@@ -76,17 +76,17 @@ function pulls(world: () => RuntimeWorld): void {
     assert.notEqual(await pull(world(), guarded, { auth }), "");
   });
 
-  test("an image that a registry does not have: notFound", async () => {
+  test("pulling an image that the registry lacks returns notFound", async () => {
     const { open } = world().registry;
     await assert.rejects(pull(world(), `${open}-not`), failure("PullImage", "notFound"));
   });
 
-  test("a registry that does not answer, and a name that is none, are refused with code unknown", async () => {
+  test("pulling from an unreachable registry or by an invalid name returns unknown", async () => {
     await assert.rejects(pull(world(), world().registry.unreachable), failure("PullImage", "unknown"));
     await assert.rejects(pull(world(), "No//Name:1"), failure("PullImage", "unknown"));
   });
 
-  test("a caller that gives up on a pull gets its own reason, and the image can be pulled after", async () => {
+  test("an aborted pull rejects with the caller's reason, and the image can be pulled afterwards", async () => {
     const { open } = world().registry;
     await forget(world(), open);
     const caller = new AbortController();
@@ -97,7 +97,7 @@ function pulls(world: () => RuntimeWorld): void {
     assert.notEqual(await pull(world(), open), "");
   });
 
-  test("a pull may name the sandbox it is for", async () => {
+  test("pullImage accepts the sandbox that the image is for", async () => {
     const { open } = world().registry;
     const sandbox = world().sandboxConfig();
     assert.notEqual(await world().images.pullImage({ image: open }, { sandbox }, patient), "");
@@ -105,14 +105,14 @@ function pulls(world: () => RuntimeWorld): void {
 }
 
 function passwords(world: () => RuntimeWorld): void {
-  test("a guarded image is refused without credentials and with wrong ones, both with code unknown", async () => {
+  test("pulling a protected image without credentials or with wrong ones returns unknown", async () => {
     const { guarded, credentials } = world().registry;
     const wrong = { ...credentials, password: "not-the-password" };
     await assert.rejects(pull(world(), guarded), failure("PullImage", "unknown"));
     await assert.rejects(pull(world(), guarded, wrong), failure("PullImage", "unknown"));
   });
 
-  test("no refusal shows anything of the credentials, however it is looked at", async () => {
+  test("no pull error contains credentials, in its stack, its JSON or any property", async () => {
     const { guarded, open, unreachable } = world().registry;
     const secrets = {
       username: "someone",
@@ -134,30 +134,30 @@ function passwords(world: () => RuntimeWorld): void {
 }
 
 function store(world: () => RuntimeWorld): void {
-  test("the list holds every image with its names and size", async () => {
+  test("listImages returns every image once, with its names and size", async () => {
     const images = await world().images.listImages({}, patient);
     const own = images.find(({ tags }) => tags.includes(world().image));
     assert.ok(own !== undefined && own.sizeBytes > 0n);
     assert.equal(new Set(images.map(({ id }) => id)).size, images.length);
   });
 
-  test("a list for one name holds that image (containerd gives all the others too)", async () => {
+  test("listImages for one name includes that image (containerd returns all the others too)", async () => {
     const images = await world().images.listImages({ image: { image: world().image } }, patient);
     assert.ok(images.some(({ tags }) => tags.includes(world().image)));
   });
 
-  test("the sandbox image is pinned, others are not", async () => {
+  test("only the sandbox image is pinned", async () => {
     const images = await world().images.listImages({}, patient);
     assert.equal(images.filter(({ pinned }) => pinned).length, 1);
     assert.equal((await world().images.imageStatus({ image: world().image }, patient))?.pinned, false);
   });
 
-  test("an image that is not there, or whose name is none, has no status", async () => {
+  test("a missing image and an invalid name have no status", async () => {
     assert.equal(await world().images.imageStatus({ image: "no.example/such:1" }, patient), undefined);
     assert.equal(await world().images.imageStatus({ image: "No//Name:1" }, patient), undefined);
   });
 
-  test("removing an image by one name removes all its names; twice, and what never was, succeeds", async () => {
+  test("removing an image by one name removes all its names, and removing a missing image succeeds", async () => {
     const { open, guarded, credentials } = world().registry;
     await pull(world(), open);
     await pull(world(), guarded, credentials);
@@ -167,11 +167,11 @@ function store(world: () => RuntimeWorld): void {
     await forget(world(), "no.example/such:1");
   });
 
-  test("removing an image without a name is refused with code unknown", async () => {
+  test("removing an image with an empty name returns unknown", async () => {
     await assert.rejects(forget(world(), ""), failure("RemoveImage", "unknown"));
   });
 
-  test("a container runs on when its image is removed, and no other can be made from it", async (t) => {
+  test("a container keeps running when its image is removed, and no other can be created from it", async (t) => {
     const { open } = world().registry;
     await pull(world(), open);
     const sandbox = await runSandbox(world(), t);
@@ -183,7 +183,7 @@ function store(world: () => RuntimeWorld): void {
     await assert.rejects(next, failure("CreateContainer", "notFound"));
   });
 
-  test("the image filesystem is named at once and measured within seconds", async () => {
+  test("the image filesystem is reported at once, and its usage within seconds", async () => {
     const read = async () => (await world().images.imageFilesystems(patient)).images;
     const images = await read();
     assert.ok(images.length > 0);

@@ -1,4 +1,4 @@
-/** What the Journal port promises, on any files: its records come back in the next life of the process, in order and whole. */
+/** Contract suite of the Journal port, on any files: the next process replays all records, in order and complete. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { createJournal, type JournalLimits, type OpenJournal } from "../../src/controllers/journal/journal.ts";
@@ -15,10 +15,10 @@ import { HostFileError, type HostFiles } from "../../src/ports/host-files.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 export interface JournalWorld {
-  /** For the next life of the process. */
+  /** Returns the files for the next process. */
   restart(): HostFiles;
-  /** Need not be there. */
-  readonly folder: string;
+  /** May be missing. */
+  readonly directory: string;
   end(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ interface Life {
   readonly journal: OpenJournal;
   readonly clock: ManualClock;
   readonly files: HostFiles;
-  readonly folder: string;
+  readonly directory: string;
   readonly problems: JournalProblem[];
 }
 
@@ -44,16 +44,16 @@ export function journalContract(name: string, begin: () => Promise<JournalWorld>
     afterEach(() => begun?.end());
     const start = (limits: Partial<JournalLimits> = {}): Life => {
       if (begun === undefined) throw new Error("the world has not begun");
-      const { folder } = begun;
+      const { directory } = begun;
       const files = begun.restart();
       const problems: JournalProblem[] = [];
       const onProblem = (problem: JournalProblem) => problems.push(problem);
       const clock = new ManualClock();
       return {
-        journal: createJournal({ files, folder, clock, onProblem, limits }),
+        journal: createJournal({ files, directory, clock, onProblem, limits }),
         clock,
         files,
-        folder,
+        directory,
         problems,
       };
     };
@@ -71,7 +71,7 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
 type Start = (limits?: Partial<JournalLimits>) => Life;
 
 function remembering(start: Start): void {
-  test("what was appended comes back in order, over many lives, with no problem", async () => {
+  test("replays appended records in order across restarts, without problems", async () => {
     const wanted: JournalRecord[] = [];
     for (let life = 0; life < 5; life += 1) {
       const { journal, problems } = start();
@@ -84,7 +84,7 @@ function remembering(start: Start): void {
     }
   });
 
-  test("many appended at once come back, every one, in the order they were asked for", async () => {
+  test("replays all concurrent appends in the order of their calls", async () => {
     const records = Array.from({ length: 500 }, (_, index) => admitted(`uid-${index}`));
     const { journal } = start({ segmentBytesMax: 4096 });
     await journal.replay();
@@ -92,29 +92,30 @@ function remembering(start: Start): void {
     assert.deepEqual(await start().journal.replay(), records);
   });
 
-  test("a note goes with the next record, in its order, and alone when there are many", async () => {
-    const { journal, files, folder } = start({ notesBytesMax: 1000 });
+  test("a note is written in order with the next record, or alone when many are pending", async () => {
+    const { journal, files, directory } = start({ notesBytesMax: 1000 });
     await journal.replay();
     journal.note(decision("a", "first"));
     await journal.append(admitted("a"));
     journal.note(decision("a", "lost with the process"));
     assert.deepEqual(await start().journal.replay(), [decision("a", "first"), admitted("a")]);
     for (let index = 0; index < 10; index += 1) journal.note(decision("a", "again ".repeat(20)));
-    for (let before = 0; before < 500; ) before = (await files.facts(`${folder}/journal-00000001.log`))?.sizeBytes ?? 0;
+    for (let before = 0; before < 500; )
+      before = (await files.facts(`${directory}/journal-00000001.log`))?.sizeBytes ?? 0;
     assert.ok((await start().journal.replay()).length > 5);
   });
 
-  test("a note goes alone when no record comes within a second, and others can read it while the journal is written", async () => {
-    const { journal, clock, files, folder } = start();
+  test("a note is written alone after one second without a record, and readers see it while the journal is open", async () => {
+    const { journal, clock, files, directory } = start();
     await journal.replay();
     await journal.append(admitted("a"));
-    const known = async () => (await readJournal(files, folder)).length;
+    const known = async () => (await readJournal(files, directory)).length;
     journal.note(decision("a", "alone"));
     assert.equal(await known(), 1);
     await clock.advance(1000);
     await until(async () => (await known()) === 2);
     await Promise.all([journal.append(admitted("b")), journal.append(admitted("c"))]);
-    assert.deepEqual(await readJournal(files, folder), [
+    assert.deepEqual(await readJournal(files, directory), [
       admitted("a"),
       decision("a", "alone"),
       admitted("b"),
@@ -123,22 +124,22 @@ function remembering(start: Start): void {
     assert.equal(clock.timersPending, 0);
   });
 
-  test("what is noted is written when the writer comes to rest, and nothing after it", async () => {
-    const { journal, clock, files, folder } = start();
+  test("rest writes pending notes, and later notes are not written", async () => {
+    const { journal, clock, files, directory } = start();
     await journal.replay();
     journal.note(decision("a", "last"));
     await journal.rest();
     journal.note(decision("a", "too late"));
     assert.equal(clock.timersPending, 0);
-    assert.deepEqual(await readJournal(files, folder), [decision("a", "last")]);
+    assert.deepEqual(await readJournal(files, directory), [decision("a", "last")]);
     await start().journal.replay();
   });
 
-  test("a reader that meets a compaction looks again, and what nobody knows comes as it is", async () => {
-    const { journal, files, folder } = start();
+  test("lookAtJournal retries when compaction removes a segment, and returns unknown record kinds unchanged", async () => {
+    const { journal, files, directory } = start();
     await journal.replay();
     await journal.append(admitted("a"));
-    const first = `${folder}/journal-00000001.log`;
+    const first = `${directory}/journal-00000001.log`;
     const content = await files.read(first, 1e6);
     await files.appendAt(first, content.length, encodeLine({ kind: "new", uid: "a", pod: "ns/a", wallMs: 1 }));
     await files.appendAt(first, (await files.read(first, 1e6)).length, new TextEncoder().encode("99 torn"));
@@ -151,15 +152,15 @@ function remembering(start: Start): void {
         throw new HostFileError("read", path, "notFound", "compacted away");
       },
     };
-    assert.deepEqual(await lookAtJournal(racing, folder), [
+    assert.deepEqual(await lookAtJournal(racing, directory), [
       admitted("a"),
       { kind: "new", uid: "a", pod: "ns/a", wallMs: 1 },
     ]);
-    assert.deepEqual(await readJournal(files, folder), [admitted("a")]);
-    assert.deepEqual(await lookAtJournal(files, `${folder}/nowhere`), []);
+    assert.deepEqual(await readJournal(files, directory), [admitted("a")]);
+    assert.deepEqual(await lookAtJournal(files, `${directory}/nowhere`), []);
   });
 
-  test("a record of exactly the limit stays whole, the texts of a longer one are cut", async () => {
+  test("a record of exactly the size limit stays complete, and texts of a longer one are truncated", async () => {
     const { journal } = start();
     await journal.replay();
     const half = "x".repeat(JOURNAL_RECORD_BYTES_MAX / 2);
@@ -170,7 +171,7 @@ function remembering(start: Start): void {
     assert.deepEqual(await start().journal.replay(), [decision("a", whole), decision("a", cut)]);
   });
 
-  test("of a record that is too long only texts above their own limit are cut", async () => {
+  test("only texts above their own limit are truncated in a record above the size limit", async () => {
     const { journal } = start();
     await journal.replay();
     const [short, long] = ["r".repeat(JOURNAL_TEXT_CHARS_MAX), "m".repeat(JOURNAL_RECORD_BYTES_MAX)];
@@ -180,7 +181,7 @@ function remembering(start: Start): void {
     assert.deepEqual(await start().journal.replay(), [{ ...rejected, message }]);
   });
 
-  test("a list of a record that is too long is cut to the limit", async () => {
+  test("a list in a record above the size limit is truncated to JOURNAL_LIST_ITEMS_MAX", async () => {
     const { journal } = start();
     await journal.replay();
     const admit = (count: number) => {
@@ -195,7 +196,7 @@ function remembering(start: Start): void {
     assert.deepEqual(await start().journal.replay(), [admit(short), admit(JOURNAL_LIST_ITEMS_MAX)]);
   });
 
-  test("it is read once, and before it is written", async () => {
+  test("replay works only once, and append requires it", async () => {
     const { journal } = start();
     await assert.rejects(journal.append(admitted("a")), /replayed before/);
     await journal.replay();
@@ -204,7 +205,7 @@ function remembering(start: Start): void {
 }
 
 function bounding(start: Start): void {
-  test("it stays small under endless churn, keeps what is not finished, and forgets decisions first", async () => {
+  test("the journal stays small under churn, keeps unfinished pods, and drops decisions first", async () => {
     const limits = {
       segmentBytesMax: 5000,
       totalBytesMax: 20_000,
@@ -212,16 +213,16 @@ function bounding(start: Start): void {
       finishedKeptMin: 20,
       finishedKeptMs: 0,
     };
-    const { journal, files, folder, problems } = start(limits);
+    const { journal, files, directory, problems } = start(limits);
     await journal.replay();
     await journal.append(admitted("long-lived"));
     for (let turn = 0; turn < 300; turn += 1) {
       journal.note(decision(`pod-${turn}`, "because"));
       await Promise.all([journal.append(admitted(`pod-${turn}`)), journal.append(finished(`pod-${turn}`))]);
     }
-    const names = await files.list(folder);
+    const names = await files.list(directory);
     const sizes = await Promise.all(
-      names.map(async (name) => (await files.facts(`${folder}/${name}`))?.sizeBytes ?? 0),
+      names.map(async (name) => (await files.facts(`${directory}/${name}`))?.sizeBytes ?? 0),
     );
     const total = sizes.reduce((sum, size) => sum + size, 0);
     assert.ok(total < 26_000 && names.length < 8, `${total} bytes in ${names.join(" ")}`);
@@ -244,11 +245,11 @@ function repairing(start: Start): void {
     const life = start();
     await life.journal.replay();
     for (let index = 0; index < 10; index += 1) await life.journal.append(record(index));
-    const path = `${life.folder}/journal-00000001.log`;
+    const path = `${life.directory}/journal-00000001.log`;
     return { ...life, path, content: Buffer.from(await life.files.read(path, 1e6)) };
   };
 
-  test("a torn tail is cut and told once, and the next record follows the last whole one", async () => {
+  test("a torn tail is truncated and reported once, and the next record follows the last complete one", async () => {
     const { files, path, content } = await fill();
     await files.writeAtomically(path, content.subarray(0, -5), 0o600);
     const second = start();
@@ -266,8 +267,8 @@ function repairing(start: Start): void {
     assert.deepEqual(third.problems, []);
   });
 
-  test("a damaged record in the middle is set aside in a copy, and all others are read", async () => {
-    const { files, folder, path, content } = await fill();
+  test("a segment with a corrupt record is copied, and all other records are replayed", async () => {
+    const { files, directory, path, content } = await fill();
     const place = content.indexOf("uid-4");
     const damaged = Buffer.from(content);
     damaged[place] = (damaged[place] ?? 0) ^ 0x20;
@@ -277,15 +278,15 @@ function repairing(start: Start): void {
     assert.deepEqual(await second.journal.replay(), wanted);
     const [problem] = second.problems;
     assert.ok(problem?.kind === "corrupt" && problem.copy === "journal-00000001.log.corrupt-1");
-    assert.deepEqual(Buffer.from(await files.read(`${folder}/${problem.copy}`, 1e6)), damaged);
+    assert.deepEqual(Buffer.from(await files.read(`${directory}/${problem.copy}`, 1e6)), damaged);
     await second.journal.append(record(100));
     const third = start();
     assert.deepEqual(await third.journal.replay(), [...wanted, record(100)]);
     assert.deepEqual(third.problems, []);
   });
 
-  test("any byte damaged or any end cut costs at most the records it touches", async () => {
-    const { files, folder, path, content } = await fill();
+  test("a damaged byte or a truncated end loses at most the records it touches", async () => {
+    const { files, directory, path, content } = await fill();
     const damages = [
       ...[...content.keys()]
         .filter((place) => place % 7 === 0)
@@ -295,8 +296,8 @@ function repairing(start: Start): void {
       Buffer.from("no journal at all\n"),
     ];
     for (const damage of damages) {
-      await files.removeTree(folder);
-      await files.makeFolder(folder, 0o700);
+      await files.removeTree(directory);
+      await files.makeDirectory(directory, 0o700);
       await files.writeAtomically(path, damage, 0o600);
       const life = start();
       const found = await life.journal.replay();
@@ -311,15 +312,15 @@ function repairing(start: Start): void {
     }
   });
 
-  test("what is no segment at all, or one of a later version, does not stop it", async () => {
-    const { files, folder, journal } = await fill();
-    await files.makeFolder(`${folder}/journal-00000002.log`, 0o700);
-    await files.link("/etc/passwd", `${folder}/journal-00000003.log`);
+  test("a path that is no segment, or a segment of a later version, does not stop the replay", async () => {
+    const { files, directory, journal } = await fill();
+    await files.makeDirectory(`${directory}/journal-00000002.log`, 0o700);
+    await files.link("/etc/passwd", `${directory}/journal-00000003.log`);
     const later = JSON.stringify({ format: "deckhand-journal", version: 2, base: true });
     const { crc32 } = await import("node:zlib");
     const line = `${later.length} ${crc32(later).toString(16).padStart(8, "0")} ${later}\n`;
-    await files.writeAtomically(`${folder}/journal-00000004.log`, Buffer.from(line), 0o600);
-    await files.writeAtomically(`${folder}/.journal-00000005.log.tmp.x`, Buffer.from("not ours"), 0o600);
+    await files.writeAtomically(`${directory}/journal-00000004.log`, Buffer.from(line), 0o600);
+    await files.writeAtomically(`${directory}/.journal-00000005.log.tmp.x`, Buffer.from("not ours"), 0o600);
     await journal.append(record(50));
     const second = start();
     const wanted = [...Array.from({ length: 10 }, (_, index) => record(index)), record(50)];
@@ -329,22 +330,22 @@ function repairing(start: Start): void {
     assert.deepEqual(await start().journal.replay(), [...wanted, record(100)]);
   });
 
-  test("copies of damaged segments do not add up", async () => {
-    const { files, folder, path, content } = await fill();
+  test("only the latest five copies of damaged segments are kept", async () => {
+    const { files, directory, path, content } = await fill();
     for (let turn = 0; turn < 12; turn += 1) {
       await files.writeAtomically(path, Buffer.from(content).fill(turn, 150, 160), 0o600);
       await start().journal.replay();
     }
-    const copies = (await files.list(folder)).filter((name) => name.includes("corrupt"));
+    const copies = (await files.list(directory)).filter((name) => name.includes("corrupt"));
     assert.deepEqual(
       copies.map((name) => Number(name.split("-").at(-1))).sort((a, b) => a - b),
       [8, 9, 10, 11, 12],
     );
   });
 
-  test("a journal whose folder was taken away goes on in a new one", async () => {
-    const { files, folder, journal } = await fill();
-    await files.removeTree(folder);
+  test("the journal continues in a new directory after its directory is removed", async () => {
+    const { files, directory, journal } = await fill();
+    await files.removeTree(directory);
     await assert.rejects(journal.append(record(10)));
     await journal.append(record(11));
     assert.deepEqual(await start().journal.replay(), [record(11)]);

@@ -9,7 +9,7 @@ journalContract("the host's files", async () => {
   const scratch = mkdtempSync(join(tmpdir(), "deckhand-journal-"));
   return {
     restart: () => createHostFiles({ clock: hostClock }),
-    folder: join(scratch, "deckhand/journal"),
+    directory: join(scratch, "deckhand/journal"),
     end: async () => rmSync(scratch, { recursive: true }),
   };
 });

@@ -1,4 +1,4 @@
-/** What every kernel's messages are to their reader. */
+/** Contract suite of the KernelMessages port. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { KernelMessage, KernelMessages } from "../../src/ports/kernel-messages.ts";
@@ -6,15 +6,15 @@ import type { KernelMessage, KernelMessages } from "../../src/ports/kernel-messa
 export interface KernelMessagesWorld {
   readonly messages: KernelMessages;
   readonly say: (...lines: readonly string[]) => Promise<void>;
-  /** From now on they cannot be read. */
+  /** Makes the messages unreadable. */
   readonly close: () => Promise<void>;
-  /** Lets time pass until somebody who looks has seen what was said. */
+  /** Lets time pass until a reader has received all messages. */
   readonly pass: () => Promise<void>;
 }
 
 export function kernelMessagesContract(name: string, begin: () => Promise<KernelMessagesWorld>): void {
   describe(`${name} keeps the contract of the KernelMessages port`, () => {
-    test("the old ones come first, then those that are said, numbered in their order, until the signal aborts", async () => {
+    test("follow yields retained messages, then new ones, numbered consecutively, until the signal aborts", async () => {
       const { messages, say, pass } = await begin();
       await messages.requireReadable();
       await say("one", "two; and: a half");
@@ -50,7 +50,7 @@ export function kernelMessagesContract(name: string, begin: () => Promise<Kernel
       assert.deepEqual(again, ["one", "two; and: a half", "three"], "who follows anew meets them again");
     });
 
-    test("where they cannot be read it says so", async () => {
+    test("rejects when the kernel log cannot be read", async () => {
       const { messages, close } = await begin();
       await close();
       await assert.rejects(messages.requireReadable());

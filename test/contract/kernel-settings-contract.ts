@@ -1,17 +1,17 @@
-/** What every holder of kernel settings does. */
+/** Contract suite of the KernelSettings port. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { KernelSettings } from "../../src/ports/kernel-settings.ts";
 
 export interface KernelSettingsWorld {
   readonly settings: KernelSettings;
-  /** One that is there, one that is there and may not be written, and one that is not. */
+  /** A writable sysctl, an existing one that is not writable, and a missing one. */
   readonly names: { readonly open: string; readonly locked: string; readonly missing: string };
 }
 
 export function kernelSettingsContract(name: string, begin: () => Promise<KernelSettingsWorld>): void {
   describe(`${name} keeps the contract of the KernelSettings port`, () => {
-    test("what was written is read, without the space around it", async () => {
+    test("reads back a written value, trimmed", async () => {
       const { settings, names } = await begin();
       assert.match((await settings.read(names.open)) ?? "", /^\S+$/);
       for (const value of ["0", "10", "1"]) {
@@ -21,7 +21,7 @@ export function kernelSettingsContract(name: string, begin: () => Promise<Kernel
       assert.equal(await settings.isWritable(names.open), true);
     });
 
-    test("what is not there is undefined, and is not made by writing to it", async () => {
+    test("a missing sysctl is undefined, and a write does not create it", async () => {
       const { settings, names } = await begin();
       assert.equal(await settings.read(names.missing), undefined);
       assert.equal(await settings.isWritable(names.missing), false);
@@ -29,7 +29,7 @@ export function kernelSettingsContract(name: string, begin: () => Promise<Kernel
       assert.equal(await settings.read(names.missing), undefined);
     });
 
-    test("one that may not be written says so, and stays", async () => {
+    test("rejects a write to a sysctl that is not writable, and keeps its value", async () => {
       const { settings, names } = await begin();
       const before = await settings.read(names.locked);
       assert.ok(before !== undefined);

@@ -1,4 +1,4 @@
-/** What every maker of keys keeps, the machine's and the simulator's. */
+/** Contract suite of the Keys port, for the machine's implementation and the simulator's. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { expectTag, members, objectIdOf, readDer } from "../../src/base/der/read-der.ts";
@@ -12,7 +12,7 @@ const message = (text: string) => new TextEncoder().encode(text);
 
 export function keysContract(name: string, make: () => Keys, verify: Verify): void {
   describe(`${name} keep the Keys contract`, () => {
-    test("a key is made anew each time, for ECDSA on P-256, labelled as Go labels it", () => {
+    test("make creates a new ECDSA P-256 key each time, with the PEM label that Go uses", () => {
       const keys = make();
       const [one, other] = [keys.make(), keys.make()];
       assert.match(one, /^-----BEGIN EC PRIVATE KEY-----\n[^-]+\n-----END EC PRIVATE KEY-----\n$/);
@@ -24,7 +24,7 @@ export function keysContract(name: string, make: () => Keys, verify: Verify): vo
       assert.deepEqual(keys.describe(one).publicKeyDer, publicKeyDer);
     });
 
-    test("a signature is of one key and one message", () => {
+    test("a signature is valid only for its key and its message", () => {
       const keys = make();
       const [one, other] = [keys.make(), keys.make()];
       const signature = keys.sign(one, message("a"));
@@ -33,7 +33,7 @@ export function keysContract(name: string, make: () => Keys, verify: Verify): vo
       assert.equal(members(readDer(signature)).length, 2, "two numbers, as certificates carry them");
     });
 
-    test("what is no key is refused, and never quoted", () => {
+    test("rejects an invalid key without quoting it", () => {
       const keys = make();
       const secret = "c2VjcmV0";
       for (const text of ["", secret, `-----BEGIN EC PRIVATE KEY-----\n${secret}\n-----END EC PRIVATE KEY-----\n`]) {

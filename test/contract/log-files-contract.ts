@@ -1,4 +1,4 @@
-/** What every LogFiles does. */
+/** Contract suite of the LogFiles port. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -7,10 +7,10 @@ import type { LogFiles } from "../../src/ports/log-files.ts";
 
 export interface LogFilesWorld {
   readonly logs: LogFiles;
-  /** The same disk. */
+  /** Accesses the same files. */
   readonly files: HostFiles;
-  readonly folder: string;
-  /** As a runtime does, to the file that it has open. */
+  readonly directory: string;
+  /** Appends to the file at the path, as a runtime does; creates a missing file. */
   readonly append: (path: string, text: string) => Promise<void>;
   readonly end: () => Promise<void>;
 }
@@ -22,7 +22,7 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
     void test(title, async () => {
       const world = await begin();
       try {
-        await run(world, `${world.folder}/0.log`);
+        await run(world, `${world.directory}/0.log`);
       } finally {
         await world.end();
       }
@@ -30,7 +30,7 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
 
   describe(`${name} keeps the contract of the LogFiles port`, () => {
     tried(
-      "a log is read at any offset, and what is written later is found behind it",
+      "a log is read at any offset, including text that is appended after opening",
       async ({ logs, append }, path) => {
         await append(path, "one two");
         await using log = (await logs.open(path)) ?? assert.fail("it is there");
@@ -46,29 +46,29 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
       },
     );
 
-    tried("where nothing is, nothing is opened", async ({ logs, folder }, path) => {
+    tried("a missing log is not opened and has no identity", async ({ logs, directory }, path) => {
       assert.equal(await logs.open(path), undefined);
-      assert.equal(await logs.open(`${folder}/none/0.log`), undefined);
+      assert.equal(await logs.open(`${directory}/none/0.log`), undefined);
       assert.equal(await logs.openCompressed(path), undefined);
       assert.equal(await logs.identityAt(path), undefined);
     });
 
     tried(
-      "[19.4] a link at the end of the path is not followed, and a folder is no log",
-      async ({ logs, files, folder, append }, path) => {
-        await append(`${folder}/secret`, "secret");
-        await files.link(`${folder}/secret`, path);
+      "[19.4] rejects a link at the end of the path, and a directory",
+      async ({ logs, files, directory, append }, path) => {
+        await append(`${directory}/secret`, "secret");
+        await files.link(`${directory}/secret`, path);
         await assert.rejects(logs.open(path), { name: "HostFileError", code: "notPermitted" });
         await assert.rejects(logs.openCompressed(path), { name: "HostFileError", code: "notPermitted" });
         await assert.rejects(logs.compress(path, `${path}.tmp`, NEVER), {
           name: "HostFileError",
           code: "notPermitted",
         });
-        await assert.rejects(logs.open(folder), HostFileError);
+        await assert.rejects(logs.open(directory), HostFileError);
       },
     );
 
-    tried("an open log stays what it is when it is renamed or removed", async ({ logs, files, append }, path) => {
+    tried("an open log stays readable after its rename and removal", async ({ logs, files, append }, path) => {
       await append(path, "old");
       await using log = (await logs.open(path)) ?? assert.fail("it is there");
       assert.equal(await logs.identityAt(path), log.identity);
@@ -84,7 +84,7 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
     });
 
     tried(
-      "[19.2] a compressed log is a gzip of the log, with its mode, and reads as what it was",
+      "[19.2] compress writes a gzip with the log's mode, and openCompressed reads the original text",
       async ({ logs, files, append }, path) => {
         const text = Array.from({ length: 20_000 }, (_, index) => `line ${index}\n`).join("");
         await append(path, text);
@@ -106,7 +106,7 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
       },
     );
 
-    tried("what is no gzip is not read, and a reader may leave in the middle", async ({ logs, append }, path) => {
+    tried("rejects a file that is no gzip, and a reader may stop early", async ({ logs, append }, path) => {
       await append(path, "no gzip");
       {
         await using log = (await logs.openCompressed(path)) ?? assert.fail("it is there");
@@ -119,14 +119,14 @@ export function logFilesContract(name: string, begin: () => Promise<LogFilesWorl
     });
 
     tried(
-      "compressing that is given up, or of nothing, leaves nothing",
-      async ({ logs, files, folder, append }, path) => {
+      "an aborted compress, or one of a missing log, leaves no file",
+      async ({ logs, files, directory, append }, path) => {
         await append(path, "text");
         const gaveUp = new AbortController();
         gaveUp.abort(new Error("given up"));
         await assert.rejects(logs.compress(path, `${path}.tmp`, gaveUp.signal), /given up/);
         await assert.rejects(logs.compress(`${path}.none`, `${path}.tmp`, NEVER), { code: "notFound" });
-        assert.deepEqual(await files.list(folder), ["0.log"]);
+        assert.deepEqual(await files.list(directory), ["0.log"]);
       },
     );
   });

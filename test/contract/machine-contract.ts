@@ -1,4 +1,4 @@
-/** What every machine tells of itself, within the bounds of sense. */
+/** Contract suite of the Machine port: its values are plausible and consistent. */
 import assert from "node:assert/strict";
 import { isIPv4, isIPv6 } from "node:net";
 import { describe, test } from "node:test";
@@ -6,15 +6,15 @@ import type { Machine } from "../../src/ports/machine.ts";
 
 export interface MachineWorld {
   readonly machine: Machine;
-  /** Paths that are there, the second below the first and on the same file system. */
+  /** Existing paths, the second below the first and on the same file system. */
   readonly paths: readonly [string, string];
-  /** A name that resolves, and one that cannot. */
+  /** A name that resolves, and one that does not. */
   readonly names: { readonly known: string; readonly unknown: string };
 }
 
 export function machineContract(name: string, begin: () => MachineWorld): void {
   describe(`${name} keeps the contract of the Machine port`, () => {
-    test("facts are whole, and the same at the next look", async () => {
+    test("facts are complete, and the same on the next call", async () => {
       const { machine } = begin();
       const facts = await machine.facts();
       assert.ok(Number.isInteger(facts.cpus) && facts.cpus >= 1, `${facts.cpus} CPUs`);
@@ -29,7 +29,7 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       assert.deepEqual(await machine.facts(), facts);
     });
 
-    test("it uses some of its memory and its process numbers, never more than it has", async () => {
+    test("memory working set and process count are above zero and below their maximum", async () => {
       const { machine } = begin();
       const { memoryBytes, pidsMax } = await machine.facts();
       const workingSet = await machine.memoryWorkingSetBytes();
@@ -38,7 +38,7 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       assert.ok(processes > 1 && processes < pidsMax, String(processes));
     });
 
-    test("a file system has room within its size, and two paths on one name the same device", async () => {
+    test("a file system's available space is within its capacity, and two of its paths name the same device", async () => {
       const { machine, paths } = begin();
       const [above, below] = await Promise.all(paths.map((path) => machine.filesystem(path)));
       assert.ok(above !== undefined && above.capacityBytes > 0n && above.availableBytes <= above.capacityBytes);
@@ -46,7 +46,7 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       assert.equal(below?.device, above.device);
     });
 
-    test("the default route's address is one of its own", async () => {
+    test("the default route's address is one of the machine's addresses", async () => {
       const { machine } = begin();
       const addresses = await machine.addresses();
       for (const { address, family } of addresses) assert.ok(family === "IPv4" ? isIPv4(address) : isIPv6(address));
@@ -57,7 +57,7 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       }
     });
 
-    test("a name is looked up, one that is none has no address, and nobody waits after an abort", async () => {
+    test("lookup resolves a name, returns nothing for an unknown one, and rejects on abort", async () => {
       const { machine, names } = begin();
       const patient = new AbortController().signal;
       assert.ok((await machine.lookup(names.known, patient)).length > 0);

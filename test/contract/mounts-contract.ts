@@ -1,4 +1,4 @@
-/** What every implementation of the Mounts port does, each test in an empty folder of its own. */
+/** Contract suite of the Mounts port. Each test has its own empty directory. */
 import { afterEach, beforeEach, describe } from "node:test";
 import { deadMounts } from "./mounts/dead.ts";
 import { disks } from "./mounts/disks.ts";

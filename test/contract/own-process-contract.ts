@@ -1,4 +1,4 @@
-/** What every process tells of itself, within the bounds of sense. */
+/** Contract suite of the OwnProcess port: its values are plausible and consistent. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { OwnProcess } from "../../src/ports/own-process.ts";
@@ -8,12 +8,12 @@ export interface OwnProcessWorld {
   readonly nowWallMs: () => number;
 }
 
-/** How far the kernel's idea of when the machine was started may be off. */
+/** Tolerance for the kernel's boot time. */
 const SLACK_MS = 2_000;
 
 export function ownProcessContract(name: string, begin: () => OwnProcessWorld): void {
   describe(`${name} keeps the contract of the OwnProcess port`, () => {
-    test("the machine began before the process, and the process before now", async () => {
+    test("boot time is before process start, and process start is before now", async () => {
       const { process, nowWallMs } = begin();
       const { processWallMs, bootWallMs } = await process.begin();
       assert.ok(bootWallMs > 0 || nowWallMs() < 1e9, String(bootWallMs));
@@ -26,7 +26,7 @@ export function ownProcessContract(name: string, begin: () => OwnProcessWorld): 
       assert.deepEqual(await process.begin(), { processWallMs, bootWallMs });
     });
 
-    test("it uses some of what there is, never more than it may", async () => {
+    test("memory and open files are above zero and within their limits", async () => {
       const { process } = begin();
       const facts = await process.facts();
       assert.ok(facts.residentBytes > 0 && facts.residentBytes <= facts.virtualBytes);
@@ -35,7 +35,7 @@ export function ownProcessContract(name: string, begin: () => OwnProcessWorld): 
       assert.ok(facts.heapUsedBytes > 0 && facts.heapUsedBytes <= facts.heapTotalBytes && facts.externalBytes >= 0);
     });
 
-    test("what it has used and moved only grows", async () => {
+    test("CPU seconds and network bytes never decrease", async () => {
       const { process } = begin();
       const before = await process.facts();
       const after = await process.facts();
@@ -44,7 +44,7 @@ export function ownProcessContract(name: string, begin: () => OwnProcessWorld): 
       }
     });
 
-    test("its loop is late by some time, at most by the longest", async () => {
+    test("event loop delays are finite, and their mean is at most their maximum", async () => {
       const { process } = begin();
       const { meanSeconds, p99Seconds, maxSeconds } = (await process.facts()).loopDelay;
       for (const seconds of [meanSeconds, p99Seconds, maxSeconds]) assert.ok(Number.isFinite(seconds) && seconds >= 0);

@@ -1,17 +1,17 @@
-/** What every holder of packet chains does. */
+/** Contract suite of the PacketChains port. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { PacketChains } from "../../src/ports/packet-chains.ts";
 
 export interface PacketChainsWorld {
   readonly chains: PacketChains;
-  /** The rules of a chain of IPv4's filter table, in their order. */
+  /** The rules of a chain in the IPv4 filter table, in order. */
   readonly rulesOf: (chain: string) => Promise<readonly string[]>;
 }
 
 export function packetChainsContract(name: string, begin: () => Promise<PacketChainsWorld>): void {
   describe(`${name} keeps the contract of the PacketChains port`, () => {
-    test("a chain is made once, in its own family and table", async () => {
+    test("ensureChain creates a chain once, only in its family and table", async () => {
       const { chains } = await begin();
       assert.ok((await chains.families()).includes("IPv4"));
       assert.equal(await chains.hasChain("IPv4", "nat", "TEST-A"), false);
@@ -23,7 +23,7 @@ export function packetChainsContract(name: string, begin: () => Promise<PacketCh
       assert.equal(await chains.hasChain("IPv4", "filter", "INPUT"), true);
     });
 
-    test("a rule is put first or last, and left where it is when it is there", async () => {
+    test("ensureRule puts a rule first or last, and keeps the position of an existing one", async () => {
       const { chains, rulesOf } = await begin();
       await chains.ensureChain("IPv4", "filter", "TEST-B");
       const jump = (place: "first" | "last", target: string) =>
@@ -36,7 +36,7 @@ export function packetChainsContract(name: string, begin: () => Promise<PacketCh
       assert.deepEqual(await rulesOf("TEST-B"), ["-j DROP", "-j ACCEPT", "-j RETURN"]);
     });
 
-    test("a rule for a chain that is not there is refused", async () => {
+    test("ensureRule rejects a missing chain", async () => {
       const { chains } = await begin();
       const rule = { table: "filter", chain: "TEST-NONE", rule: ["-j", "DROP"] } as const;
       await assert.rejects(chains.ensureRule("IPv4", rule, "last"), /TEST-NONE/);

@@ -1,25 +1,27 @@
-/** What every Prober keeps: the one on Node's clients, against real servers, and the simulator's. */
+/** Contract suite of the Prober port: the one on Node.js clients against real servers, and the simulator's. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type HttpGet, httpGetOf, urlOf } from "../../src/domain/probes/http-get.ts";
 import { PLAIN_ANSWER, ProbeError, type Prober } from "../../src/ports/prober.ts";
 
 /**
- * `http`: /echo answers 200 with its request as JSON, /status/<n> with that status and the body "told", /large with 20 000 bytes, /moved sends to
- * /echo, /circle to itself, /away to another host, /slow is silent, /half says 200 and no more, /closed hangs up. `https` is the same with a
- * certificate of its own making. `grpc` knows the services "" and "well" (SERVING), "sick" (NOT_SERVING), "silent" (no answer), "agent" (SERVING
- * for kube-probe/1.36 alone); any other is not found. `noHealth` speaks gRPC and knows nothing of health.
+ * `http`: /echo returns 200 with its request as JSON, /status/<n> that status with the fixed body that `httpContract`
+ * expects, /large 20 000 bytes. /moved redirects to /echo, /circle to itself, /away to another host. /slow never
+ * answers, /half sends the status 200 and nothing more, /closed closes the connection. `https` serves the same paths
+ * with a self-signed certificate. `grpc` knows the services "" and "well" (SERVING), "sick" (NOT_SERVING), "silent" (no
+ * answer) and "agent" (SERVING only for kube-probe/1.36); any other is not found. `noHealth` speaks gRPC without the
+ * health service.
  */
 export interface ProberWorld {
   readonly prober: Prober;
   readonly host: string;
   readonly ports: Readonly<Record<"http" | "https" | "grpc" | "noHealth" | "nobody", number>>;
-  /** Lets so much time pass, where time does not pass by itself. */
+  /** Advances a virtual clock; a real clock advances by itself. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** As /echo tells it; names in lower case. */
+/** The request as /echo returns it; header names in lower case. */
 export interface Echo {
   readonly method: string;
   readonly target: string;
@@ -74,7 +76,7 @@ const fails = (step: ProbeError["step"], fault: ProbeError["fault"], detail: str
   };
 };
 
-/** Rejects once so much time has gone by. */
+/** Asserts that the call rejects when the limit of SHORT has passed. */
 async function late(world: ProberWorld, call: Promise<unknown>, rejects: (error: unknown) => boolean): Promise<void> {
   const rejected = assert.rejects(call, rejects);
   await world.pass(SHORT.limitMs + 100);
@@ -82,7 +84,7 @@ async function late(world: ProberWorld, call: Promise<unknown>, rejects: (error:
 }
 
 function httpContract(within: Within): void {
-  within("[12.3] a GET is sent as it is described, on a connection that is not kept", async (world) => {
+  within("[12.3] sends a GET as described, on a connection that is not kept alive", async (world) => {
     const headers = [
       { name: "X-Twice", value: "a" },
       { name: "X-Twice", value: "b" },
@@ -102,7 +104,7 @@ function httpContract(within: Within): void {
     ]);
   });
 
-  within("[12.3] any status is an answer, and a long body is cut off", async (world) => {
+  within("[12.3] returns any status, and truncates a long body", async (world) => {
     for (const status of [204, 304, 404, 500]) {
       const answer = await world.prober.http(getOf(world, `/status/${status}`), LIMITS, patient);
       assert.equal(answer.status, status);
@@ -111,7 +113,7 @@ function httpContract(within: Within): void {
     assert.equal(textOf(body), "x".repeat(LIMITS.bodyBytesMax));
   });
 
-  within("[12.3] a redirect that stays on the host is followed, one to another host is the answer", async (world) => {
+  within("[12.3] follows a redirect on the same host, and returns one to another host", async (world) => {
     const moved = await world.prober.http(getOf(world, "/moved"), LIMITS, patient);
     const { target, headers } = JSON.parse(textOf(moved.body)) as Echo;
     assert.deepEqual([moved.status, target], [200, "/echo"]);
@@ -124,7 +126,7 @@ function httpContract(within: Within): void {
     );
   });
 
-  within("[12.3] no certificate is asked for, and a plain answer to TLS is told as one", async (world) => {
+  within("[12.3] does not verify certificates, and reports a plain HTTP response to TLS", async (world) => {
     const secure = { scheme: "HTTPS", port: world.ports.https };
     const { status } = await world.prober.http(getOf(world, "/status/200", secure), LIMITS, patient);
     assert.equal(status, 200);
@@ -137,7 +139,7 @@ function httpContract(within: Within): void {
 }
 
 function httpTroubles(within: Within): void {
-  within("[12.3] where nobody listens the dial fails, and one that hangs up has not answered", async (world) => {
+  within("[12.3] fails to connect to a closed port, and fails with EOF when the server hangs up", async (world) => {
     const { nobody } = world.ports;
     const get = getOf(world, "/", { port: nobody });
     const detail = `dial tcp ${world.host}:${nobody}: connect: connection refused`;
@@ -146,13 +148,13 @@ function httpTroubles(within: Within): void {
     await assert.rejects(world.prober.http(closed, LIMITS, patient), fails("answer", "theirs", "EOF", urlOf(closed)));
   });
 
-  within("[12.3] an answer that does not come, or does not end, is late in its own step", async (world) => {
+  within("[12.3] a missing response is late in its answer step, an endless one in its body step", async (world) => {
     const [slow, half] = [getOf(world, "/slow"), getOf(world, "/half")];
     await late(world, world.prober.http(slow, SHORT, patient), fails("answer", "late", /300 ms/, urlOf(slow)));
     await late(world, world.prober.http(half, SHORT, patient), fails("body", "late", /300 ms/, urlOf(half)));
   });
 
-  within("a caller that gives up gets its own reason at once", async (world) => {
+  within("an abort rejects with the caller's reason at once", async (world) => {
     const stop = new AbortController();
     const reason = new Error("enough");
     const { host, ports, prober } = world;
@@ -171,7 +173,7 @@ function httpTroubles(within: Within): void {
 
 function tcpContract(within: Within): void {
   within(
-    "[12.4] a connection that is taken is enough, one that is refused fails with the dial's words",
+    "[12.4] succeeds when the TCP connection is accepted, and fails with Go's dial error when it is refused",
     async (world) => {
       const { host, ports, prober } = world;
       await prober.tcp({ host, port: ports.http }, 2_000, patient);
@@ -190,7 +192,7 @@ function grpcContract(within: Within): void {
     (service: string, limitMs = 2_000) =>
       prober.grpc({ host, port }, { service, userAgent: AGENT }, limitMs, patient);
 
-  within("[12.5] a service is asked for by its name, by an agent that says who it is", async (world) => {
+  within("[12.5] queries a gRPC service by its name, and sends the user agent", async (world) => {
     const ask = asker(world);
     for (const service of ["", "well", "agent"]) {
       assert.deepEqual(await ask(service), { kind: "status", status: "SERVING" });
@@ -198,13 +200,13 @@ function grpcContract(within: Within): void {
     assert.deepEqual(await ask("sick"), { kind: "status", status: "NOT_SERVING" });
   });
 
-  within("[12.5] a server that refuses is heard with its code", async (world) => {
+  within("[12.5] returns the gRPC code of a server that refuses", async (world) => {
     assert.deepEqual(await asker(world)("other"), { kind: "refused", code: 5, message: "unknown service" });
     const refused = await asker(world, world.ports.noHealth)("");
     assert.deepEqual([refused.kind, refused.kind === "refused" && refused.code], ["refused", 12]);
   });
 
-  within("[12.5] who is not there is late in connecting, who is silent in answering", async (world) => {
+  within("[12.5] a closed port is late in the connect step, a silent server in the answer step", async (world) => {
     await late(world, asker(world, world.ports.nobody)("", 300), fails("connect", "late", /300 ms/));
     await late(world, asker(world)("silent", 300), fails("answer", "late", /300 ms/));
   });

@@ -1,4 +1,4 @@
-/** What every Random keeps, the machine's and the simulator's. */
+/** Contract suite of the Random port, for the machine's implementation and the simulator's. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Random } from "../../src/ports/random.ts";
@@ -20,7 +20,7 @@ export function randomContract(name: string, make: () => Random): void {
       for (const count of tenths) assert.ok(count > 800 && count < 1200, tenths.join(" "));
     });
 
-    test("a uuid is of version 4 and does not come twice", () => {
+    test("UUIDs are of version 4 and unique", () => {
       const random = make();
       const uuids = Array.from({ length: DRAWS }, () => random.uuid());
       for (const uuid of uuids)

@@ -14,20 +14,20 @@ import {
   took,
 } from "./runtime-world.ts";
 
-/** Runtimes leave out zeros at the end of the fraction. */
+/** Runtimes omit trailing zeros of the fraction. */
 const LOG_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) (stdout|stderr) ([FP]) (.*)$/;
 const OUTPUT = { stdin: false, stdout: true, stderr: true, tty: false } as const;
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
 
 export function commandContract(world: () => RuntimeWorld): void {
-  test("execSync answers with both outputs and the exit code, also when that is not 0", async (t) => {
+  test("execSync returns stdout, stderr and the exit code, also when that is not 0", async (t) => {
     const id = await running(world(), t);
     const command = world().command({ kind: "print", stdout: "out", stderr: "err", code: 3 });
     const { stdout, stderr, exitCode } = await world().runtime.execSync(id, command, 10, patient);
     assert.deepEqual([text(stdout), text(stderr), exitCode], ["out", "err", 3]);
   });
 
-  test("execSync without a limit runs to the end", async (t) => {
+  test("execSync without a timeout runs until the command exits", async (t) => {
     const id = await running(world(), t);
     const { exitCode } = await world().runtime.execSync(id, world().command({ kind: "exit", code: 0 }), 0, patient);
     assert.equal(exitCode, 0);
@@ -42,7 +42,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("a command that outlives its limit is ended on time: deadlineExceeded", async (t) => {
+  test("execSync ends a command at its timeout with deadlineExceeded", async (t) => {
     const id = await running(world(), t);
     const late = world().runtime.execSync(id, world().command({ kind: "untilKill" }), 1, patient);
     const lateMs = await took(world(), () => assert.rejects(late, failure("ExecSync", "deadlineExceeded")));
@@ -50,7 +50,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal((await statusOf(world(), id)).state, "running");
   });
 
-  test("execSync in what never was: notFound; of a missing command, in a container that has ended: unknown", async (t) => {
+  test("execSync returns notFound for a missing container, and unknown for a missing command or an exited container", async (t) => {
     const id = await running(world(), t);
     const exec = (container: string, kind: "missing" | "untilKill") =>
       world().runtime.execSync(container, world().command({ kind }), 5, patient);
@@ -60,7 +60,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     await assert.rejects(exec(id, "untilKill"), failure("ExecSync", "unknown"));
   });
 
-  test("a caller that gives up on execSync gets its own reason at once", async (t) => {
+  test("an aborted execSync rejects with the caller's reason at once", async (t) => {
     const id = await running(world(), t);
     const caller = new AbortController();
     const reason = new Error("enough");
@@ -72,7 +72,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal((await statusOf(world(), id)).state, "running");
   });
 
-  test("exec, attach and portForward each answer with a URL of their own", async (t) => {
+  test("exec, attach and portForward each return their own URL", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const { runtime } = world();
@@ -85,7 +85,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal(new Set(urls).size, 3);
   });
 
-  test("exec, attach and portForward of what never was: notFound", async () => {
+  test("exec, attach and portForward return notFound for a missing container or sandbox", async () => {
     const { runtime } = world();
     const command = world().command({ kind: "exit", code: 0 });
     await assert.rejects(runtime.exec("never-was", command, OUTPUT, patient), failure("Exec", "notFound"));
@@ -93,7 +93,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     await assert.rejects(runtime.portForward("never-was", [80], patient), failure("PortForward", "notFound"));
   });
 
-  test("exec and attach to a container that has ended are refused with code unknown", async (t) => {
+  test("exec and attach return unknown for an exited container", async (t) => {
     const id = await running(world(), t);
     await world().runtime.stopContainer(id, 0, patient);
     const command = world().command({ kind: "exit", code: 0 });
@@ -101,11 +101,11 @@ export function commandContract(world: () => RuntimeWorld): void {
     await assert.rejects(world().runtime.attach(id, OUTPUT, patient), failure("Attach", "unknown"));
   });
 
-  test("every line of the log has a time, its stream, and whether the line is whole", async (t) => {
+  test("every log line has a timestamp, its stream, and a tag for full or partial", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const program = { kind: "print", stdout: "one\ntwo\n", stderr: "half", code: 0 } as const;
     const { logPath } = await ended(world(), await startContainer(world(), sandbox, "a", program));
-    // The last line may be written, in pieces, a moment after the end is known.
+    // The runtime may write the last line, in pieces, shortly after it reports the exit.
     let log = "";
     await eventually(world(), "the end of both streams", async () => {
       log = await world().readLog(logPath);
@@ -119,7 +119,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal(parts.length, 3);
   });
 
-  test("a renamed log is written on under its old name until it is reopened", async (t) => {
+  test("reopenLog after a rename writes to a new log, and the renamed log stops growing", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "tick" });
     const { logPath } = await statusOf(world(), id);
@@ -136,14 +136,14 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal(await world().readLog(`${logPath}.1`), rotated);
   });
 
-  test("reopening the log of what never was: notFound; of what does not run: unknown", async (t) => {
+  test("reopenLog returns notFound for a missing container, and unknown for one that is not running", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await createContainer(world(), sandbox, "a", { kind: "untilKill" });
     await assert.rejects(world().runtime.reopenLog("never-was", patient), failure("ReopenContainerLog", "notFound"));
     await assert.rejects(world().runtime.reopenLog(id, patient), failure("ReopenContainerLog", "unknown"));
   });
 
-  test("environment values arrive as they are if they are text; bytes that are not are replaced by U+FFFD", async (t) => {
+  test("environment values keep UTF-8 text, and U+FFFD replaces invalid bytes", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const value = new TextEncoder().encode("ünï\n$(x) 'q' €");
     const environment = [
@@ -157,7 +157,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal(text(await print("RAW")), "\ufffdA\ufffd");
   });
 
-  test("new resources of a running container are in its status and hold it", async (t) => {
+  test("updated resources of a running container are in its status and are enforced", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const resources = { memoryLimitBytes: 64n * 2n ** 20n, cpuShares: 512 };
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" }, { resources });
@@ -172,7 +172,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     assert.equal(await world().memoryLimitBytes(sandbox.config, id), wanted.memoryLimitBytes);
   });
 
-  test("new resources for what never was: notFound; for what has ended they are taken without effect", async (t) => {
+  test("updateContainerResources returns notFound for a missing container, and has no effect on an exited one", async (t) => {
     const id = await running(world(), t);
     await world().runtime.stopContainer(id, 0, patient);
     await world().runtime.updateContainerResources(id, { cpuShares: 256 }, {}, patient);
@@ -182,7 +182,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("resources that are not whole numbers are refused before the runtime hears of them", async (t) => {
+  test("updateContainerResources rejects values that are no safe integers before it calls the runtime", async (t) => {
     const id = await running(world(), t);
     const refused = failure("UpdateContainerResources", "invalidArgument");
     for (const cpuShares of [1.5, Number.NaN, 2 ** 60]) {
@@ -190,7 +190,7 @@ export function commandContract(world: () => RuntimeWorld): void {
     }
   });
 
-  test("a checkpoint without the tool for it fails with code unknown, and the container runs on", async (t) => {
+  test("checkpoint without the checkpoint tool returns unknown, and the container keeps running", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const location = `${sandbox.config.logDirectory}/checkpoint.tar`;

@@ -14,11 +14,11 @@ import {
   took,
 } from "./runtime-world.ts";
 
-/** A program runs from its start on, but takes until here to come to where it heeds signals, also on a busy machine. */
+/** Until this long after its start, a program may not handle signals yet; long enough also on a busy machine. */
 const HEEDING_MS = 2_000;
 
 export function containerContract(world: () => RuntimeWorld): void {
-  test("a created container remembers what it was given and has neither started nor ended", async (t) => {
+  test("a created container reports its config, and has no start and no finish time", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const changes = { labels: { app: "a" }, annotations: { note: "b" }, metadata: { name: "a", attempt: 3 } };
     const id = await createContainer(world(), sandbox, "a", { kind: "untilKill" }, changes);
@@ -34,7 +34,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.notEqual(status.imageRef, "");
   });
 
-  test("a started container runs, with a start and no end", async (t) => {
+  test("a started container is running, with a start time and no finish time", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const status = await statusOf(world(), id);
@@ -57,14 +57,14 @@ export function containerContract(world: () => RuntimeWorld): void {
     });
   }
 
-  test("a container's end comes after its start, once it has run for a while (the end of a very short one may be stamped first)", async (t) => {
+  test("finish time is after start time once a container has run for a while (a very short run may be stamped in reverse)", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "exitAfter", delayMs: 300, code: 0 });
     const { createdWallNs, startedWallNs = 0n, finishedWallNs = 0n } = await ended(world(), id);
     assert.ok(createdWallNs <= startedWallNs && startedWallNs < finishedWallNs);
   });
 
-  test("a container that takes more memory than it may is killed, and the reason is OOMKilled", async (t) => {
+  test("a container above its memory limit is killed with reason OOMKilled", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const resources = { memoryLimitBytes: 16n * 2n ** 20n };
     const id = await startContainer(world(), sandbox, "a", { kind: "eatMemory" }, { resources });
@@ -72,7 +72,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.deepEqual([exitCode, reason], [137, "OOMKilled"]);
   });
 
-  test("a name stays taken by its container: failedPrecondition, also once it has ended; the next attempt works", async (t) => {
+  test("createContainer returns failedPrecondition while a container has the name, even if exited; the next attempt works", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const first = await startContainer(world(), sandbox, "a", { kind: "exit", code: 0 });
     await ended(world(), first);
@@ -86,7 +86,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.notEqual(await createContainer(world(), sandbox, "a", { kind: "untilKill" }), first);
   });
 
-  test("creating from an image that is not there: notFound, nothing is left, and the name stays free", async (t) => {
+  test("createContainer from a missing image returns notFound, leaves nothing, and keeps the name free", async (t) => {
     const sandbox = await runSandbox(world(), t);
     await assert.rejects(
       createContainer(world(), sandbox, "a", { kind: "untilKill" }, { image: { image: "no.example/such:1" } }),
@@ -96,7 +96,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     await createContainer(world(), sandbox, "a", { kind: "untilKill" });
   });
 
-  test("creating in a sandbox that never was: notFound", async () => {
+  test("createContainer in a missing sandbox returns notFound", async () => {
     const config = containerConfig(world(), "a", { kind: "untilKill" });
     await assert.rejects(
       world().runtime.createContainer("never-was", config, world().sandboxConfig(), patient),
@@ -104,7 +104,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("starting a container whose command is missing fails; it has ended without a start: 128, StartError", async (t) => {
+  test("startContainer with a missing command returns unknown; the container is exited without a start: 128, StartError", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await createContainer(world(), sandbox, "a", { kind: "missing" });
     await assert.rejects(world().runtime.startContainer(id, patient), failure("StartContainer", "unknown"));
@@ -114,7 +114,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.notEqual(status.message, "");
   });
 
-  test("a container starts once: running or ended it is refused with code unknown; one that never was: notFound", async (t) => {
+  test("startContainer returns unknown for a running or exited container, and notFound for a missing one", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilTerm", code: 0 });
     await assert.rejects(world().runtime.startContainer(id, patient), failure("StartContainer", "unknown"));
@@ -124,7 +124,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     await assert.rejects(never, failure("StartContainer", "notFound"));
   });
 
-  test("a container asked to stop may end by itself within its grace, with its own code", async (t) => {
+  test("a container that handles SIGTERM exits within its grace period with its own code", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilTerm", code: 7 });
     await world().pass(HEEDING_MS);
@@ -134,7 +134,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.deepEqual([state, exitCode], ["exited", 7]);
   });
 
-  test("a container that does not heed the request is killed when its grace is over, not before", async (t) => {
+  test("a container that ignores SIGTERM is killed when its grace period ends, not before", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().pass(HEEDING_MS);
@@ -144,14 +144,14 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.deepEqual([exitCode, reason], [137, "Error"]);
   });
 
-  test("without grace a container is killed at once", async (t) => {
+  test("stopContainer with grace 0 kills the container at once", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilTerm", code: 7 });
     await world().runtime.stopContainer(id, 0, patient);
     assert.equal((await statusOf(world(), id)).exitCode, 137);
   });
 
-  test("[7.16] a container's own stop signal is the one it gets, and its status names it", async (t) => {
+  test("[7.16] stopContainer sends the container's own stop signal, and the status names it", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilUsr1" }, { stopSignal: "SIGUSR1" });
     assert.equal((await statusOf(world(), id)).stopSignal, "SIGUSR1");
@@ -160,13 +160,13 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.equal((await statusOf(world(), id)).exitCode, 42);
   });
 
-  test("a stop signal with a sign in its name goes there and back", async (t) => {
+  test("a stop signal with a sign in its name, such as SIGRTMIN+3, is preserved", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await createContainer(world(), sandbox, "a", { kind: "untilKill" }, { stopSignal: "SIGRTMIN+3" });
     assert.equal((await statusOf(world(), id)).stopSignal, "SIGRTMIN+3");
   });
 
-  test("a stop signal that is none is refused before the runtime hears of it", async (t) => {
+  test("createContainer rejects an unknown stop signal before it calls the runtime", async (t) => {
     const sandbox = await runSandbox(world(), t);
     await assert.rejects(
       createContainer(world(), sandbox, "a", { kind: "untilKill" }, { stopSignal: "SIGNONSENSE" }),
@@ -174,7 +174,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("stopping twice, stopping what was only created and what never was succeeds", async (t) => {
+  test("stopContainer succeeds for a stopped, a created and a missing container", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilTerm", code: 0 });
     await world().runtime.stopContainer(id, 10, patient);
@@ -184,7 +184,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     await world().runtime.stopContainer("never-was", 1, patient);
   });
 
-  test("removing a running container kills it; removing twice and removing what never was succeeds", async (t) => {
+  test("removeContainer kills a running container, and succeeds for a removed and a missing one", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().runtime.removeContainer(id, patient);
@@ -194,18 +194,18 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await world().runtime.listContainers({ sandboxId: sandbox.id }, patient), []);
   });
 
-  test("a container that never was has no status: notFound", async () => {
+  test("containerStatus returns notFound for a missing container", async () => {
     await assert.rejects(statusOf(world(), "never-was"), failure("ContainerStatus", "notFound"));
   });
 
-  test("a verbose status says more", async (t) => {
+  test("a verbose container status includes info", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await createContainer(world(), sandbox, "a", { kind: "untilKill" });
     const { info } = await world().runtime.containerStatus(id, { verbose: true }, patient);
     assert.ok(Object.keys(info).length > 0);
   });
 
-  test("containers are listed by id, state, label and sandbox, all of which must fit", async (t) => {
+  test("listContainers filters by ID, state, label and sandbox, all of which must match", async (t) => {
     const [one, two] = [await runSandbox(world(), t), await runSandbox(world(), t)];
     const labels = (which: string) => ({ labels: { suite: "containers", which } });
     const created = await createContainer(world(), one, "a", { kind: "untilKill" }, labels("a"));
@@ -227,7 +227,7 @@ export function containerContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await ids({ id: "never-was" }), []);
   });
 
-  test("one line of the list says as much as the status", async (t) => {
+  test("a listed container has the same fields as its status", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" }, { labels: { app: "a" } });
     const [line] = await world().runtime.listContainers({ id }, patient);

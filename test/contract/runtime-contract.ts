@@ -1,6 +1,6 @@
 /**
- * What every implementation of the Runtime port does, whatever is behind it. Where a code surprises, it is containerd's: a fake
- * that answers better would let a caller rely on what no real runtime says.
+ * Contract suite of the Runtime port, for real runtimes and fakes. Surprising error codes are containerd's: if a fake
+ * returned better ones, callers could rely on codes that no real runtime returns.
  */
 import { after, before, describe } from "node:test";
 import { commandContract } from "./runtime-commands.ts";

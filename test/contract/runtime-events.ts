@@ -12,7 +12,7 @@ import {
 } from "./runtime-world.ts";
 
 export function eventContract(world: () => RuntimeWorld): void {
-  test("a container's life is told in order, with its sandbox and pod", async (t) => {
+  test("a container's events arrive in order, with its sandbox and pod", async (t) => {
     const reader = await follow(world(), t);
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
@@ -34,14 +34,14 @@ export function eventContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("a container that ends by itself is told of without anyone asking", async (t) => {
+  test("a container that exits by itself sends a stopped event", async (t) => {
     const reader = await follow(world(), t);
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "exit", code: 1 });
     await reader.until(({ containerId, kind }) => containerId === id && kind === "stopped");
   });
 
-  test("a sandbox's own life is told under its id", async (t) => {
+  test("a sandbox's own events carry its ID", async (t) => {
     const reader = await follow(world(), t);
     const { id } = await runSandbox(world(), t);
     await world().runtime.stopSandbox(id, patient);
@@ -51,20 +51,20 @@ export function eventContract(world: () => RuntimeWorld): void {
     assert.deepEqual(kinds, ["created", "started", "stopped", "deleted"]);
   });
 
-  test("two readers are told the same", async (t) => {
+  test("two readers receive the same events", async (t) => {
     const readers = [await follow(world(), t), await follow(world(), t)];
     const sandbox = await runSandbox(world(), t);
     const id = await createContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().runtime.removeContainer(id, patient);
-    const told: string[][] = [];
+    const reported: string[][] = [];
     for (const reader of readers) {
       await reader.until(({ containerId, kind }) => containerId === id && kind === "deleted");
-      told.push(reader.seen.filter(({ containerId }) => containerId === id).map(({ kind }) => kind));
+      reported.push(reader.seen.filter(({ containerId }) => containerId === id).map(({ kind }) => kind));
     }
-    assert.deepEqual(told[0], told[1]);
+    assert.deepEqual(reported[0], reported[1]);
   });
 
-  test("a reader that leaves its loop is done, and the others read on", async (t) => {
+  test("a reader can leave its loop while others keep reading", async (t) => {
     const staying = await follow(world(), t);
     const leaving = world().runtime.events(patient);
     const left = (async () => {
@@ -84,7 +84,7 @@ export function eventContract(world: () => RuntimeWorld): void {
     await staying.until(({ containerId }) => containerId === id);
   });
 
-  test("a reader whose signal aborts gets the signal's reason", async () => {
+  test("a reader rejects with its signal's reason on abort", async () => {
     const caller = new AbortController();
     const reason = new Error("enough");
     const read = (async () => {
@@ -95,7 +95,7 @@ export function eventContract(world: () => RuntimeWorld): void {
     await assert.rejects(read, (error) => error === reason);
   });
 
-  test("when the runtime dies its readers are told: unavailable, and can follow anew once it is back", async (t) => {
+  test("readers reject with unavailable when the runtime dies, and can follow again after its restart", async (t) => {
     const reader = await follow(world(), t);
     await world().kill();
     await assert.rejects(reader.end, { name: "RuntimeError", operation: "GetContainerEvents", code: "unavailable" });
@@ -113,7 +113,7 @@ interface EventReader {
   until(wanted: (event: ContainerEvent) => boolean): Promise<void>;
 }
 
-/** Reads events until the test is over. It is back once the first has come, because only then is the runtime known to tell us. */
+/** Reads events until the test ends. Returns after the first event: only then is the runtime known to send events. */
 async function follow(world: RuntimeWorld, t: TestContext): Promise<EventReader> {
   const caller = new AbortController();
   const stopped = new Error("the test is over");
@@ -121,7 +121,7 @@ async function follow(world: RuntimeWorld, t: TestContext): Promise<EventReader>
   const end = (async () => {
     for await (const event of world.runtime.events(caller.signal)) seen.push(event);
   })();
-  end.catch(() => {}); // A case that cares awaits `end` itself.
+  end.catch(() => {}); // Cases that check the outcome await `end` themselves.
   t.after(() => caller.abort(stopped));
   await eventually(world, "the first event", async () => {
     await runSandbox(world, t);

@@ -14,7 +14,7 @@ import {
 } from "./runtime-world.ts";
 
 export function faultContract(world: () => RuntimeWorld): void {
-  test("a runtime killed in mid-call fails the calls as unavailable; its containers run on and are listed after", async (t) => {
+  test("pending calls return unavailable when the runtime is killed; containers keep running and are listed after its restart", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const stopping = await startContainer(world(), sandbox, "stopping", { kind: "untilKill" });
     const running = await startContainer(world(), sandbox, "running", { kind: "untilKill" });
@@ -43,7 +43,7 @@ export function faultContract(world: () => RuntimeWorld): void {
     assert.equal((await statusOf(world(), stopping)).exitCode, 137);
   });
 
-  test("a container that ends while the runtime is dead is seen as ended when it is back, but how is lost: 255, Unknown", async (t) => {
+  test("a container that exits while the runtime is dead is exited after its restart, with its exit code lost: 255, Unknown", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "exitAfter", delayMs: 1_000, code: 5 });
     await world().kill();
@@ -54,7 +54,7 @@ export function faultContract(world: () => RuntimeWorld): void {
     assert.deepEqual([exitCode, reason], [255, "Unknown"]);
   });
 
-  test("a call made while the runtime is dead fails at once: unavailable; the next works soon after it is back", async () => {
+  test("calls to a dead runtime return unavailable at once, and succeed soon after its restart", async () => {
     await world().kill();
     const { runtime, images } = world();
     for (const [operation, call] of [
@@ -83,7 +83,7 @@ export function faultContract(world: () => RuntimeWorld): void {
     assert.ok(backMs < 4_500, `took ${backMs} ms`);
   });
 
-  test("a runtime that hangs costs each call its deadline and no more: deadlineExceeded; it heals by itself", async (t) => {
+  test("calls to a hanging runtime return deadlineExceeded at their deadline, and succeed once it resumes", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const impatient = world().connect({ requestLimitMs: 1_000 });
@@ -109,7 +109,7 @@ export function faultContract(world: () => RuntimeWorld): void {
     await answers(world(), runtime);
   });
 
-  test("a client that first meets a hanging runtime waits no longer than its deadline", async (t) => {
+  test("a new client of a hanging runtime waits no longer than its deadline", async (t) => {
     await hanging(world(), async () => {
       const late = world().connect({ requestLimitMs: 500 });
       t.after(() => late.close());
@@ -119,7 +119,7 @@ export function faultContract(world: () => RuntimeWorld): void {
     });
   });
 
-  test("a closed client breaks what is under way, and refuses what comes after: unavailable", async (t) => {
+  test("closing a client cancels pending calls, and later calls return unavailable", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const client = world().connect({ requestLimitMs: 60_000 });

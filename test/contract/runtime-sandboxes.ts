@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { failure, patient, type RuntimeWorld, runSandbox, startContainer, statusOf } from "./runtime-world.ts";
 
 export function sandboxContract(world: () => RuntimeWorld): void {
-  test("a sandbox that was run is ready, has an address, and remembers what it was given", async (t) => {
+  test("a sandbox that was run is ready, has an IP, and reports its config", async (t) => {
     const changes = { labels: { app: "a" }, annotations: { note: "b" } };
     const before = BigInt(world().clock.wallMs()) * 1_000_000n;
     const { id, config } = await runSandbox(world(), t, changes);
@@ -18,7 +18,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.ok(status.createdWallNs >= before, "created before it was asked for");
   });
 
-  test("a stopped sandbox is not ready, has no address, and is still there", async (t) => {
+  test("a stopped sandbox is notReady, has no IP, and still exists", async (t) => {
     const { id } = await runSandbox(world(), t);
     await world().runtime.stopSandbox(id, patient);
     const { status } = await world().runtime.sandboxStatus(id, { verbose: false }, patient);
@@ -26,7 +26,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.deepEqual(status.ips, []);
   });
 
-  test("stopping a sandbox ends its containers", async (t) => {
+  test("stopSandbox kills the sandbox's containers", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().runtime.stopSandbox(sandbox.id, patient);
@@ -46,12 +46,12 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     );
   });
 
-  test("stopping and removing a sandbox that never was succeeds", async () => {
+  test("stopping and removing a missing sandbox succeeds", async () => {
     await world().runtime.stopSandbox("never-was", patient);
     await world().runtime.removeSandbox("never-was", patient);
   });
 
-  test("removing a ready sandbox stops it, and its running containers go with it", async (t) => {
+  test("removeSandbox of a ready sandbox stops it and removes its running containers", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const container = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().runtime.removeSandbox(sandbox.id, patient);
@@ -59,12 +59,12 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await world().runtime.listContainers({ id: container }, patient), []);
   });
 
-  test("a sandbox that is not there has no status: notFound", async () => {
+  test("sandboxStatus returns notFound for a missing sandbox", async () => {
     const status = world().runtime.sandboxStatus("never-was", { verbose: true }, patient);
     await assert.rejects(status, failure("PodSandboxStatus", "notFound"));
   });
 
-  test("a name stays taken by its sandbox: failedPrecondition, also once it is stopped; the next attempt works", async (t) => {
+  test("runSandbox returns failedPrecondition while a sandbox has the name, even if stopped; the next attempt works", async (t) => {
     const { id, config } = await runSandbox(world(), t);
     const taken = failure("RunPodSandbox", "failedPrecondition");
     await assert.rejects(world().runtime.runSandbox(config, "", patient), taken);
@@ -82,7 +82,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.notEqual(again.id, id);
   });
 
-  test("an unknown handler is refused with code unknown, leaves nothing, and its name stays free", async (t) => {
+  test("runSandbox with an unknown handler returns unknown, leaves nothing, and keeps the name free", async (t) => {
     const config = world().sandboxConfig();
     await assert.rejects(
       world().runtime.runSandbox(config, "no-such-handler", patient),
@@ -93,14 +93,14 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     await runSandbox(world(), t, config);
   });
 
-  test("a sandbox under another handler says so", async (t) => {
+  test("a listed sandbox names its runtime handler", async (t) => {
     const id = await world().runtime.runSandbox(world().sandboxConfig(), world().otherHandler, patient);
     t.after(() => world().runtime.removeSandbox(id, patient));
     const [sandbox] = await world().runtime.listSandboxes({ id }, patient);
     assert.equal(sandbox?.runtimeHandler, world().otherHandler);
   });
 
-  test("a sandbox on the node's network has no address of its own", async (t) => {
+  test("a sandbox on the host network has no IP", async (t) => {
     const security = { namespaces: { network: "node", pid: "container", ipc: "pod" } } as const;
     const { id } = await runSandbox(world(), t, { hostname: "", security });
     const { status } = await world().runtime.sandboxStatus(id, { verbose: false }, patient);
@@ -108,7 +108,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.equal(status.namespaces?.network, "node");
   });
 
-  test("sandboxes are listed by id, state and label, all of which must fit", async (t) => {
+  test("listSandboxes filters by ID, state and label, all of which must match", async (t) => {
     const ready = await runSandbox(world(), t, { labels: { suite: "list", which: "ready" } });
     const stopped = await runSandbox(world(), t, { labels: { suite: "list", which: "stopped" } });
     await world().runtime.stopSandbox(stopped.id, patient);
@@ -124,7 +124,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await ids({ id: "never-was" }), []);
   });
 
-  test("a ready sandbox takes new resources; one that never was: notFound", async (t) => {
+  test("updateSandboxResources accepts a ready sandbox, and returns notFound for a missing one", async (t) => {
     const { id } = await runSandbox(world(), t);
     const change = { overhead: { cpuShares: 10 }, resources: { cpuShares: 512, memoryLimitBytes: 2n ** 28n } };
     await world().runtime.updateSandboxResources(id, change, patient);

@@ -1,17 +1,17 @@
-/** Contract: the runtime about itself. */
+/** Contract: the runtime's version, status and configuration. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { failure, patient, type RuntimeWorld } from "./runtime-world.ts";
 
 export function selfContract(world: () => RuntimeWorld): void {
-  test("version names the runtime and the API it speaks", async () => {
+  test("version returns the runtime's name and version, and the CRI version", async () => {
     const version = await world().runtime.version(patient);
     assert.notEqual(version.name, "");
     assert.match(version.version, /^v?\d+\.\d+/);
     assert.equal(version.apiVersion, "v1");
   });
 
-  test("status says that runtime and network are ready, and names the handlers", async () => {
+  test("status reports RuntimeReady and NetworkReady, and lists the handlers", async () => {
     const { conditions, handlers, info } = await world().runtime.status({ verbose: false }, patient);
     const ready = conditions.filter(({ status }) => status).map(({ type }) => type);
     assert.deepEqual(ready.filter((type) => type.endsWith("Ready")).sort(), ["NetworkReady", "RuntimeReady"]);
@@ -20,24 +20,24 @@ export function selfContract(world: () => RuntimeWorld): void {
     assert.deepEqual(info, {});
   });
 
-  test("a verbose status says more", async () => {
+  test("a verbose runtime status includes info", async () => {
     const { info } = await world().runtime.status({ verbose: true }, patient);
     assert.ok(Object.keys(info).length > 0);
   });
 
-  test("the cgroup driver is one of the two there are", async () => {
+  test("cgroupDriver returns cgroupfs or systemd", async () => {
     assert.ok(["cgroupfs", "systemd"].includes(await world().runtime.cgroupDriver(patient)));
   });
 
-  test("the pod range is taken", async () => {
+  test("setPodCidr accepts a CIDR", async () => {
     await world().runtime.setPodCidr("198.18.200.0/24", patient);
   });
 
-  test("a pod range that is none is refused, with code unknown", async () => {
+  test("setPodCidr returns unknown for an invalid CIDR", async () => {
     await assert.rejects(world().runtime.setPodCidr("rubbish", patient), failure("UpdateRuntimeConfig", "unknown"));
   });
 
-  test("a caller who has given up gets its own reason, and the runtime is not asked", async () => {
+  test("a call with an aborted signal rejects with its reason and does not reach the runtime", async () => {
     const reason = new Error("shutting down");
     const gone = AbortSignal.abort(reason);
     const { runtime, images } = world();

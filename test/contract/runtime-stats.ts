@@ -1,10 +1,10 @@
-/** Contract: what containers and sandboxes use. */
+/** Contract: stats and metrics of containers and sandboxes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventually, failure, patient, type RuntimeWorld, runSandbox, startContainer } from "./runtime-world.ts";
 
 export function statsContract(world: () => RuntimeWorld): void {
-  test("a running container's figures are those of that container", async (t) => {
+  test("containerStats returns a running container's own metadata and stats", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "tick" }, { labels: { app: "a" } });
     const stats = await world().runtime.containerStats(id, patient);
@@ -16,7 +16,7 @@ export function statsContract(world: () => RuntimeWorld): void {
     assert.notEqual(stats.writableLayer?.mountpoint ?? "", "");
   });
 
-  test("CPU use only grows", async (t) => {
+  test("CPU usage of a running container grows", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "tick" });
     const used = async () => (await world().runtime.containerStats(id, patient)).cpu?.usageCoreNs ?? 0n;
@@ -24,7 +24,7 @@ export function statsContract(world: () => RuntimeWorld): void {
     await eventually(world(), "more CPU use", async () => (await used()) > first);
   });
 
-  test("figures of a container that never was: notFound; of one that has ended: unknown", async (t) => {
+  test("containerStats returns notFound for a missing container, and unknown for an exited one", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     await world().runtime.stopContainer(id, 0, patient);
@@ -32,7 +32,7 @@ export function statsContract(world: () => RuntimeWorld): void {
     await assert.rejects(world().runtime.containerStats(id, patient), failure("ContainerStats", "unknown"));
   });
 
-  test("figures of containers are listed by id, sandbox and label", async (t) => {
+  test("listContainerStats filters by ID, sandbox and label", async (t) => {
     const [one, two] = [await runSandbox(world(), t), await runSandbox(world(), t)];
     const labels = { suite: "stats" };
     const a = await startContainer(world(), one, "a", { kind: "untilKill" }, { labels });
@@ -45,7 +45,7 @@ export function statsContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await ids({ id: "never-was" }), []);
   });
 
-  test("a sandbox's figures hold its network, its processes and its containers", async (t) => {
+  test("sandboxStats includes the sandbox's network, process count, memory and containers", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const id = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const stats = await world().runtime.sandboxStats(sandbox.id, patient);
@@ -60,14 +60,14 @@ export function statsContract(world: () => RuntimeWorld): void {
     assert.ok((stats.memory?.workingSetBytes ?? 0n) > 0n);
   });
 
-  test("figures of a sandbox that never was: notFound; of a stopped one: unavailable, though the runtime is well", async (t) => {
+  test("sandboxStats returns notFound for a missing sandbox, and unavailable for a stopped one though the runtime is healthy", async (t) => {
     const { id } = await runSandbox(world(), t);
     await world().runtime.stopSandbox(id, patient);
     await assert.rejects(world().runtime.sandboxStats("never-was", patient), failure("PodSandboxStats", "notFound"));
     await assert.rejects(world().runtime.sandboxStats(id, patient), failure("PodSandboxStats", "unavailable"));
   });
 
-  test("figures of sandboxes are listed by id and label", async (t) => {
+  test("listSandboxStats filters by ID and label", async (t) => {
     const labels = { suite: "sandbox-stats" };
     const [one, two] = [await runSandbox(world(), t, { labels }), await runSandbox(world(), t, { labels })];
     const ids = async (filter: Parameters<RuntimeWorld["runtime"]["listSandboxStats"]>[0]) =>
@@ -77,7 +77,7 @@ export function statsContract(world: () => RuntimeWorld): void {
     assert.deepEqual(await ids({ id: "never-was" }), []);
   });
 
-  test("the runtime's own metrics are described and measured for every sandbox and container", async (t) => {
+  test("the runtime's own metrics have descriptors, and samples for every sandbox and container", async (t) => {
     const sandbox = await runSandbox(world(), t);
     const container = await startContainer(world(), sandbox, "a", { kind: "untilKill" });
     const descriptors = await world().runtime.metricDescriptors(patient);

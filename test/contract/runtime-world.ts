@@ -1,6 +1,6 @@
 /**
- * What the contract suites of the Runtime and Images ports need of the world they run in. A real runtime and a fake one provide
- * the same, so the cases can use nothing else.
+ * The environment of the Runtime and Images contract suites. Real and fake runtimes provide the same one, so the cases
+ * can use nothing else.
  */
 import type { TestContext } from "node:test";
 import type { ContainerConfig, ContainerState, ContainerStatus } from "../../src/domain/runtime/container.ts";
@@ -11,27 +11,27 @@ import type { Images } from "../../src/ports/images.ts";
 import type { Runtime } from "../../src/ports/runtime.ts";
 import type { RuntimeErrorCode } from "../../src/ports/runtime-error.ts";
 
-/** What a container or a command in it does. The world knows how to say it to its runtime. */
+/** What a container or a command in it does. `RuntimeWorld.command` translates it for the runtime. */
 export type Program =
-  /** Runs until SIGTERM, then ends with `code`. */
+  /** Runs until SIGTERM, then exits with `code`. */
   | { readonly kind: "untilTerm"; readonly code: number }
   /** Runs until SIGKILL. */
   | { readonly kind: "untilKill" }
   | { readonly kind: "exit"; readonly code: number }
   | { readonly kind: "exitAfter"; readonly delayMs: number; readonly code: number }
-  /** Ends itself by SIGKILL. */
+  /** Kills itself with SIGKILL. */
   | { readonly kind: "killSelf" }
-  /** Ends by SIGUSR1 with 42, and by nothing else but SIGKILL. */
+  /** Exits with 42 on SIGUSR1; of all other signals, only SIGKILL ends it. */
   | { readonly kind: "untilUsr1" }
-  /** Writes to both streams and ends. */
+  /** Writes to both streams and exits. */
   | { readonly kind: "print"; readonly stdout: string; readonly stderr: string; readonly code: number }
-  /** Writes all 256 values of a byte and ends. */
+  /** Writes all 256 byte values and exits. */
   | { readonly kind: "printAllBytes" }
-  /** Writes a line now and then until SIGTERM. */
+  /** Writes a line periodically until SIGTERM. */
   | { readonly kind: "tick" }
-  /** Prints the variable and ends. */
+  /** Prints the environment variable and exits. */
   | { readonly kind: "printVariable"; readonly name: string }
-  /** Takes memory until something stops it. */
+  /** Allocates memory until it is killed. */
   | { readonly kind: "eatMemory" }
   | { readonly kind: "missing" };
 
@@ -39,25 +39,25 @@ export interface RuntimeWorld {
   readonly runtime: Runtime;
   readonly images: Images;
   readonly clock: Clock;
-  /** Lets time go by. */
+  /** Waits, or advances a virtual clock. */
   pass(delayMs: number): Promise<void>;
-  /** A config that was never used: new name, uid and log directory, and a cgroup of its own. */
+  /** An unused config: new name, UID and log directory, and its own cgroup. */
   sandboxConfig(): SandboxConfig;
   command(program: Program): readonly string[];
-  /** An image that is there and can run every `Program`. */
+  /** An image that is present and can run every `Program`. */
   readonly image: string;
   /** A second runtime handler, besides the default one "". */
   readonly otherHandler: string;
   readonly registry: {
-    /** An image, not there at first, in a registry that asks for nothing. Nothing else uses it. */
+    /** An image, absent at first, in a registry without authentication. Nothing else uses it. */
     readonly open: string;
-    /** The same in a registry that wants `credentials`. */
+    /** The same image in a registry that requires `credentials`. */
     readonly guarded: string;
     readonly credentials: Required<Pick<RegistryCredentials, "username" | "password">>;
-    /** A registry that is not there. */
+    /** An image in a registry that is unreachable. */
     readonly unreachable: string;
   };
-  /** Another client of the same runtime, with a deadline of its own. */
+  /** Another client of the same runtime, with its own deadline. */
   connect(options: { readonly requestLimitMs: number }): {
     readonly runtime: Runtime;
     readonly images: Images;
@@ -65,18 +65,18 @@ export interface RuntimeWorld {
   };
   readLog(path: string): Promise<string>;
   renameLog(from: string, to: string): Promise<void>;
-  /** The memory limit the kernel holds a container to. */
+  /** The memory limit that the kernel enforces on a container. */
   memoryLimitBytes(sandbox: SandboxConfig, containerId: string): Promise<bigint>;
-  /** The runtime dies; containers live on. */
+  /** Kills the runtime; its containers keep running. */
   kill(): Promise<void>;
   restart(): Promise<void>;
-  /** The runtime stops answering, and goes on. */
+  /** Makes the runtime stop answering until `resume`. */
   pause(): Promise<void>;
   resume(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** For calls whose caller never gives up. */
+/** Never aborted. */
 export const patient: AbortSignal = new AbortController().signal;
 
 export interface SandboxInUse {
@@ -84,7 +84,7 @@ export interface SandboxInUse {
   readonly config: SandboxConfig;
 }
 
-/** A running sandbox that goes with the test. */
+/** Runs a sandbox, and stops and removes it after the test. */
 export async function runSandbox(
   world: RuntimeWorld,
   t: TestContext,
@@ -141,7 +141,7 @@ export async function statusOf(world: RuntimeWorld, id: string): Promise<Contain
   return (await world.runtime.containerStatus(id, { verbose: false }, patient)).status;
 }
 
-/** Waits until the container has ended, and answers with how. */
+/** Waits until the container has exited, and returns its status. */
 export async function ended(world: RuntimeWorld, id: string): Promise<ContainerStatus> {
   return reached(world, id, "exited");
 }
@@ -165,7 +165,7 @@ export async function eventually(world: RuntimeWorld, what: string, done: () => 
   }
 }
 
-/** Waits until the runtime answers, as any caller would: by asking. */
+/** Waits until the runtime answers a call to `version`. */
 export async function answers(world: RuntimeWorld, runtime = world.runtime): Promise<void> {
   const asked = () =>
     runtime.version(patient).then(
@@ -175,7 +175,7 @@ export async function answers(world: RuntimeWorld, runtime = world.runtime): Pro
   await eventually(world, "the runtime to answer", asked);
 }
 
-/** How long `run` took by the world's clock. */
+/** How many milliseconds `run` took on the world's clock. */
 export async function took(world: RuntimeWorld, run: () => Promise<unknown>): Promise<number> {
   const startMs = world.clock.monotonicMs();
   await run();

@@ -1,20 +1,20 @@
-/** What any Stats promises: the thread that reads the kernel's files, and the fake in `sim/`. */
+/** Contract suite of the Stats port: the thread that reads the kernel's files, and the fake in `sim/`. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Stats, StatsQuestion } from "../../src/ports/stats.ts";
 
 export interface StatsWorld {
   readonly stats: Stats;
-  /** A group that is there, with two below it that have processes: "pod..." and in it one named like a container. */
+  /** A cgroup with two descendants that have processes: "pod...", and in it one named like a container. */
   readonly group: string;
   readonly pod: string;
   readonly container: string;
-  /** Takes away what is below `group`. */
+  /** Removes the cgroups below `group`. */
   readonly empty: () => Promise<void>;
-  /** A file of some bytes, and a folder that holds just that one. */
+  /** A non-empty file, and a directory that contains only this file. */
   readonly file: string;
-  readonly folder: string;
-  /** Lets time pass in which processes may use a CPU. */
+  readonly directory: string;
+  /** Lets time pass in which processes may use CPU. */
   readonly pass: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -40,7 +40,7 @@ export function statsContract(title: string, open: () => Promise<StatsWorld>): v
 }
 
 function readings(world: () => StatsWorld): void {
-  test("[21.4] the machine is always there; a group comes with all below it, each once", async () => {
+  test("[21.4] read always returns the root cgroup, and each requested cgroup once with its descendants", async () => {
     const { stats, group, pod, container } = world();
     const alone = await stats.read(NOTHING, forever);
     assert.deepEqual(
@@ -51,7 +51,7 @@ function readings(world: () => StatsWorld): void {
     assert.deepEqual(reading.groups.map(({ id }) => id).sort(), ["/", group, pod, container].sort());
   });
 
-  test("[21.2] CPU time never goes back, and memory in use is within the machine's", async () => {
+  test("[21.2] CPU time never decreases, and memory usage is below the machine's memory", async () => {
     const { stats, group, pass } = world();
     const first = await stats.read({ ...NOTHING, groups: [group] }, forever);
     await pass();
@@ -69,11 +69,13 @@ function readings(world: () => StatsWorld): void {
     assert.ok(machine !== undefined && machine.usageBytes > 0 && machine.usageBytes < machine.limitBytes);
   });
 
-  test("[21.3] only who asks for more is told of processes and networks, and only sandboxes have one", async () => {
+  test("[21.3] only summary and everything include processes and networks, and only the machine and sandboxes have networks", async () => {
     const { stats, group, container } = world();
     const id = container.slice(container.lastIndexOf("/") + 1);
     const little = await stats.read({ ...NOTHING, groups: [group] }, forever);
-    assert.ok(little.groups.every(({ processes, network, io }) => processes ?? network ?? io === undefined));
+    for (const { processes, network, io } of little.groups) {
+      assert.deepEqual([processes, network, io], [undefined, undefined, undefined]);
+    }
     const more = await stats.read(
       { ...NOTHING, detail: "summary", groups: [group], sandboxes: new Set([id]) },
       forever,
@@ -88,31 +90,31 @@ function readings(world: () => StatsWorld): void {
 }
 
 function surroundings(world: () => StatsWorld): void {
-  test("[21.9] a file is told by the disk it takes, a folder by the files directly in it; what is not there is left out", async () => {
-    const { stats, file, folder } = world();
-    const { files } = await stats.read({ ...NOTHING, files: [file, folder, `${folder}/none`] }, forever);
+  test("[21.9] read returns the disk usage of a file and of the files directly in a directory, and omits missing paths", async () => {
+    const { stats, file, directory } = world();
+    const { files } = await stats.read({ ...NOTHING, files: [file, directory, `${directory}/none`] }, forever);
     const usage = files.get(file);
     assert.ok(usage !== undefined && usage.bytes > 0 && usage.inodes === 1);
-    assert.deepEqual(files.get(folder), usage);
-    assert.equal(files.has(`${folder}/none`), false);
+    assert.deepEqual(files.get(directory), usage);
+    assert.equal(files.has(`${directory}/none`), false);
   });
 
-  test("a file system has room within its size", async () => {
-    const { stats, folder } = world();
-    const { filesystems } = await stats.read({ ...NOTHING, filesystems: [folder] }, forever);
-    const room = filesystems.get(folder);
+  test("available and free space of a file system are within its capacity", async () => {
+    const { stats, directory } = world();
+    const { filesystems } = await stats.read({ ...NOTHING, filesystems: [directory] }, forever);
+    const room = filesystems.get(directory);
     assert.ok(room !== undefined && room.capacityBytes > 0 && room.availableBytes <= room.capacityBytes);
     assert.ok(room.freeBytes <= room.capacityBytes && room.inodesFree <= room.inodes);
   });
 }
 
 function endings(world: () => StatsWorld): void {
-  test("one who has given up is not answered", async () => {
+  test("read with an aborted signal rejects with its reason", async () => {
     const { stats } = world();
     await assert.rejects(stats.read(NOTHING, AbortSignal.abort(new Error("enough"))), /enough/);
   });
 
-  test("a group that is gone is left out, and so is one that never was", async () => {
+  test("read omits removed and missing cgroups", async () => {
     const { stats, group, empty } = world();
     await empty();
     const { groups } = await stats.read({ ...NOTHING, groups: [group, "/deckhand-none"] }, forever);

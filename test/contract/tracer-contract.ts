@@ -1,11 +1,11 @@
-/** What every Tracer keeps, the one whose spans go to a collector and the simulator's. */
+/** Contract suite of the Tracer port, for the tracer that sends spans to a collector and the simulator's. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inSpan } from "../../src/concurrency/in-span.ts";
 import type { FinishedSpan } from "../../src/domain/tracing/span.ts";
 import type { Tracer } from "../../src/ports/tracer.ts";
 
-/** A tracer that keeps every trace that begins here, and what has ended. */
+/** A tracer that samples every trace that begins here, and the spans that have ended. */
 export interface TracerWorld {
   readonly tracer: Tracer;
   readonly finished: readonly FinishedSpan[];
@@ -18,7 +18,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 export function tracerContract(name: string, make: () => TracerWorld): void {
   describe(`${name} keeps the Tracer contract`, () => {
-    test("a span begins a trace, and what is begun within it, also after a wait, is its child", async () => {
+    test("a span begins a trace, and spans begun within it, also after a wait, are its children", async () => {
       const { tracer, finished } = make();
       await inSpan(tracer, { scope, name: "outer" }, async () => {
         await turn();
@@ -34,7 +34,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       assert.ok(outer.startWallMs <= inner.startWallMs && inner.endWallMs <= outer.endWallMs);
     });
 
-    test("work that goes on side by side is not mixed up, and a trace of its own has no parent", async () => {
+    test("concurrent spans keep their own children, and a span with parent none begins a new trace", async () => {
       const { tracer, finished } = make();
       const work = (which: string) =>
         inSpan(tracer, { scope, name: which }, async () => {
@@ -57,7 +57,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       assert.equal(new Set(finished.map(({ context }) => context.traceId)).size, 4);
     });
 
-    test("what was begun outside, and the first that is begun after a span's end, are no children of it", async () => {
+    test("spans begun before a span or after its end are not its children", async () => {
       const { tracer, finished } = make();
       const before = tracer.begin({ scope, name: "before" });
       await inSpan(tracer, { scope, name: "one" }, turn);
@@ -73,7 +73,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       );
     });
 
-    test("a failure is told with its error and is still the caller's", async () => {
+    test("a failing span records the exception, and the error reaches the caller", async () => {
       const { tracer, finished } = make();
       const failing = inSpan(tracer, { scope, name: "failing" }, () => Promise.reject(new TypeError("no such thing")));
       await assert.rejects(failing, new TypeError("no such thing"));
@@ -85,7 +85,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       );
     });
 
-    test("a span that has said why it fails keeps its word", async () => {
+    test("a span that has called fail keeps its failure when its work throws", async () => {
       const { tracer, finished } = make();
       const failing = inSpan(tracer, { scope, name: "failing" }, async (span) => {
         span.fail("");
@@ -96,7 +96,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       assert.deepEqual([finished[0]?.failure, finished[0]?.events], ["", []]);
     });
 
-    test("attributes are those of the start and those that come later, and an end counts once", () => {
+    test("a span merges initial and later attributes, and ends only once", () => {
       const { tracer, finished } = make();
       const span = tracer.begin({ scope, name: "told", attributes: { a: 1, b: "x" } });
       span.set({ b: true, c: "y" });
@@ -108,7 +108,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       );
     });
 
-    test("what happens in a span is told in its order, with its time", async () => {
+    test("events of a span are recorded in order, with their times", async () => {
       const { tracer, finished } = make();
       const span = tracer.begin({ scope, name: "eventful" });
       span.event("first", { size: 1 });
@@ -130,7 +130,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       );
     });
 
-    test("[22.3] a request that brings a trace along is part of it, and hands it on", () => {
+    test("[22.3] a span continues the trace of its request's traceparent, and propagates it", () => {
       const { tracer, finished } = make();
       const span = tracer.begin({ scope, name: "asked", kind: "server", parent: remote("01") });
       const { traceparent = "", tracestate } = span.headers;
@@ -142,7 +142,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       assert.deepEqual([parent?.spanId, parent?.isRemote, context.traceId], ["00f067aa0ba902b7", true, REMOTE]);
     });
 
-    test("[22.3] what nobody keeps is not told, nor is anything within it, but it is handed on", async () => {
+    test("[22.3] an unsampled trace and its inner spans are not recorded, but propagated", async () => {
       const { tracer, finished } = make();
       await inSpan(tracer, { scope, name: "asked", parent: remote("00") }, async () => {
         const inner = tracer.begin({ scope, name: "inner" });
@@ -152,7 +152,7 @@ export function tracerContract(name: string, make: () => TracerWorld): void {
       assert.deepEqual(finished, []);
     });
 
-    test("a request that brings nonsense along begins a trace of its own", () => {
+    test("an invalid traceparent begins a new trace", () => {
       const { tracer, finished } = make();
       tracer.begin({ scope, name: "asked", parent: { traceparent: "00-xyz", tracestate: "" } }).end();
       assert.equal(finished[0]?.parent, undefined);

@@ -1,4 +1,4 @@
-/** Answers as plain JSON: how values become comparable, and where two of them differ. */
+/** Converts answers to plain JSON, so that they can be compared, and finds where two of them differ. */
 
 /** Maps become objects, sets become sorted lists, big integers become text, and the keys of objects are sorted. */
 export function neutralJson(value: unknown): unknown {
@@ -15,7 +15,7 @@ export function neutralJson(value: unknown): unknown {
 
 const textOf = (value: unknown): string => JSON.stringify(value) ?? "";
 
-/** A line for each place where they differ: what the Go kubelet says, and what Deckhand says. */
+/** A line for each place where the answers differ, with the Go kubelet's value and Deckhand's. */
 export function differingLeaves(go: unknown, deckhand: unknown, where = ""): readonly string[] {
   if (Object.is(go, deckhand)) return [];
   if (Array.isArray(go) && Array.isArray(deckhand) && go.length !== deckhand.length) {

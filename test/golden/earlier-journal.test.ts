@@ -1,7 +1,8 @@
 /**
- * A journal that the agent of commit b656062 wrote is read as that agent read it. The fixture is of a simulated node with thirteen pods: liveness
- * failures, failed pulls, missing Secrets, hooks, crashes, completion, rejection, a resize, preemption, a static pod, and a kill of the agent.
- * `facts.json` and `explained.json` are what that commit's `foldFacts` and `deckhand explain pod -o json` answered.
+ * A journal that the agent of commit b656062 wrote is read as that agent read it. The fixture is of a simulated node
+ * with thirteen pods: liveness failures, failed pulls, missing Secrets, hooks, crashes, completion, rejection, a
+ * resize, preemption, a static pod, and a kill of the agent. `facts.json` and `explained.json` are the output of that
+ * commit's `foldFacts` and `deckhand explain pod -o json`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -28,12 +29,12 @@ interface Explained {
 
 async function files() {
   const { port } = new FakeFiles({ clock: new ManualClock() });
-  await port.makeFolder(DIRECTORY, 0o700);
+  await port.makeDirectory(DIRECTORY, 0o700);
   await port.writeAtomically(`${DIRECTORY}/journal-00000001.log`, fixture("journal-00000001.log"), 0o600);
   return port;
 }
 
-/** Maps and bigints as the fixture has them. */
+/** Maps, sets and bigints as the fixture has them. */
 const plain = (...[, value]: readonly [string, unknown]): unknown => {
   if (value instanceof Map) return { map: [...(value as ReadonlyMap<unknown, unknown>)] };
   if (value instanceof Set) return { set: [...(value as ReadonlySet<unknown>)] };
@@ -43,7 +44,7 @@ const plain = (...[, value]: readonly [string, unknown]): unknown => {
 test("a journal of an earlier version gives the same facts, and no record is unknown", async () => {
   const journal = createJournal({
     files: await files(),
-    folder: DIRECTORY,
+    directory: DIRECTORY,
     clock: new ManualClock(),
     onProblem: (problem) => assert.fail(JSON.stringify(problem)),
   });
@@ -54,7 +55,7 @@ test("a journal of an earlier version gives the same facts, and no record is unk
 const without = (fields: Readonly<Record<string, unknown>>, name: string) =>
   Object.fromEntries(Object.entries(fields).filter(([each]) => each !== name));
 
-/** Times, quoted names and exit codes: what a sentence says whatever its wording. */
+/** Times, quoted names, exit codes and counts: the content of a sentence, whatever its wording. */
 const substance = (sentence: string) => sentence.match(/\d\d:\d\d:\d\d|"[^"]+"|exit code \d+|\d+ times/g)?.toSorted();
 
 test("a journal of an earlier version is explained as before, apart from wording", async () => {

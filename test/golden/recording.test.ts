@@ -23,7 +23,7 @@ describe("answers as JSON", () => {
   });
 });
 
-test("of answers that are equal once rewritten, one that the rewriting changes is kept", () => {
+test("distinctAnswers keeps, of answers that are equal after rewriting, one that the rewriting changes", () => {
   const rewrite = (answer: unknown) => String(answer).replace(/ x\d+$/, "");
   assert.deepEqual(distinctAnswers(["a", "a x2", "b", "a x3", "b"], rewrite), ["a x2", "b"]);
 });
@@ -46,7 +46,7 @@ describe("the recordings of the Go kubelet", () => {
     );
   });
 
-  test("need every reason that is given", () => {
+  test("need every reason in VARIATIONS", () => {
     const unneeded = VARIATIONS.filter((reason) => !varying.some((one) => explains(reason, one)));
     assert.deepEqual(
       unneeded.map(({ suite, question }) => `${suite}: ${question.source}`),

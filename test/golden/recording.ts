@@ -1,13 +1,14 @@
 /**
  * Recorded answers of the Go kubelet v1.36.4, one file per suite under `go-1.36.4/`.
  *
- * A suite asks each question of one side at a time and gets a neutral answer: JSON without ids, times, addresses and names of its
- * cluster, and without anything that depends on the machine's size. `check` stores the answer while recording, and otherwise fails
- * unless Deckhand's answer equals a recorded one. The Go kubelet may have up to three answers to a question;
- * `variations.ts` says why. A question without a recorded answer fails.
+ * A suite asks each question of one side at a time and gets a neutral answer: JSON without ids, times, addresses and
+ * names of its cluster, and without anything that depends on the machine's size. `check` stores the answer while
+ * recording, and otherwise fails unless Deckhand's answer equals a recorded one. The Go kubelet may have up to three
+ * answers to a question; `variations.ts` says why. A question without a recorded answer fails.
  *
- * The file holds answers as the Go kubelet gave them. A suite with intended differences names them in `rewrite`, which is applied to
- * each answer of the Go kubelet before it is compared; two answers that are equal after that count as one.
+ * The file holds answers as the Go kubelet gave them. A suite with intended differences names them in `rewrite`, which
+ * is applied to each answer of the Go kubelet before it is compared; two answers that are equal after that count as
+ * one.
  */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,7 +20,7 @@ import { comparisonMode, type Side } from "./sides.ts";
 
 export const GOLDEN_DIRECTORY = join(import.meta.dirname, "go-1.36.4");
 export const ANSWERS_MAX = 3;
-/** In the message of every comparison that fails; the proof `mutants` knows it by that. */
+/** Part of the message of every failed comparison; the proof `mutants` recognizes failed comparisons by it. */
 export const DIFFERS_FROM_RECORDING = "the Go kubelet does not answer so";
 
 export interface RecordedQuestion {
@@ -27,7 +28,7 @@ export interface RecordedQuestion {
   readonly answers: readonly unknown[];
 }
 
-/** What an answer of the Go kubelet becomes for a comparison. */
+/** Rewrites an answer of the Go kubelet for a comparison. */
 export type Rewrite = (question: string, answer: unknown) => unknown;
 
 interface RecordingOptions {
@@ -60,20 +61,23 @@ export class Recording {
     return this.#compared;
   }
 
-  /** The Go kubelet's answers, as they are compared. */
+  /** The Go kubelet's answers, rewritten for comparison. */
   answers(question: string): readonly unknown[] {
     const answers =
       this.#recorded.get(question) ?? assert.fail(`${this.suite}: no answer to "${question}" is recorded`);
     return answers.map((answer) => this.#rewrite(question, answer));
   }
 
-  /** Whether the answer equals a recorded one; for whoever waits until an agent has come to rest. */
+  /** Whether the answer equals a recorded one; for callers that wait until an agent has settled. */
   matches(question: string, answer: unknown): boolean {
     const neutral = neutralJson(answer);
     return this.answers(question).some((one) => differing(question)(one, neutral).length === 0);
   }
 
-  /** Asks the sides that run. Only Deckhand's answer is compared; while recording, the Go kubelet's is stored. */
+  /**
+   * Gets the answers of the sides that run. Only Deckhand's answer is compared; while recording, the Go kubelet's is
+   * stored.
+   */
   async check(question: string, answerOf: (side: Side) => unknown): Promise<void> {
     if (comparisonMode === "record") {
       this.#add(question, neutralJson(await answerOf("go")));
@@ -93,7 +97,7 @@ export class Recording {
     answers.push(answer);
   }
 
-  /** Adds what is new to what the file holds, and drops questions that are no longer asked. */
+  /** Adds new answers to those in the file, and drops questions that no test uses any more. */
   #save(): void {
     const lines = [...this.#added].map(([question, added]): RecordedQuestion => {
       const answers = [...(this.#recorded.get(question) ?? []), ...added];
@@ -108,7 +112,10 @@ export class Recording {
   }
 }
 
-/** Of answers that are equal once rewritten, one that the rewriting changes: it shows that the rewriting is needed. */
+/**
+ * Keeps one of the answers that are equal after rewriting: one that the rewriting changes, if any, because it shows
+ * that the rewriting is needed.
+ */
 export function distinctAnswers(
   answers: readonly unknown[],
   rewrite: (answer: unknown) => unknown,

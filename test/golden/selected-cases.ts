@@ -1,6 +1,6 @@
 /**
- * `DECKHAND_CASES`, a regular expression: a comparing suite then runs only the cases with such a name. Tests about other cases may fail; the proof
- * `mutants`, which uses it, looks only at comparisons.
+ * `DECKHAND_CASES`, a regular expression: a comparison suite then runs only the cases whose name matches. Tests of
+ * other cases may fail; the proof `mutants`, which uses it, looks only at comparisons.
  */
 const pattern = process.env["DECKHAND_CASES"];
 const selection = pattern === undefined ? undefined : new RegExp(pattern);
@@ -18,6 +18,9 @@ export const selectedByName = <T>(cases: Readonly<Record<string, T>>): Readonly<
 
 const FEW_CASES_MATCH_LIMIT_MS = 6_000;
 
-/** How long a suite waits until an answer equals a recorded one. With few cases the machine is idle, and a mutant never answers so. */
+/**
+ * How long a suite waits until an answer equals a recorded one. With few cases the machine is idle, and a mutant's
+ * answer never matches.
+ */
 export const matchLimitMs = (usualMs: number): number =>
   selection === undefined ? usualMs : Math.min(usualMs, FEW_CASES_MATCH_LIMIT_MS);

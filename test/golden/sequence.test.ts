@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { CriCall } from "../cluster/cri-proxy.ts";
-import { changingCalls, differingLists, differingSteps, distinctSteps, withoutLoops } from "./sequence.ts";
+import {
+  changingCalls,
+  differingLists,
+  differingSteps,
+  distinctSteps,
+  repeatedCalls,
+  withoutLoops,
+} from "./sequence.ts";
 
-test("steps that repeat the one before count once", () => {
+test("repeated consecutive steps count once", () => {
   assert.deepEqual(distinctSteps(["a", "a", "b", "a"]), ["a", "b", "a"]);
 });
 
@@ -24,7 +31,7 @@ for (const [title, go, deckhand, isSame] of [
   });
 }
 
-test("two steps that follow one another again and again count once", () => {
+test("two steps that alternate repeatedly count once", () => {
   assert.deepEqual(withoutLoops("abcbcbcd".split("")).join(""), "abcd");
   assert.deepEqual(withoutLoops("abcabc".split("")).join(""), "abcabc", "longer loops are compared");
   assert.deepEqual(withoutLoops("aba".split("")).join(""), "aba");
@@ -41,7 +48,7 @@ const call = (method: string, about: Partial<CriCall>): CriCall => ({
   ...about,
 });
 
-test("of all calls those remain that change something of the pod, with the container and its attempt", () => {
+test("changingCalls keeps only calls that change something of the pod, with the container and its attempt", () => {
   const sandboxConfig = { metadata: { uid: "u1" } };
   const calls = [
     call("RunPodSandbox", { request: { config: sandboxConfig }, answer: { podSandboxId: "s1" } }),
@@ -72,7 +79,7 @@ test("of all calls those remain that change something of the pod, with the conta
   ]);
 });
 
-test("calls that stop containers beside one another have no order; those that follow one another have", () => {
+test("StopContainer calls that overlap have no order; consecutive ones keep theirs", () => {
   const sandboxConfig = { metadata: { uid: "u1" } };
   const made = ["b", "a"].map((name) =>
     call("CreateContainer", {
@@ -86,6 +93,27 @@ test("calls that stop containers beside one another have no order; those that fo
     changingCalls([...made, ...calls], { metadata: { uid: "u1" } }).slice(made.length);
   assert.deepEqual(stops(stop("b", 0, 10), stop("a", 5, 7)), ["StopContainer a 0", "StopContainer b 0"]);
   assert.deepEqual(stops(stop("b", 0, 10), stop("a", 11, 12)), ["StopContainer b 0", "StopContainer a 0"]);
+});
+
+test("a start or stop is a repeated call when an earlier one of the same container or sandbox succeeded", () => {
+  const pod = { metadata: { uid: "u1" } };
+  const sandboxConfig = { metadata: { uid: "u1" } };
+  const made = [
+    call("RunPodSandbox", { request: { config: sandboxConfig }, answer: { podSandboxId: "s1" } }),
+    call("CreateContainer", {
+      request: { sandboxConfig, config: { metadata: { name: "main", attempt: 0 } } },
+      answer: { containerId: "c1" },
+    }),
+  ];
+  const start = (code: number) => call("StartContainer", { id: "c1", code });
+  assert.deepEqual(repeatedCalls([...made, start(2), start(0)], pod), []);
+  assert.deepEqual(repeatedCalls([...made, start(0), call("StopContainer", { id: "c1" })], pod), []);
+  const stop = call("StopPodSandbox", { id: "s1" });
+  assert.deepEqual(repeatedCalls([...made, start(0), stop, start(0), stop], pod), [
+    "StartContainer main 0",
+    "StopPodSandbox",
+  ]);
+  assert.deepEqual(repeatedCalls([...made, stop, stop], { metadata: { uid: "u2" } }), []);
 });
 
 for (const [title, go, deckhand, isWhole, isSame] of [

@@ -1,25 +1,33 @@
 /**
- * What happened to one pod, in order: the statuses that its agent published, the events that it reported, and the calls that changed something in the
- * runtime. Two agents have the same sequence when they show the same steps in the same order.
+ * What happened to one pod, in order: the statuses that its agent published, the events that it reported, and the calls
+ * that changed something in the runtime. Two agents have the same sequence when they show the same steps in the same
+ * order.
  *
- * - A status that only one of them shows is allowed where it lies between two that both show: one agent may publish twice what the other publishes
- *   once. Before the first and after the last shared status nothing may stand alone, and what both show must not change its order.
- *   Two statuses that follow one another again and again count once: how often a pull is tried before its Secret comes is chance.
- * - Containers are stopped beside one another: StopContainer calls that overlap, and Killing events that follow one another, have no order.
- * - Dead containers and sandboxes are removed by garbage collection, beside the pod's own steps and after the pod is gone: those calls are left out.
- * - A call that its caller cancelled is left out: whether one is under way when the pod is deleted is chance.
- * - A pod that was watched for a part of its life only may show a few more events and calls at the end.
+ * - A status that only one of them shows is allowed between two that both show: one agent may publish twice what the
+ *   other publishes once. Before the first and after the last shared status no such status is allowed, and shared
+ *   statuses must be in the same order. Two statuses that alternate repeatedly count once: how often a pull is tried
+ *   before its Secret exists is chance.
+ * - Containers are stopped in parallel: StopContainer calls that overlap, and consecutive Killing events, have no
+ *   order.
+ * - Garbage collection removes dead containers and sandboxes, in parallel with the pod's own steps and after the pod is
+ *   gone: those calls are left out.
+ * - Equal consecutive calls count once, since how often a failed call is retried is chance. Deckhand starts and stops
+ *   each container and each sandbox successfully at most once: `sequenceOf` asserts it.
+ * - A call that its caller cancelled is left out: whether one is in progress when the pod is deleted is chance.
+ * - A pod that was watched for only a part of its life may show a few more events and calls at the end.
  */
+import assert from "node:assert/strict";
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
 import type { CreateContainerRequest } from "../../src/wire/cri/gen/api_pb.js";
 import type { CriCall } from "../cluster/cri-proxy.ts";
 import { podUidOfCall } from "../support/cri-log.ts";
+import type { Side } from "./sides.ts";
 
 export interface PodSequence {
-  /** Until the pod was gone. */
+  /** Whether the pod was watched until it was gone. */
   readonly isWhole: boolean;
   readonly statuses: readonly unknown[];
-  /** "<type> <reason> <field> <message>", each where it was reported first. */
+  /** "<type> <reason> <field> <message>", each at the place of its first report. */
   readonly events: readonly string[];
   /** "StartContainer main 0": the method, the container and its attempt; of a call that failed, its gRPC code. */
   readonly calls: readonly string[];
@@ -35,7 +43,9 @@ const CHANGING: ReadonlySet<string> = new Set([
   "PullImage",
 ]);
 
-/** Without what repeats the one before. */
+const ONCE: ReadonlySet<string> = new Set(["StartContainer", "StopContainer", "StopPodSandbox"]);
+
+/** The steps without consecutive repetitions. */
 export function distinctSteps<T>(
   steps: readonly T[],
   textOf: (step: T) => string = (step) => JSON.stringify(step),
@@ -43,7 +53,7 @@ export function distinctSteps<T>(
   return steps.filter((step, index) => index === 0 || textOf(step) !== textOf(steps[index - 1] as T));
 }
 
-/** An event's name ends with the time at which it was reported first. */
+/** An event's name ends with the time of its first report. */
 const reportedNs = ({ metadata }: Event): bigint => BigInt(`0x${metadata.name?.split(".").at(-1) ?? "0"}`);
 
 const eventsInOrder = (events: readonly Event[]): readonly Event[] =>
@@ -51,9 +61,32 @@ const eventsInOrder = (events: readonly Event[]): readonly Event[] =>
 
 /** The calls of this pod that changed something, in the order in which they began. */
 export function changingCalls(calls: readonly CriCall[], pod: Pod): readonly string[] {
+  const isBeside = (before: readonly OwnCall[], { text, startedWallMs }: OwnCall) =>
+    text.startsWith(STOP) && before.every((one) => one.text.startsWith(STOP) && one.endedWallMs >= startedWallMs);
+  return inGroups(callsOf(calls, pod), isBeside).flatMap((group) => group.map(({ text }) => text).toSorted());
+}
+
+/** Successful calls that start or stop what an earlier successful call started or stopped. */
+export function repeatedCalls(calls: readonly CriCall[], pod: Pod): readonly string[] {
+  const once = callsOf(calls, pod).filter(({ method, isFailed }) => ONCE.has(method) && !isFailed);
+  return once.flatMap(({ method, id, text }, index) =>
+    once.slice(0, index).some((one) => one.method === method && one.id === id) ? [text] : [],
+  );
+}
+
+interface OwnCall {
+  readonly method: string;
+  readonly id: string;
+  readonly isFailed: boolean;
+  readonly text: string;
+  readonly startedWallMs: number;
+  readonly endedWallMs: number;
+}
+
+function callsOf(calls: readonly CriCall[], pod: Pod): readonly OwnCall[] {
   const sandboxes = new Set<string>();
   const containers = new Map<string, string>();
-  const own: Timed[] = [];
+  const own: OwnCall[] = [];
   for (const call of calls) {
     const { method, id, code, answer, request, startedWallMs, endedWallMs } = call;
     const isOwn = podUidOfCall(call) === pod.metadata?.uid;
@@ -65,27 +98,20 @@ export function changingCalls(calls: readonly CriCall[], pod: Pod): readonly str
     if (isOwn && podSandboxId !== undefined) sandboxes.add(podSandboxId);
     if (isOwn && containerId !== undefined && subject !== undefined) containers.set(containerId, subject);
     if (!CHANGING.has(method) || !(isOwn || sandboxes.has(id) || containers.has(id)) || code === CANCELLED) continue;
-    const failure = code === undefined || code === 0 ? [] : [`code ${code}`];
+    const isFailed = code !== undefined && code !== 0;
+    const failure = isFailed ? [`code ${code}`] : [];
     const text = [method, ...(subject === undefined ? [] : [subject]), ...failure].join(" ");
-    own.push({ text, startedWallMs, endedWallMs: endedWallMs ?? Number.POSITIVE_INFINITY });
+    own.push({ method, id, isFailed, text, startedWallMs, endedWallMs: endedWallMs ?? Number.POSITIVE_INFINITY });
   }
-  const isBeside = (before: readonly Timed[], { text, startedWallMs }: Timed) =>
-    text.startsWith(STOP) && before.every((one) => one.text.startsWith(STOP) && one.endedWallMs >= startedWallMs);
-  return inGroups(own, isBeside).flatMap((group) => group.map(({ text }) => text).toSorted());
+  return own;
 }
 
-interface Timed {
-  readonly text: string;
-  readonly startedWallMs: number;
-  readonly endedWallMs: number;
-}
-
-/** The gRPC code. */
+/** The gRPC code of a cancelled call. */
 const CANCELLED = 1;
 const STOP = "StopContainer ";
 const KILLING = "Normal Killing ";
 
-/** Neighbours that belong together. */
+/** Groups consecutive steps that belong together. */
 function inGroups<T>(
   steps: readonly T[],
   belongs: (group: readonly T[], step: T) => boolean,
@@ -102,7 +128,7 @@ function inGroups<T>(
 const subjectOf = ({ config }: CreateContainerRequest): string =>
   `${config?.metadata?.name ?? "?"} ${config?.metadata?.attempt ?? "?"}`;
 
-/** Two steps that follow one another again and again, once. */
+/** The steps, with repetitions of two alternating steps removed. */
 export function withoutLoops(steps: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (const step of steps) {
@@ -113,7 +139,7 @@ export function withoutLoops(steps: readonly string[]): readonly string[] {
   return kept;
 }
 
-/** How the second sequence of steps differs from the first; nothing where the rule above allows it. */
+/** How the second sequence of steps differs from the first; empty where the rules above allow the difference. */
 export function differingSteps(theirs: readonly unknown[], ours: readonly unknown[]): readonly string[] {
   const [go, deckhand] = [theirs, ours].map((steps) =>
     withoutLoops(distinctSteps(steps.map((step) => JSON.stringify(step)))),
@@ -149,12 +175,14 @@ interface Lived {
   readonly versions: readonly Pod[];
   readonly events: readonly Event[];
   readonly calls: readonly CriCall[];
+  readonly side: Side;
   readonly neutralStatus: (pod: Pod) => unknown;
   readonly neutralText: (text: string) => string;
 }
 
 export function sequenceOf(lived: Lived): PodSequence {
-  const { pod, isWhole, versions, events, calls, neutralStatus, neutralText } = lived;
+  const { pod, isWhole, versions, events, calls, side, neutralStatus, neutralText } = lived;
+  if (side === "deckhand") assert.deepEqual(repeatedCalls(calls, pod), []);
   const reported = eventsInOrder(events).map(({ type, reason, message, involvedObject }) =>
     neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`),
   );
@@ -168,10 +196,10 @@ export function sequenceOf(lived: Lived): PodSequence {
   };
 }
 
-/** A question with this end is answered by a sequence. */
+/** A question that ends with this word is answered by a sequence. */
 export const SEQUENCE = "sequence" as const;
 
-/** What an agent may show more than the other of a pod that was not watched to its end. */
+/** How many more events or calls one agent may show, for a pod that was not watched until it was gone. */
 const MORE_AT_THE_END_MAX = 2;
 
 export function differingSequences(theirs: unknown, ours: unknown): readonly string[] {

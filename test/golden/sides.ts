@@ -1,6 +1,7 @@
 /**
- * Which agents a comparing suite runs. `recorded` (the gate): Deckhand alone, held against the recorded answers of the Go kubelet.
- * `record` (`npm run record`): the Go kubelet alone, whose answers are stored. `live` (`npm run proof -- differential`): both at once.
+ * Which agents a comparison suite runs. `recorded` (the gate): Deckhand alone, compared with the recorded answers of
+ * the Go kubelet. `record` (`npm run record`): the Go kubelet alone, whose answers are stored. `live` (`npm run proof
+ * -- differential`): both at once.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -25,7 +26,7 @@ export const comparisonMode = modeFromEnvironment();
 /** The agents that run in this process's mode. */
 export const SIDES: readonly Side[] = SIDES_OF[comparisonMode];
 
-/** The node of each agent; alone, an agent has the first. */
+/** The node of each agent; an agent that runs alone has the first node. */
 export const NODES: Readonly<Record<Side, string>> = { go: "n1", deckhand: comparisonMode === "live" ? "n2" : "n1" };
 
 /** The name of a case's pod under that agent. */

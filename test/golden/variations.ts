@@ -1,4 +1,7 @@
-/** Why the Go kubelet has more than one answer to a question. Every such question needs a reason, and every reason a question. */
+/**
+ * Why the Go kubelet has more than one answer to a question. Every such question needs a reason, and every reason a
+ * question.
+ */
 export interface Variation {
   readonly suite: string;
   readonly question: RegExp;

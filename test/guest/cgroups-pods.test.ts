@@ -1,7 +1,7 @@
 /**
- * Pods of many shapes under Deckhand in a guest, with cgroup v2 and each driver: every file of every group is as the Go
- * kubelet's, which is recorded, and with systemd what the units say is the same too. Most pods wait for a volume that
- * never comes: they have their group, and cost no container.
+ * Pods of many shapes under Deckhand in a guest, with cgroup v2 and each driver. Every file of every cgroup matches the
+ * recorded one of the Go kubelet; with systemd the properties of the units match too. Most pods wait for a volume that
+ * never appears: they have their cgroup and cost no container.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -15,6 +15,7 @@ import { quantityMilliValue, quantityValue } from "../../src/base/quantity.ts";
 import { sharesOf, weightOf } from "../../src/domain/resources/cpu-units.ts";
 import { podRequests } from "../../src/domain/resources/pod-resources.ts";
 import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
+import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
 import { defaultPod } from "../../src/domain/static-pods/static-pod-defaults.ts";
 import { figure } from "../figures.ts";
@@ -43,19 +44,31 @@ import { podsOfChance } from "../support/pods-of-chance.ts";
 import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 
+interface Setting {
+  readonly driver: CgroupDriver;
+  /** The feature gate MemoryQoS; with it the first batch of pods is enough. */
+  readonly memoryQos: boolean;
+}
+
 interface Size {
   readonly drawn: number;
   readonly known: number;
   readonly least: number;
-  readonly drivers: readonly CgroupDriver[];
+  readonly settings: readonly Setting[];
 }
 
-const GATE: Size = { drawn: 6, known: 6, least: 16, drivers: ["systemd"] };
-const WHOLE: Size = { drawn: 70, known: CASES.length, least: 100, drivers: ["systemd", "cgroupfs"] };
+const SYSTEMD: Setting = { driver: "systemd", memoryQos: false };
+const GATE: Size = { drawn: 6, known: 6, least: 16, settings: [SYSTEMD] };
+const WHOLE: Size = {
+  drawn: 70,
+  known: CASES.length,
+  least: 100,
+  settings: [SYSTEMD, { driver: "cgroupfs", memoryQos: false }, { driver: "systemd", memoryQos: true }],
+};
 
 /**
- * The recording holds the gate's pods. Those of the whole size are more than half an hour of an emulated guest, and a
- * proof draws others each time: they are compared with a Go kubelet that runs.
+ * The recording holds the pods of the gate. Those of the whole size take more than half an hour in an emulated guest,
+ * and each proof draws others: they are compared with a Go kubelet that runs.
  */
 const RECORDED_SEED = 1;
 const SIZE = wholeSize() ? WHOLE : GATE;
@@ -63,15 +76,15 @@ const isRecorded = comparisonMode !== "live" || (SIZE === GATE && seed() === REC
 
 const recording = Recording.open("cgroups-pods");
 
-/** These run. */
+/** The cases whose containers run. */
 const RUNNING = new Set(["guaranteed-fraction", "request-below-limit", "best-effort", "pod-level-limits"]);
-/** What a guest has for pods; either agent rejects what requests more. */
+/** The capacity of a guest for pods; either agent rejects pods that request more. */
 const ROOM = { milliCpu: 1500n, bytes: 2n * 2n ** 30n };
 
-/** What is only limited counts as requested under either agent. */
+/** Applies the API's defaults: under either agent a limit without a request counts as the request. */
 const withDefaults = (spec: PodSpec): PodSpec => defaultPod({ metadata: { name: "any" }, spec }).spec ?? spec;
 
-/** Nothing that a guest has not got: a RuntimeClass, so many CPUs, so much memory. */
+/** Whether a guest can run the pod: no RuntimeClass, and no more CPU and memory than the guest has. */
 function isPossible({ spec }: { readonly spec: PodSpec }): boolean {
   const requests = podRequests(withDefaults(spec), { overhead: true });
   const [cpu, memory] = [requests.get("cpu"), requests.get("memory")];
@@ -94,8 +107,8 @@ const SHAPES: readonly Case[] = [
 const NEVER = { name: "never", hostPath: { path: "/nowhere/at/all", type: "Directory" } };
 
 /**
- * Half of them have a UID as the API server gives it, with dashes; the others as a kubelet makes one for a file (each
- * makes its own, so the file says it).
+ * Half of the pods have a UID with dashes, as the API server assigns it; the others have one as a kubelet generates it
+ * for a file. Each kubelet would generate a different UID, so the manifest contains it.
  */
 function podOf({ name, spec }: { readonly name: string; readonly spec: PodSpec }, index: number): Pod {
   const { nodeName: _, ...rest } = spec;
@@ -122,18 +135,21 @@ function podNamed(name: string): Pod {
   return podOf(SHAPES[index] ?? assert.fail(name), index);
 }
 
-/** As many at once as fit the guest. */
+/** Batches of pods that fit the guest together. */
 const BATCHES = batches(
   SHAPES.map((one) => ({ ...one, spec: withDefaults(one.spec) })),
   ROOM,
 ).map((batch) => batch.map(({ name }) => podNamed(name)));
 
 const running = (pods: readonly Pod[]) => pods.filter(({ metadata }) => RUNNING.has(metadata?.name ?? ""));
-/** Each with its sandbox. */
+/** The number of containers of the pods, sandboxes included. */
 const containersIn = (pods: readonly Pod[]) =>
   running(pods).reduce((count, { spec }) => count + 1 + (spec?.containers.length ?? 0), 0);
 
-/** Not the sandboxes, which are the runtime's own, nor what is still being made. */
+/**
+ * The cgroups of app containers: neither sandboxes, which belong to the runtime, nor containers that are still being
+ * created.
+ */
 const appGroups = (groups: Groups) =>
   containerGroups(groups).filter((group) => groups.get(group)?.["memory.oom.group"] === "1");
 
@@ -163,13 +179,13 @@ const UNIT_PROPERTIES = [
 interface Seen {
   readonly groups: readonly Groups[];
   readonly units: readonly string[];
-  /** The values of a group that nobody has written to. */
+  /** The values of a cgroup that no agent has written to. */
   readonly untouched: Readonly<Record<string, string>>;
 }
 
 /**
- * As the tier of Burstable pods weighs once the agent has heard of all of them, and has taken for requested what is
- * only limited.
+ * The cpu.weight of the Burstable cgroup once the agent has observed all pods, with limits counted as requests where no
+ * request is given.
  */
 const burstableWeight = (pods: readonly Pod[]) => {
   const shares = qosTierValues(pods.map(defaultPod), []).find(([name]) => name.at(-1) === "burstable")?.[1].cpuShares;
@@ -183,11 +199,11 @@ const countsOf = (now: Groups) => ({
   burstable: [...now].find(([group]) => /\/(kubepods-)?burstable(\.slice)?$/.test(group))?.[1]["cpu.weight"],
 });
 
-async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen> {
+async function observe(guest: Guest, agent: Agent, config: object, all: readonly (readonly Pod[])[]): Promise<Seen> {
   const startedMs = performance.now();
   await startAgent(guest, agent, config);
   const [groups, units]: [Groups[], string[]] = [[], []];
-  for (const pods of BATCHES) {
+  for (const pods of all) {
     await setPods(guest, pods);
     const wanted = {
       pods: pods.length,
@@ -202,7 +218,7 @@ async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen
       const found = countsOf(await readGroups(guest));
       throw new Error(JSON.stringify({ wanted, found }) + said.stdout, { cause: error });
     });
-    // Who makes a group writes its files a moment later.
+    // The files of a cgroup are written a moment after its creation.
     await guest.must("sleep 3");
     groups.push(await readGroups(guest));
     units.push(await guest.must(`systemctl show 'kubepods*.slice' --property=${UNIT_PROPERTIES.join(",")}`));
@@ -210,11 +226,11 @@ async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen
     await waitForGroups(guest, `the groups to go under ${agent}`, (now) => podGroups(now).length === 0);
   }
   await stopAgent(guest);
-  figure(`${agent}: ${SHAPES.length} pods made, read and removed`, Math.round(performance.now() - startedMs), "ms");
+  figure(`${agent}: ${all.flat().length} pods made, read and removed`, Math.round(performance.now() - startedMs), "ms");
   return { groups, units, untouched: await untouchedGroup(guest) };
 }
 
-/** Of a group that the kernel has just made, with every controller. */
+/** The files of a cgroup that the kernel has just created, with every controller. */
 async function untouchedGroup(guest: Guest): Promise<Readonly<Record<string, string>>> {
   const text = await guest.must(`cd /sys/fs/cgroup
     for controller in $(cat cgroup.controllers); do echo "+$controller" > cgroup.subtree_control; done
@@ -229,7 +245,7 @@ async function untouchedGroup(guest: Guest): Promise<Readonly<Record<string, str
   return Object.fromEntries(entries);
 }
 
-/** The next agent must make all of it. */
+/** Removes kubepods, so that the next agent must create all of it. */
 const forgetKubepods = (guest: Guest) =>
   guest.must(`systemctl stop kubepods.slice 2>/dev/null || true
     if [ -d /sys/fs/cgroup/kubepods ]; then find /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} +; fi`);
@@ -241,9 +257,9 @@ const UNSET_CPUSET: Readonly<Record<string, string>> = {
 };
 
 /**
- * An agent gives a new group every controller. systemd takes this one back from a slice that it has no CPUs for, each
- * time a property of the slice is set, unless containers run below: whether a tier without any has it depends on who
- * came last.
+ * Removes unset cpuset values from the comparison. An agent enables every controller for a new cgroup. systemd disables
+ * cpuset again for a slice without assigned CPUs whenever a property of the slice is set, unless containers run below
+ * it. Whether a QoS cgroup without containers has the controller depends on which of them wrote last.
  */
 const withoutUnsetCpusets = (groups: Groups): Groups =>
   new Map(
@@ -255,7 +271,7 @@ const withoutUnsetCpusets = (groups: Groups): Groups =>
     }),
   );
 
-/** What all pods together may have, as what is missing from the whole guest. */
+/** The totals of the guest. The limits of all pods together are compared as the difference from these totals. */
 interface Whole {
   readonly memoryBytes: bigint;
   readonly processIds: bigint;
@@ -269,7 +285,7 @@ async function wholeGuest(guest: Guest): Promise<Whole> {
   return { memoryBytes: 1024n * kib, processIds: pids < threads ? pids : threads };
 }
 
-/** Without files that hold what the kernel puts there: a release of it may have others. */
+/** The cgroups without files that hold the kernel's defaults: another kernel release may have others. */
 function neutralGroups(groups: Groups, { untouched }: Seen, { memoryBytes, processIds }: Whole): unknown {
   const written = [...groups].map(([group, files]) => {
     const isAll = /^\/kubepods(?:\.slice)?$/.test(group);
@@ -301,8 +317,10 @@ const neutralUnits = (units: string, { memoryBytes, processIds }: Whole) =>
     })
     .toSorted((a, b) => (String(a) < String(b) ? -1 : 1));
 
-for (const driver of SIZE.drivers) {
-  void suite(`pods of every shape with the ${driver} driver on cgroup v2, under the Go kubelet and under ours`, () => {
+for (const { driver, memoryQos } of SIZE.settings) {
+  const driverAndGate = `${driver} driver${memoryQos ? " and the gate MemoryQoS" : ""}`;
+  const all = memoryQos ? BATCHES.slice(0, 1) : BATCHES;
+  void suite(`pods of every shape with the ${driverAndGate} on cgroup v2, under the Go kubelet and Deckhand`, () => {
     let guest: Guest;
     let scratch: string;
     let whole: Whole;
@@ -315,10 +333,14 @@ for (const driver of SIZE.drivers) {
       await useDriver(guest, driver);
       await guest.must("echo 128 > /proc/sys/vm/nr_hugepages");
       whole = await wholeGuest(guest);
-      // Agents follow the runtime's driver, not this one.
-      const config = configuration({ cgroupDriver: otherThan(driver), podPidsLimit: 1234 });
+      // Agents use the runtime's driver, not the configured one.
+      const config = configuration({
+        cgroupDriver: otherThan(driver),
+        podPidsLimit: 1234,
+        ...(memoryQos && { featureGates: { MemoryQoS: true }, memoryReservationPolicy: "TieredReservation" }),
+      });
       for (const side of SIDES) {
-        seen.set(side, await observe(guest, side, config));
+        seen.set(side, await observe(guest, side, config, all));
         await forgetKubepods(guest);
       }
     });
@@ -328,17 +350,17 @@ for (const driver of SIZE.drivers) {
     });
     const by = (side: Side) => seen.get(side) ?? assert.fail(`${side} was not observed`);
 
-    /** Against the recording, and against the other agent where both run. */
+    /** Compares with the recording, and with the other agent where both run. */
     async function check(what: string, answerOf: (side: Side) => unknown): Promise<void> {
       if (comparisonMode === "live") assert.deepEqual(answerOf("deckhand"), answerOf("go"), what);
       if (isRecorded) await recording.check(`${driver}: ${what}`, answerOf);
     }
 
-    test("[14.2] [14.3] [14.4] every file of every group is the same, and where the runtime's driver wants it", async (t) => {
+    test("[14.2] [14.3] [14.4] every file of every cgroup is the same and at the path of the runtime's driver", async (t) => {
       assert.ok(SHAPES.length >= SIZE.least, String(SHAPES.length));
       const root = driver === "systemd" ? "/kubepods.slice" : "/kubepods";
       let files = 0;
-      for (const [index, pods] of BATCHES.entries()) {
+      for (const [index, pods] of all.entries()) {
         await check(`groups of batch ${index}`, (side) => {
           const groups = by(side).groups[index] ?? assert.fail(`no batch ${index}`);
           assert.ok([...groups.keys()].every((group) => group === root || group.startsWith(`${root}/`)));
@@ -362,7 +384,7 @@ for (const driver of SIZE.drivers) {
       }
     });
 
-    test("[7.29] [14.6] [14.10] containers die whole and do not swap, in either agent's hands", () => {
+    test("[7.29] [14.6] [14.10] containers have memory.oom.group 1 and memory.swap.max 0 under either agent", () => {
       for (const { groups } of SIDES.map(by)) {
         const apps = groups.flatMap((now) => appGroups(now).map((group) => now.get(group)));
         assert.ok(apps.length >= RUNNING.size);
@@ -370,9 +392,40 @@ for (const driver of SIZE.drivers) {
       }
     });
 
+    if (!memoryQos)
+      test("[25.10] pod's cgroup limits huge pages to the pod's request", () => {
+        const wanted = new Map(all.flat().map((pod) => [pod.metadata?.uid ?? "", hugePageBytes(pod)]));
+        assert.ok([...wanted.values()].some((bytes) => bytes !== "0"));
+        for (const side of SIDES) {
+          const found = by(side).groups.flatMap((groups) =>
+            podGroups(groups).map((group): [string, string | undefined] => [
+              uidOfGroup(group),
+              groups.get(group)?.["hugetlb.2MB.max"],
+            ]),
+          );
+          assert.deepEqual(
+            new Map(found),
+            new Map([...wanted].map(([uid, bytes]) => [uid.replaceAll("-", "_"), bytes])),
+          );
+        }
+      });
+
+    if (memoryQos) {
+      test("[14.11] with MemoryQoS a container's cgroup has its request in memory.min or memory.low and is throttled below its limit", () => {
+        for (const side of SIDES) {
+          const containers = by(side).groups.flatMap((groups) => appGroups(groups).map((group) => groups.get(group)));
+          const memory = containers.map((files) => MEMORY_FILES.map((file) => files?.[file]).join(" "));
+          // guaranteed-fraction: 48Mi; request-below-limit: 16Mi of 64Mi, and nine tenths of the way from request to
+          // limit, in pages.
+          for (const one of ["50331648 0 max", "0 16777216 62074880"])
+            assert.ok(memory.includes(one), memory.join("; "));
+        }
+      });
+    }
+
     if (driver === "systemd") {
-      test("[14.3] [14.4] what systemd says of each slice is the same", async () => {
-        for (const index of BATCHES.keys()) {
+      test("[14.3] [14.4] systemd reports the same properties of each slice", async () => {
+        for (const index of all.keys()) {
           await check(`units of batch ${index}`, (side) => {
             const units = by(side).units[index] ?? assert.fail(`no batch ${index}`);
             assert.match(units, /^Transient=yes$/m);
@@ -383,5 +436,28 @@ for (const driver of SIZE.drivers) {
     }
   });
 }
+
+const MEMORY_FILES = ["memory.min", "memory.low", "memory.high"] as const;
+
+/** The highest request of the pod at any time: an init container runs beside the sidecars before it. */
+function hugePageBytes({ spec }: Pod): string {
+  const bytesOf = ({ resources }: Container) => {
+    const pages = parseResourceList(resources?.limits).get("hugepages-2Mi");
+    return pages === undefined ? 0n : quantityValue(pages);
+  };
+  const sum = (containers: readonly Container[]) => containers.reduce((bytes, one) => bytes + bytesOf(one), 0n);
+  const all = spec?.initContainers ?? [];
+  const sidecars = all.filter(({ restartPolicy }) => restartPolicy === "Always");
+  const running = sum(sidecars) + sum(spec?.containers ?? []);
+  const starting = all.map((one, index) => {
+    const before = all.slice(0, index).filter(({ restartPolicy }) => restartPolicy === "Always");
+    return sum(before) + bytesOf(one);
+  });
+  return String([running, ...starting].reduce((most, bytes) => (bytes > most ? bytes : most), 0n));
+}
+
+/** The pod's UID with underscores, as in the name of a slice. */
+const uidOfGroup = (group: string): string =>
+  /pod([0-9a-f][0-9a-f_-]+?)(?:\.slice)?$/.exec(group)?.[1]?.replaceAll("-", "_") ?? assert.fail(group);
 
 const otherThan = (driver: CgroupDriver): CgroupDriver => (driver === "systemd" ? "cgroupfs" : "systemd");

@@ -1,6 +1,6 @@
 /**
- * `npm run guest -- <verb>`: a guest by hand. `shell` and `run` resume one when there is none of that name; it outlives the command, with
- * all that was done in it, until `down` ends it.
+ * `npm run guest -- <verb>`: a guest for manual use. `shell` and `run` resume a guest if there is none of that name.
+ * The guest outlives the command, with all changes made in it, until `down` ends it.
  */
 import { readFile, stat } from "node:fs/promises";
 import { connect } from "node:net";
@@ -19,7 +19,7 @@ const USAGE = `npm run guest -- [--name NAME] <verb>   (default name: dev, or DE
   down                ends it
 `;
 
-/** Ctrl-], as telnet has it. */
+/** Ctrl-], as in telnet. */
 const LEAVE = 0x1d;
 const RUN_MS = 60 * 60_000;
 
@@ -88,7 +88,7 @@ async function shell(name: string): Promise<number> {
   }
   await guest.leave();
   tell("Ctrl-] leaves; Enter brings a prompt");
-  const line = connect(sockets(guest.folder).shell);
+  const line = connect(sockets(guest.directory).shell);
   if (process.stdin.isTTY) process.stdin.setRawMode(true);
   line.pipe(process.stdout);
   const typed = (keys: Buffer) => {

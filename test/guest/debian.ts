@@ -89,13 +89,13 @@ const DPKG_STATUS = "./var/lib/dpkg/status";
 
 /** Leaves `vmlinuz` and, below `kernel`, the modules. */
 async function fetchKernel(scratch: string): Promise<string> {
-  const folder = join(scratch, "apt");
-  const apt = await privateApt(folder, { sources: await sourceLines("deb", RELEASE) });
+  const directory = join(scratch, "apt");
+  const apt = await privateApt(directory, { sources: await sourceLines("deb", RELEASE) });
   const fetched = async (name: string): Promise<string> => {
-    await apt(["download", `${name}/${RELEASE}`], folder);
-    const file = (await readdir(folder)).find((each) => each.startsWith(`${name}_`) && each.endsWith(".deb"));
+    await apt(["download", `${name}/${RELEASE}`], directory);
+    const file = (await readdir(directory)).find((each) => each.startsWith(`${name}_`) && each.endsWith(".deb"));
     if (file === undefined) throw new Error(`apt brought no package ${name}`);
-    return join(folder, file);
+    return join(directory, file);
   };
   const depends = await command("dpkg-deb", ["--field", await fetched(KERNEL), "Depends"]);
   const name = /linux-image-[\w.+-]+/.exec(depends)?.[0];
@@ -105,7 +105,7 @@ async function fetchKernel(scratch: string): Promise<string> {
   const [release, ...others] = await readdir(join(unpacked, "lib", "modules"));
   if (release === undefined || others.length > 0) throw new Error(`${name} should hold the modules of one kernel`);
   await rename(join(unpacked, "boot", `vmlinuz-${release}`), join(scratch, "vmlinuz"));
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
   return release;
 }
 

@@ -1,32 +1,32 @@
-/** Files into a guest and out of it, on disks that are plugged in for as long as it takes. */
+/** Copies files into a guest and out of it, on disks that are attached only for that time. */
 import { link, mkdir, rm, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { command } from "../cluster/command.ts";
 import { quoted } from "./pieces/qemu.ts";
 import type { Qmp } from "./pieces/qmp.ts";
 
-/** What a file or folder of a guest is made from: a path of the host, or the content itself. */
+/** The source of a file or directory in a guest: a path of the host, or the content itself. */
 export type Payload = { readonly from: string } | { readonly content: string | Uint8Array; readonly mode?: number };
-/** By its path in the guest. A folder is laid over what is there. */
+/** Payloads by their path in the guest. A directory is merged into one that exists. */
 export type Payloads = Readonly<Record<string, Payload>>;
 
 interface DiskUser {
   readonly qmp: Qmp;
-  /** A folder of the guest's own on the host. */
-  readonly folder: string;
+  /** The guest's directory on the host. */
+  readonly directory: string;
   /** Rejects when the script fails. */
   readonly must: (script: string) => Promise<string>;
 }
 
 const LIMIT_MS = 10 * 60_000;
-/** Only what is written of it takes place. */
+/** Only the written part occupies disk space. */
 const RESULT_BYTES = 16 * 2 ** 30;
 
 let disksMade = 0;
 
 export async function putFiles(user: DiskUser, payloads: Payloads): Promise<void> {
   const id = nextId();
-  const staged = join(user.folder, id);
+  const staged = join(user.directory, id);
   const file = `${staged}.img`;
   try {
     await mkdir(staged);
@@ -51,13 +51,14 @@ export async function putFiles(user: DiskUser, payloads: Payloads): Promise<void
 /** Copies `paths` of the guest below `into`, each at its own path. */
 export async function getFiles(user: DiskUser, paths: readonly string[], into: string): Promise<void> {
   const id = nextId();
-  const file = join(user.folder, `${id}.img`);
+  const file = join(user.directory, `${id}.img`);
   try {
     await writeFile(file, "");
     await truncate(file, RESULT_BYTES);
     await withDisk(user, { id, file, readOnly: false }, async (device) => {
       const names = paths.map((path) => quoted(`.${path}`)).join(" ");
-      // Whole blocks past the guest's cache: half the work, and nothing is left to be written when the disk is pulled out.
+      // Writes whole blocks past the guest's cache: half the work, and nothing is left to be written when the disk is
+      // detached.
       await user.must(`tar -b 2048 -c -C / ${names} | dd of=${device} bs=1M iflag=fullblock oflag=direct status=none`);
     });
     await mkdir(into, { recursive: true });
@@ -72,7 +73,7 @@ const nextId = () => `disk${(disksMade += 1)}`;
 async function stage(payload: Payload, target: string): Promise<void> {
   if ("content" in payload) return writeFile(target, payload.content, { mode: payload.mode ?? 0o644 });
   try {
-    // The same file under another name costs nothing. Folders have no second name, nor have files of another file system.
+    // A hard link costs nothing. Directories and files of another file system cannot be hard-linked.
     await link(payload.from, target);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -81,13 +82,13 @@ async function stage(payload: Payload, target: string): Promise<void> {
   }
 }
 
-async function makeFileSystem(folder: string, file: string): Promise<void> {
-  const [kib = "0"] = (await command("du", ["-sk", "--apparent-size", folder])).split("\t");
-  const [inodes = "0"] = (await command("du", ["-s", "--inodes", folder])).split("\t");
-  // A file takes whole blocks, and the file system itself some more.
+async function makeFileSystem(directory: string, file: string): Promise<void> {
+  const [kib = "0"] = (await command("du", ["-sk", "--apparent-size", directory])).split("\t");
+  const [inodes = "0"] = (await command("du", ["-s", "--inodes", directory])).split("\t");
+  // Files occupy whole blocks, and the file system itself needs some more.
   const size = Math.ceil(Number(kib) * 1.05) + Number(inodes) * 8 + 16 * 1024;
   const shape = ["-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-N", String(Number(inodes) + 64)];
-  await command("mke2fs", [...shape, "-d", folder, file, `${size}k`], { limitMs: LIMIT_MS });
+  await command("mke2fs", [...shape, "-d", directory, file, `${size}k`], { limitMs: LIMIT_MS });
 }
 
 async function withDisk(
@@ -104,7 +105,7 @@ async function withDisk(
     await use(device);
   } finally {
     const gone = qmp.event("DEVICE_DELETED", ({ device: deleted }) => deleted === id);
-    // Waited for below; a refusal of the command comes first and is what is told.
+    // Awaited below. If qemu refuses the command, that error comes first and is the one reported.
     gone.catch(() => {});
     await qmp.execute("device_del", { id });
     await gone;

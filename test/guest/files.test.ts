@@ -1,4 +1,4 @@
-/** Files on their way into a guest and out of it. */
+/** Copying files into a guest and out of it. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -16,20 +16,20 @@ const sha256 = (content: Uint8Array) => createHash("sha256").update(content).dig
 
 describe("files", () => {
   let guest: Guest;
-  let folder: string;
+  let directory: string;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "deckhand-guest-files-"));
+    directory = await mkdtemp(join(tmpdir(), "deckhand-guest-files-"));
     guest = await resumeGuest();
   });
   after(async () => {
     await guest.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   test(`${BIG_MB} MB are copied into the guest and back unchanged`, async () => {
     const content = randomBytes(BIG_BYTES);
-    const from = join(folder, "big");
+    const from = join(directory, "big");
     await writeFile(from, content, { mode: 0o750 });
     let startedMs = performance.now();
     await guest.put({ "/opt/new folder/big": { from } });
@@ -39,14 +39,14 @@ describe("files", () => {
     assert.equal(await guest.must("stat -c %a '/opt/new folder/big'"), "750\n");
 
     startedMs = performance.now();
-    const back = await guest.get(["/opt/new folder"], join(folder, "out"));
+    const back = await guest.get(["/opt/new folder"], join(directory, "out"));
     figure(`get ${BIG_MB} MB`, Math.round(performance.now() - startedMs), "ms");
     assert.equal(sha256(await readFile(join(back, "big"))), sha256(content));
     assert.equal((await stat(join(back, "big"))).mode & 0o777, 0o750);
   });
 
-  test("a folder is laid over what is there, with its links; a file takes the place of another that runs", async () => {
-    const from = join(folder, "tree");
+  test("a directory is merged into an existing one, with its links; a file replaces a running program", async () => {
+    const from = join(directory, "tree");
     await mkdir(join(from, "inner"), { recursive: true });
     await writeFile(join(from, "inner", "new"), "new\n");
     await symlink("inner/new", join(from, "link"));
@@ -60,15 +60,15 @@ describe("files", () => {
     );
   });
 
-  test("as many disks as one likes come and go", async () => {
+  test("disks can be attached and detached repeatedly", async () => {
     for (let turn = 0; turn < 6; turn += 1) await guest.put({ [`/opt/turn-${turn}`]: { content: `${turn}` } });
     assert.equal(await guest.must("cat /opt/turn-*"), "012345");
     assert.equal(await guest.must("lsblk -dno NAME"), "vda\n");
   });
 
-  test("what is not there is told", async () => {
-    await assert.rejects(guest.get(["/no/such/file"], join(folder, "none")), /no\/such\/file/);
-    await assert.rejects(guest.put({ "/opt/x": { from: join(folder, "missing") } }), /ENOENT/);
+  test("put and get reject when a file is missing", async () => {
+    await assert.rejects(guest.get(["/no/such/file"], join(directory, "none")), /no\/such\/file/);
+    await assert.rejects(guest.put({ "/opt/x": { from: join(directory, "missing") } }), /ENOENT/);
     assert.equal(await guest.must("lsblk -dno NAME"), "vda\n");
   });
 });

@@ -1,4 +1,4 @@
-/** What a guest is, and that scripts in it tell all they have to tell. */
+/** What a guest provides, and that scripts report their complete output and exit codes. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { figure } from "../figures.ts";
@@ -6,7 +6,7 @@ import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 import { guestSnapshot } from "./snapshot.ts";
 
-/** 1.2 to 2.9 s were seen; the rest is for a machine that does other things too. */
+/** Measured: 1.2 to 2.9 s. The rest is for a machine that is busy. */
 const RESUME_MS_MAX = 20_000;
 const OUTPUT_BYTES = 300_000;
 
@@ -19,7 +19,7 @@ describe("a guest", () => {
   });
   after(() => guest.close());
 
-  test("is there within seconds of being asked for", async () => {
+  test("is resumed within seconds", async () => {
     const startedMs = performance.now();
     await using fresh = await resumeGuest();
     const tookMs = performance.now() - startedMs;
@@ -28,7 +28,7 @@ describe("a guest", () => {
     assert.ok(tookMs < RESUME_MS_MAX, `${tookMs} ms`);
   });
 
-  test("runs systemd on cgroup v2 with every controller, and nothing in it has failed", async () => {
+  test("runs systemd on cgroup v2 with every controller and without failed units", async () => {
     assert.equal(await guest.must("stat -fc %T /sys/fs/cgroup"), "cgroup2fs\n");
     assert.equal(await guest.settled(), "running");
     assert.equal(await guest.must("systemctl --failed --no-legend"), "");
@@ -39,7 +39,7 @@ describe("a guest", () => {
     await guest.must("cat /proc/pressure/memory");
   });
 
-  test("has a runtime that tells the systemd driver, and the images", async () => {
+  test("has a runtime with the systemd driver, and the images", async () => {
     const config = await guest.must("containerd config dump | grep SystemdCgroup");
     assert.match(config, /SystemdCgroup = true/);
     const images = (await guest.must("ctr -n k8s.io images ls -q")).split("\n");
@@ -48,7 +48,7 @@ describe("a guest", () => {
     }
   });
 
-  test("has the time and the randomness of now, not of when it was kept", async () => {
+  test("has the current time and its own random numbers, not those of the snapshot", async () => {
     const lateS = Date.now() / 1000 - Number(await guest.must("date +%s"));
     assert.ok(Math.abs(lateS) < 30, `${lateS} s`);
     const random = "head -c 16 /dev/urandom | od -An -tx1";
@@ -56,7 +56,7 @@ describe("a guest", () => {
     assert.notEqual(await guest.must(random), await other.must(random));
   });
 
-  test("gives back 300 KB whole, be it the script or its output that is so long", async () => {
+  test("handles scripts and output of 300 KB completely", async () => {
     const long = "y".repeat(OUTPUT_BYTES);
     assert.deepEqual(await guest.run(`echo ${long}`), { code: 0, stdout: `${long}\n`, stderr: "" });
     const both = await guest.run(`seq 1 50000; seq 1 50000 >&2; exit 3`);
@@ -66,24 +66,24 @@ describe("a guest", () => {
     assert.equal(both.stderr, numbers);
   });
 
-  test("runs scripts beside each other", async () => {
+  test("runs scripts in parallel", async () => {
     await guest.must("rm -rf /run/meet && mkdir /run/meet");
     const meet = (mine: string, other: string) =>
       guest.must(`touch /run/meet/${mine}; until [ -e /run/meet/${other} ]; do sleep 0.1; done; echo ${mine}`);
     assert.deepEqual(await Promise.all([meet("a", "b"), meet("b", "a")]), ["a\n", "b\n"]);
   });
 
-  test("does not wait for what a script leaves running, and lets it run", async () => {
+  test("does not wait for processes that a script leaves running, and keeps them running", async () => {
     const pid = (await guest.must("sleep 600 &\necho $!")).trim();
     await guest.must(`kill -0 ${pid} && kill ${pid}`);
   });
 
-  test("ends a script that takes too long, and says what it printed", async () => {
+  test("ends a script that exceeds its limit, and reports its output", async () => {
     await assert.rejects(guest.run("echo before; exec sleep 600.25", { limitMs: 3_000 }), /within 3000 ms[^]*before/);
     assert.notEqual((await guest.run("pgrep -f '^sleep 600.25'")).code, 0);
   });
 
-  test("tells the exit code of a script, of one that was killed too", async () => {
+  test("reports the exit code of a script, also of a killed one", async () => {
     assert.equal((await guest.run("exit 7")).code, 7);
     assert.equal((await guest.run("kill -9 $$")).code, 137);
     await assert.rejects(guest.must("echo so >&2; false"), /ended with 1[^]*so/);

@@ -1,6 +1,6 @@
 /**
- * A running guest: a whole machine with systemd and cgroup v2, to run scripts in, to put files into and get them out of, to reboot and to
- * connect with the host and with other guests. `close` ends it and leaves nothing.
+ * A running guest: a whole machine with systemd and cgroup v2. It runs scripts, exchanges files with the host, reboots,
+ * and connects to the host and to other guests. `close` ends it and leaves nothing behind.
  */
 import { appendFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -14,17 +14,17 @@ import { Commands, type RunOptions } from "./pieces/commands.ts";
 import type { EthernetSwitch } from "./pieces/ethernet-switch.ts";
 import { consoleFile, scriptsFile, sockets } from "./pieces/qemu.ts";
 import { Qmp } from "./pieces/qmp.ts";
-import { endGuest, type GuestRecord, guestFolder } from "./records.ts";
+import { endGuest, type GuestRecord, guestDirectory } from "./records.ts";
 
 const BOOT_MS = 5 * 60_000;
-/** Emulated, and on a busy host. */
+/** For an emulated guest on a busy host. */
 const MUST_MS = 5 * 60_000;
 const CONSOLE_CHARS = 2_000;
 const NOTED_CHARS = 300;
 
 export class Guest {
   readonly name: string;
-  readonly folder: string;
+  readonly directory: string;
   readonly #record: GuestRecord;
   readonly #qmp: Qmp;
   readonly #commands: Commands;
@@ -32,15 +32,15 @@ export class Guest {
 
   private constructor(record: GuestRecord, qmp: Qmp, commands: Commands) {
     this.name = record.name;
-    this.folder = guestFolder(record.name);
+    this.directory = guestDirectory(record.name);
     this.#record = record;
     this.#qmp = qmp;
     this.#commands = commands;
   }
 
-  /** To one that runs. Of one guest only one process at a time is connected. */
+  /** Connects to a running guest. Only one process at a time is connected to a guest. */
   static async connect(record: GuestRecord, readyMs = BOOT_MS): Promise<Guest> {
-    const { monitor, commands } = sockets(guestFolder(record.name));
+    const { monitor, commands } = sockets(guestDirectory(record.name));
     const qmp = await Qmp.connect(monitor);
     const connected = await Commands.connect(commands);
     const guest = new Guest(record, qmp, connected);
@@ -48,7 +48,7 @@ export class Guest {
     return guest;
   }
 
-  /** Runs a script of bash's, and answers whatever its exit code. What it leaves running runs on. */
+  /** Runs a bash script and returns its result whatever its exit code. Processes that it leaves behind keep running. */
   async run(script: string, options?: RunOptions): Promise<CommandResult> {
     const startedMs = performance.now();
     const call = (this.#calls += 1);
@@ -58,7 +58,7 @@ export class Guest {
     return result;
   }
 
-  /** Runs a script that ends at the first failing command, and answers with what it printed; failing rejects. */
+  /** Runs a script that ends at the first failing command and returns its output. Rejects if the script fails. */
   async must(script: string, { limitMs = MUST_MS }: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.run(`set -eo pipefail\n${script}`, { limitMs });
     if (code !== 0) throw new Error(`${script.slice(0, 400)}\nended with ${code} in ${this.name}\n${stderr || stdout}`);
@@ -69,64 +69,67 @@ export class Guest {
     return putFiles(this.#machine(), payloads);
   }
 
-  /** Copies paths of the guest below `into`, and answers where the first one is now. */
+  /** Copies paths of the guest below `into`, and returns the new path of the first one. */
   async get(paths: readonly [string, ...string[]], into: string): Promise<string> {
     await getFiles(this.#machine(), paths, into);
     return join(into, paths[0]);
   }
 
-  /** Back when it has booted and its units have settled, with the state systemd is in. */
+  /** Reboots, waits until the units have settled, and returns systemd's state. */
   async reboot(): Promise<string> {
     if (!this.#record.mayReboot) throw new Error(`${this.name} was not made to be rebooted`);
     const before = await this.#commands.ready(BOOT_MS);
     await this.must("systemctl --no-block reboot").catch((trouble: Error) => {
-      // The boot may be over before its answer comes.
+      // The reboot may happen before the answer arrives.
       if (!/began anew/.test(trouble.message)) throw trouble;
     });
     await this.#commands.rebooted(before, BOOT_MS);
     return this.settled();
   }
 
-  /** What systemd says once no unit is being started any more. */
+  /** systemd's state once no unit is being started any more. */
   async settled(): Promise<string> {
     return (await this.run("systemctl is-system-running --wait", { limitMs: BOOT_MS })).stdout.trim();
   }
 
-  /** Plugs in the card to the host; to be called once, before `hostPort`, by those who have something to reach. */
+  /**
+   * Attaches the network card to the host, with the servers of the host that the guest can reach. Call it once, before
+   * `hostPort`.
+   */
   async reach(...reaches: readonly Reach[]): Promise<void> {
     if (await hasHostCard(this.#qmp)) throw new Error(`${this.name} has its card to the host already`);
     await plugHostCard(this.#machine(), reaches);
   }
 
-  /** A port of the host's loopback that leads to this one of the guest's. */
+  /** Returns a port of the host's loopback that is forwarded to this port of the guest. */
   async hostPort(guestPort: number): Promise<number> {
     if (!(await hasHostCard(this.#qmp))) await this.reach();
     return forwardPort(this.#qmp, guestPort);
   }
 
-  /** Plugs in a card to a network of guests, with this address there (`10.77.0.1/24`). */
+  /** Attaches a card to a network of guests, with this address (such as `10.77.0.1/24`). */
   join(network: EthernetSwitch, address: string): Promise<void> {
     return plugSwitchCard(this.#machine(), network, address);
   }
 
-  /** The monitor of its machine, for what is not asked for often. */
+  /** Runs a command of qemu's monitor, for rare requests. */
   monitor(command: string, args?: object, limitMs?: number): Promise<unknown> {
     return this.#qmp.execute(command, args, limitMs);
   }
 
-  /** The end of what its kernel and systemd wrote to the console. */
+  /** The end of the console output of its kernel and systemd. */
   async console(): Promise<string> {
-    return (await readFile(consoleFile(this.folder), "utf8").catch(() => "")).slice(-CONSOLE_CHARS);
+    return (await readFile(consoleFile(this.directory), "utf8").catch(() => "")).slice(-CONSOLE_CHARS);
   }
 
-  /** Back when its machine is gone, because it was switched off or told to end. */
+  /** Resolves when its machine is gone, because it was powered off or ended. */
   async ended(limitMs = BOOT_MS): Promise<void> {
     const { qemu } = this.#record;
     if (qemu === undefined) return;
     await waitUntil(`guest ${this.name} to end`, limitMs, async () => !(await isAlive(qemu)));
   }
 
-  /** Lets go of it without ending it. */
+  /** Disconnects without ending the guest. */
   async leave(): Promise<void> {
     await Promise.all([this.#commands.close(), this.#qmp.close()]);
   }
@@ -140,12 +143,12 @@ export class Guest {
     await this.close();
   }
 
-  /** For whoever wonders from outside what a running test waits for. */
+  /** Records the scripts in a file that shows from outside what a running test waits for. */
   #note(call: number, text: string): void {
-    appendFileSync(scriptsFile(this.folder), `${new Date().toISOString()} ${call} ${text}\n`);
+    appendFileSync(scriptsFile(this.directory), `${new Date().toISOString()} ${call} ${text}\n`);
   }
 
   #machine() {
-    return { qmp: this.#qmp, folder: this.folder, must: (script: string) => this.must(script) };
+    return { qmp: this.#qmp, directory: this.directory, must: (script: string) => this.must(script) };
   }
 }

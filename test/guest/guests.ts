@@ -1,17 +1,17 @@
-/** Guests for tests and for the command line: `resumeGuest` gives a fresh one in a second or two. */
+/** Guests for tests and for the command line: `resumeGuest` returns a new one within a second or two. */
 import { Guest } from "./guest.ts";
 import { listGuests, readRecord } from "./records.ts";
 import { guestSnapshot } from "./snapshot.ts";
 import { startGuest } from "./start.ts";
 
 export interface GuestOptions {
-  /** 1 to 20 of a-z, 0-9 and -; one of its own unless given. */
+  /** 1 to 20 of a-z, 0-9 and -; generated unless given. */
   readonly name?: string;
-  /** Also its host name in the network; that of the image unless given. */
+  /** The guest's host name, also in the network; that of the image unless given. */
   readonly hostname?: string;
-  /** One that may not ends when its guest reboots or its kernel panics. */
+  /** Without it the guest ends when it reboots or its kernel panics. */
   readonly mayReboot?: boolean;
-  /** Outlives this process. */
+  /** The guest outlives this process. */
   readonly stays?: boolean;
   readonly report?: (line: string) => void;
 }
@@ -40,7 +40,7 @@ export async function resumeGuest({ name, hostname, mayReboot, stays, report }: 
   }
 }
 
-/** One that is up already, whoever made it. */
+/** Connects to a guest that runs already, whichever process created it. */
 export async function openGuest(name: string): Promise<Guest> {
   const known = (await listGuests()).find((each) => each.name === name);
   const record = await readRecord(name);

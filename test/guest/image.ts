@@ -63,8 +63,8 @@ export async function buildImage(parts: Parts, report: (line: string) => void): 
   const hash = createHash("sha256").update(debian.fingerprint);
   hash.update(await command("go", ["env", "GOVERSION"]));
   for (const file of [import.meta.filename, BUSYBOX]) hash.update(await readFile(file));
-  for (const folder of [FILES, RUNNER]) await addFolder(hash, folder);
-  // A part's folder is named by what it was built from.
+  for (const directory of [FILES, RUNNER]) await addDirectory(hash, directory);
+  // A part's directory is named by what it was built from.
   for (const program of Object.values(PROGRAMS).flat()) hash.update(parts.path(program));
   const key = hash.digest("hex").slice(0, 16);
   const entry = await cached("guest-images", key, async (scratch) => {
@@ -84,10 +84,10 @@ export async function buildImage(parts: Parts, report: (line: string) => void): 
 
 const LIMIT_MS = 10 * 60_000;
 
-async function addFolder(hash: Hash, folder: string): Promise<void> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+async function addDirectory(hash: Hash, directory: string): Promise<void> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  for (const file of files.toSorted()) hash.update(file.slice(folder.length)).update(await readFile(file));
+  for (const file of files.toSorted()) hash.update(file.slice(directory.length)).update(await readFile(file));
 }
 
 async function makeRoot(root: string, debian: GuestDebian, parts: Parts): Promise<void> {
@@ -96,9 +96,9 @@ async function makeRoot(root: string, debian: GuestDebian, parts: Parts): Promis
   await mkdir(join(root, "dev"), { recursive: true });
   await command("depmod", ["-b", root, debian.kernelRelease], { limitMs: LIMIT_MS });
   await command("cp", ["-r", `${FILES}/.`, root]);
-  for (const [folder, programs] of Object.entries(PROGRAMS)) {
-    await mkdir(join(root, folder), { recursive: true });
-    for (const program of programs) await copyFile(parts.path(program), join(root, folder, program));
+  for (const [directory, programs] of Object.entries(PROGRAMS)) {
+    await mkdir(join(root, directory), { recursive: true });
+    for (const program of programs) await copyFile(parts.path(program), join(root, directory, program));
   }
   await command(
     "go",
@@ -127,19 +127,19 @@ async function makeRoot(root: string, debian: GuestDebian, parts: Parts): Promis
 }
 
 async function makeInitrd(scratch: string, root: string, release: string): Promise<void> {
-  const folder = join(scratch, "initrd.files");
-  for (const name of ["bin", "dev", "modules", "root"]) await mkdir(join(folder, name), { recursive: true });
-  await copyFile(BUSYBOX, join(folder, "bin/busybox"));
+  const directory = join(scratch, "initrd.files");
+  for (const name of ["bin", "dev", "modules", "root"]) await mkdir(join(directory, name), { recursive: true });
+  await copyFile(BUSYBOX, join(directory, "bin/busybox"));
   const answers = INITRD_MODULES.map((name) =>
     command("modprobe", ["-d", root, "-S", release, "--show-depends", "--ignore-install", name]),
   );
   const lines = (await Promise.all(answers)).flatMap((answer) => answer.split("\n"));
   const modules = new Set(lines.flatMap((line) => /^insmod (?<path>\S+)/.exec(line)?.groups?.["path"] ?? []));
   for (const [index, module] of [...modules].entries()) {
-    await copyFile(module, join(folder, "modules", `${String(index).padStart(2, "0")}-${basename(module)}`));
+    await copyFile(module, join(directory, "modules", `${String(index).padStart(2, "0")}-${basename(module)}`));
   }
-  await writeFile(join(folder, "init"), INITRD_INIT, { mode: 0o755 });
+  await writeFile(join(directory, "init"), INITRD_INIT, { mode: 0o755 });
   const pack = 'cd "$1" && find . | busybox cpio -o -H newc | gzip -1 > "$2"';
-  await command("sh", ["-ec", pack, "sh", folder, join(scratch, "initrd")]);
-  await rm(folder, { recursive: true });
+  await command("sh", ["-ec", pack, "sh", directory, join(scratch, "initrd")]);
+  await rm(directory, { recursive: true });
 }

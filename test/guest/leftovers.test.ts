@@ -1,4 +1,4 @@
-/** A guest leaves nothing on the machine, however it or its maker ends. */
+/** A guest leaves nothing on the machine, however the guest or its creator ends. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,46 +11,46 @@ import { processesBelow } from "../cluster/cgroups.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { resumeGuest } from "./guests.ts";
 import { EthernetSwitch } from "./pieces/ethernet-switch.ts";
-import { guestCgroup, guestFolder, leftOf, listGuests } from "./records.ts";
+import { guestCgroup, guestDirectory, leftOf, listGuests } from "./records.ts";
 
-describe("what a guest leaves", () => {
-  let folder: string;
+describe("leftovers of a guest", () => {
+  let directory: string;
 
-  // A folder of our own: other tests' guests are not ours to count.
+  // A separate directory, so that guests of other tests are not counted.
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "dg-"));
-    process.env["DECKHAND_GUESTS"] = join(folder, "guests");
+    directory = await mkdtemp(join(tmpdir(), "dg-"));
+    process.env["DECKHAND_GUESTS"] = join(directory, "guests");
   });
-  after(() => rm(folder, { recursive: true }));
+  after(() => rm(directory, { recursive: true }));
 
-  test("nothing, after it has had disks, cards, ports and programs of its own on the host", async () => {
-    const network = await EthernetSwitch.open(join(folder, "switch.sock"));
+  test("no leftovers after a guest had disks, network cards, ports and processes on the host", async () => {
+    const network = await EthernetSwitch.open(join(directory, "switch.sock"));
     const guest = await resumeGuest({ name: "leaves-nothing" });
     await guest.put({ "/opt/file": { content: "file" } });
-    await guest.get(["/opt/file"], join(folder, "out"));
+    await guest.get(["/opt/file"], join(directory, "out"));
     await guest.join(network, "10.77.0.1/24");
     await guest.reach({ guest: { address: "10.0.2.100", port: 1 }, host: { address: "127.0.0.1", port: 1 } });
     await guest.hostPort(1);
     await guest.run("socat -u TCP:10.0.2.100:1 -");
     assert.deepEqual(
-      (await readdir(guest.folder)).filter((name) => name.startsWith("disk") && name !== "disk.qcow2"),
+      (await readdir(guest.directory)).filter((name) => name.startsWith("disk") && name !== "disk.qcow2"),
       [],
     );
     assert.ok((await processesBelow(guestCgroup(guest.name))).length > 0);
     await guest.close();
     await network.close();
     assert.deepEqual(await leftOf("leaves-nothing"), []);
-    assert.ok(!(await exists(join(folder, "guests"))));
+    assert.ok(!(await exists(join(directory, "guests"))));
     assert.ok(!(await exists(network.path)));
   });
 
-  test("a name that is taken is refused, and the guest that has it goes on", async () => {
+  test("a name in use is rejected, and the guest that has it keeps running", async () => {
     await using guest = await resumeGuest({ name: "taken" });
     await assert.rejects(resumeGuest({ name: "taken" }), /up already/);
     assert.equal((await guest.run("echo on")).stdout, "on\n");
   });
 
-  test("no process, when its maker is killed; the next guest removes its files", async () => {
+  test("no process is left when the guest's creator is killed; the next guest removes the files", async () => {
     const module = join(import.meta.dirname, "guests.ts");
     const script = `const { resumeGuest } = await import(${JSON.stringify(module)});
       await resumeGuest({ name: "orphan" }); console.log("up"); setInterval(() => {}, 1000);`;
@@ -66,7 +66,7 @@ describe("what a guest leaves", () => {
       return (await processesBelow(guestCgroup("orphan"))).length === 0;
     });
     assert.deepEqual(await listGuests(), [{ name: "orphan", state: "abandoned" }]);
-    assert.ok(await exists(guestFolder("orphan")));
+    assert.ok(await exists(guestDirectory("orphan")));
     await using guest = await resumeGuest({ name: "next" });
     assert.deepEqual(await listGuests(), [{ name: guest.name, state: "up" }]);
     assert.deepEqual(await leftOf("orphan"), []);

@@ -1,4 +1,4 @@
-/** Guests that meet each other, and a guest and its host. */
+/** The network between guests, and between a guest and its host. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -14,9 +14,9 @@ import { EthernetSwitch } from "./pieces/ethernet-switch.ts";
 const SERVER = "systemd-run --quiet --unit answers socat TCP-LISTEN:8080,fork,reuseaddr SYSTEM:'echo from $(hostname)'";
 
 describe("the network of a guest", () => {
-  test("two guests meet in a network of their own", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "deckhand-guest-net-"));
-    const network = await EthernetSwitch.open(join(folder, "switch.sock"));
+  test("two guests communicate in a private network", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "deckhand-guest-net-"));
+    const network = await EthernetSwitch.open(join(directory, "switch.sock"));
     try {
       await using one = await resumeGuest({ hostname: "one" });
       await using two = await resumeGuest({ hostname: "two" });
@@ -36,11 +36,11 @@ describe("the network of a guest", () => {
       );
     } finally {
       await network.close();
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     }
   });
 
-  test("the host reaches a port of the guest, and the guest what it was told of on the host and nothing else", async () => {
+  test("the host reaches a port of the guest; the guest reaches only the host's ports named to it", async () => {
     const answering = await listen("from the host");
     const hidden = await listen("not for guests");
     try {

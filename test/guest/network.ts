@@ -1,10 +1,10 @@
-/** The network cards of a guest, plugged in while it runs: one to the host, others to switches where guests meet. */
+/** Attaches network cards to a running guest: one to the host, others to switches that connect guests. */
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import type { EthernetSwitch } from "./pieces/ethernet-switch.ts";
 import type { Qmp } from "./pieces/qmp.ts";
 
-/** Something that listens on the host, and the address at which a guest finds it (in 10.0.2.0/24). */
+/** A server on the host, and the address at which a guest reaches it (in 10.0.2.0/24). */
 export interface Reach {
   readonly guest: { readonly address: string; readonly port: number };
   readonly host: { readonly address: string; readonly port: number };
@@ -16,12 +16,15 @@ export interface NetworkUser {
   readonly must: (script: string) => Promise<string>;
 }
 
-/** Of the guest, on its card to the host. */
+/** The guest's address on its card to the host. */
 const GUEST_ADDRESS = "10.0.2.15";
 const HOST_CARD = "host";
 const FREE_PORT_TRIES = 5;
 
-/** From there a guest reaches what `reaches` names, and nothing else of the host or beyond. */
+/**
+ * Attaches the card to the host. Through it a guest reaches what `reaches` names, and nothing else of the host or
+ * beyond.
+ */
 export async function plugHostCard(user: NetworkUser, reaches: readonly Reach[]): Promise<void> {
   const guestfwd = reaches.map(({ guest, host }) => ({
     str: `tcp:${guest.address}:${guest.port}-cmd:socat - TCP:${host.address}:${host.port}`,
@@ -34,14 +37,14 @@ export async function hasHostCard(qmp: Qmp): Promise<boolean> {
   return (await qmp.human("info network")).includes(`${HOST_CARD}: index=`);
 }
 
-/** The card is `address` there, with the length of the network's prefix. */
+/** Attaches a card to a switch. `address` includes the length of the network's prefix. */
 export async function plugSwitchCard(user: NetworkUser, to: EthernetSwitch, address: string): Promise<void> {
   const id = `card${randomBytes(4).toString("hex")}`;
   await user.qmp.execute("netdev_add", { type: "stream", id, server: false, addr: { type: "unix", path: to.path } });
   await plugCard(user, id, [`ip address replace ${address} dev $card`, "ip link set $card up"]);
 }
 
-/** The steps are kept in the guest, for when it boots anew. */
+/** Attaches a card and runs the steps. The steps are stored in the guest, for its next boot. */
 async function plugCard({ qmp, must }: NetworkUser, id: string, steps: readonly string[]): Promise<void> {
   const mac = ["52", "54", "00", ...(randomBytes(3).toString("hex").match(/../g) ?? [])].join(":");
   await qmp.execute("device_add", { driver: "virtio-net-pci", id: `${id}-device`, netdev: id, mac });
@@ -56,11 +59,13 @@ async function plugCard({ qmp, must }: NetworkUser, id: string, steps: readonly 
   );
 }
 
-/** A port of the host's loopback that leads to the guest's; the host card must be plugged in. */
+/**
+ * Returns a port of the host's loopback that is forwarded to the guest's port. The card to the host must be attached.
+ */
 export async function forwardPort(qmp: Qmp, guestPort: number): Promise<number> {
   let trouble = "";
   for (let turn = 0; turn < FREE_PORT_TRIES; turn += 1) {
-    // Somebody may take it before qemu does.
+    // Another process may bind the port before qemu does.
     const port = await freePort();
     trouble = (await qmp.human(`hostfwd_add ${HOST_CARD} tcp:127.0.0.1:${port}-${GUEST_ADDRESS}:${guestPort}`)).trim();
     if (trouble === "") return port;

@@ -1,4 +1,4 @@
-/** A guest that was resumed can be rebooted, if it was made for it. */
+/** A resumed guest can be rebooted if it was created with `mayReboot`. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { figure } from "../figures.ts";
@@ -6,7 +6,7 @@ import { resumeGuest } from "./guests.ts";
 import { leftOf } from "./records.ts";
 
 describe("a reboot", () => {
-  test("comes back with the disk as it was, another boot and the runtime running", async () => {
+  test("keeps the disk, has a new boot id and starts the runtime", async () => {
     await using guest = await resumeGuest({ mayReboot: true, hostname: "comes-back" });
     const bootId = () => guest.must("cat /proc/sys/kernel/random/boot_id");
     const before = await bootId();
@@ -22,10 +22,10 @@ describe("a reboot", () => {
     await guest.must("systemctl is-active containerd && ctr -n k8s.io images ls -q | grep pause");
   });
 
-  test("is refused by a guest that was not made for it, which ends when it is switched off", async () => {
+  test("is rejected by a guest without mayReboot, which ends when it is powered off", async () => {
     const guest = await resumeGuest();
     await assert.rejects(guest.reboot(), /not made to be rebooted/);
-    // Its end may come before the answer does.
+    // The guest may end before the answer arrives.
     await guest.must("systemctl --no-block poweroff").catch((lost: Error) => assert.match(lost.message, /has ended/));
     await guest.ended();
     await assert.rejects(guest.run("true"), /has ended/);

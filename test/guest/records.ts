@@ -1,7 +1,7 @@
 /**
- * Which guests there are on this machine, and their end. A guest has a folder and a cgroup of its own, both named after it: its processes
- * are found by where they run, everything else of it is in the folder. A guest of a test ends with the test's process, whatever way
- * that ends; its folder is then removed by whoever looks next.
+ * The guests on this machine, and their removal. A guest has its own directory and its own cgroup, both named after it:
+ * its processes are found by the cgroup, everything else is in the directory. A guest of a test ends with the test's
+ * process, however that process ends; the next process that starts a guest then removes the directory.
  */
 import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,37 +19,37 @@ interface ProcessId {
 export interface GuestRecord {
   readonly name: string;
   readonly maker: ProcessId;
-  /** Worth nothing without its maker. */
+  /** The guest is useless without its creator. */
   readonly disposable: boolean;
-  /** None while it is being started. */
+  /** Undefined while the guest is being started. */
   readonly qemu?: ProcessId;
   readonly mayReboot: boolean;
 }
 
 export type GuestState = "up" | "starting" | "abandoned";
 
-/** Short, because socket paths end at 108 bytes. */
+/** Short, because socket paths are limited to 108 bytes. */
 const guestsRoot = () => process.env["DECKHAND_GUESTS"] ?? join(tmpdir(), "deckhand-guests");
-export const guestFolder = (name: string) => join(guestsRoot(), name);
-/** No cluster's: theirs have no such character. */
+export const guestDirectory = (name: string) => join(guestsRoot(), name);
+/** Distinct from the cgroups of clusters, whose names do not contain this underscore. */
 export const guestCgroup = (name: string) => `/deckhand-guest_${name}`;
-const recordFile = (name: string) => join(guestFolder(name), "record.json");
+const recordFile = (name: string) => join(guestDirectory(name), "record.json");
 const SOCKET_PATH_BYTES = 108;
 const lock = <T>(work: () => Promise<T>) => withLock(`guests ${guestsRoot()}`, work);
 
-/** Makes the guest's folder, after ending what is in the way. */
+/** Creates the guest's directory, after ending abandoned guests. */
 export async function enterGuest(
   name: string,
   { disposable, mayReboot }: Pick<GuestRecord, "disposable" | "mayReboot">,
 ): Promise<GuestRecord> {
   if (!/^[a-z][a-z0-9-]{0,19}$/.test(name)) throw new Error(`a guest's name is 1 to 20 of a-z, 0-9 and -: ${name}`);
-  const longest = join(guestFolder(name), "commands.sock");
+  const longest = join(guestDirectory(name), "commands.sock");
   if (Buffer.byteLength(longest) >= SOCKET_PATH_BYTES) throw new Error(`too long for the path of a socket: ${longest}`);
   return lock(async () => {
     await endAbandonedNow();
     const record = { name, maker: await ourselves(), disposable, mayReboot };
-    if (await exists(guestFolder(name))) throw new Error(`guest ${name} is up already`);
-    await mkdir(guestFolder(name), { recursive: true });
+    if (await exists(guestDirectory(name))) throw new Error(`guest ${name} is up already`);
+    await mkdir(guestDirectory(name), { recursive: true });
     await writeRecord(record);
     return record;
   });
@@ -93,10 +93,10 @@ async function stateOf(name: string): Promise<GuestState> {
   return isMade || (!disposable && (await isAlive(qemu))) ? "up" : "abandoned";
 }
 
-/** Ends a guest, whoever made it, and fails if anything of it is left. */
+/** Ends a guest, whichever process created it, and fails if anything of it is left. */
 export const endGuest = (name: string): Promise<void> => lock(() => endNow(name));
 
-/** Ends those whose makers are gone. */
+/** Ends the guests whose creators are gone. */
 export const endAbandoned = (): Promise<readonly string[]> => lock(endAbandonedNow);
 
 async function endAbandonedNow(): Promise<readonly string[]> {
@@ -112,7 +112,7 @@ async function endAbandonedNow(): Promise<readonly string[]> {
 async function endNow(name: string): Promise<void> {
   await killAllBelow(guestCgroup(name));
   await removeCgroup(guestCgroup(name));
-  await rm(guestFolder(name), { recursive: true, force: true });
+  await rm(guestDirectory(name), { recursive: true, force: true });
   await rmdir(guestsRoot()).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "ENOENT") throw error;
   });
@@ -120,11 +120,11 @@ async function endNow(name: string): Promise<void> {
   if (left.length > 0) throw new Error(`guest ${name} left behind:\n  ${left.join("\n  ")}`);
 }
 
-/** One line for each thing of a guest that is still there. */
+/** One line for each process, cgroup and directory that is left of a guest. */
 export async function leftOf(name: string): Promise<readonly string[]> {
   return [
     ...(await processesBelow(guestCgroup(name))).map((pid) => `process ${pid}`),
     ...(await cgroupsLeft(guestCgroup(name))).map((path) => `cgroup ${path}`),
-    ...((await exists(guestFolder(name))) ? [`folder ${guestFolder(name)}`] : []),
+    ...((await exists(guestDirectory(name))) ? [`folder ${guestDirectory(name)}`] : []),
   ];
 }

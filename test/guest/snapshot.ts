@@ -35,7 +35,7 @@ export async function guestSnapshot(report: (line: string) => void = () => {}): 
   const hash = createHash("sha256")
     .update(image.key)
     .update(await command(QEMU, ["--version"]));
-  // An archive's folder is named by what is in it.
+  // An archive's directory is named by what is in it.
   for (const file of archives) hash.update(file);
   for (const file of SOURCES) hash.update(await readFile(file));
   const key = hash.digest("hex").slice(0, 16);
@@ -77,10 +77,10 @@ async function prepare(guest: Guest, archives: readonly string[]): Promise<void>
   await guest.must("sync\necho 3 > /proc/sys/vm/drop_caches");
 }
 
-async function keep(guest: Guest, folder: string): Promise<void> {
+async function keep(guest: Guest, directory: string): Promise<void> {
   await guest.monitor("stop");
   await guest.monitor("migrate-set-parameters", { "max-bandwidth": 2 ** 40 });
-  await guest.monitor("migrate", { uri: `exec:cat > ${quoted(join(folder, "state"))}` });
+  await guest.monitor("migrate", { uri: `exec:cat > ${quoted(join(directory, "state"))}` });
   await waitUntil("the guest's state to be written", KEEP_MS, async () => {
     const { status, "error-desc": trouble } = (await guest.monitor("query-migrate")) as MigrationStatus;
     if (status === "failed" || status === "cancelled") throw new Error(`qemu could not keep the guest: ${trouble}`);
@@ -89,7 +89,7 @@ async function keep(guest: Guest, folder: string): Promise<void> {
   await guest.monitor("quit");
   // Only then is all of its disk in the file.
   await guest.ended();
-  await command("mv", [join(guest.folder, "disk.qcow2"), folder], { limitMs: KEEP_MS });
+  await command("mv", [join(guest.directory, "disk.qcow2"), directory], { limitMs: KEEP_MS });
 }
 
 interface MigrationStatus {

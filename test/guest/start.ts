@@ -8,7 +8,7 @@ import { waitUntil } from "../cluster/wait.ts";
 import { Guest } from "./guest.ts";
 import { consoleFile, qemuCommand, sockets } from "./pieces/qemu.ts";
 import { Qmp } from "./pieces/qmp.ts";
-import { endGuest, enterGuest, type GuestRecord, guestCgroup, guestFolder, writeRecord } from "./records.ts";
+import { endGuest, enterGuest, type GuestRecord, guestCgroup, guestDirectory, writeRecord } from "./records.ts";
 
 export interface Start {
   readonly name: string;
@@ -35,7 +35,7 @@ export async function startGuest(start: Start): Promise<Guest> {
     return await Guest.connect(record);
   } catch (error) {
     const said = await Promise.all(
-      [logFile(name), consoleFile(guestFolder(name))].map((file) => readFile(file, "utf8").catch(() => "")),
+      [logFile(name), consoleFile(guestDirectory(name))].map((file) => readFile(file, "utf8").catch(() => "")),
     );
     await endGuest(name);
     const end = said.map((text) => text.slice(-LOG_CHARS)).join("\n");
@@ -43,15 +43,15 @@ export async function startGuest(start: Start): Promise<Guest> {
   }
 }
 
-const logFile = (name: string) => join(guestFolder(name), "qemu.log");
+const logFile = (name: string) => join(guestDirectory(name), "qemu.log");
 
 async function startQemu(start: Start, entered: GuestRecord): Promise<GuestRecord> {
   const { name, disposable, mayReboot, kernel, initrd, base, resumeFrom } = start;
-  const folder = guestFolder(name);
-  const disk = join(folder, "disk.qcow2");
+  const directory = guestDirectory(name);
+  const disk = join(directory, "disk.qcow2");
   await command("qemu-img", ["create", "-q", "-f", "qcow2", "-b", base.file, "-F", base.format, disk]);
   await makeCgroup(guestCgroup(name));
-  const machine = { kernel, initrd, disk, folder, mayReboot, ...(resumeFrom === undefined ? {} : { resumeFrom }) };
+  const machine = { kernel, initrd, disk, directory, mayReboot, ...(resumeFrom === undefined ? {} : { resumeFrom }) };
   const { pid, startTicks } = await launch({
     name: `guest ${name}`,
     // However this process ends, the kernel then ends the machine.
@@ -67,7 +67,7 @@ async function startQemu(start: Start, entered: GuestRecord): Promise<GuestRecor
     START_MS,
     async () => {
       if (!(await isAlive(record.qemu))) throw new Error("qemu has ended");
-      return isListening(sockets(folder).monitor);
+      return isListening(sockets(directory).monitor);
     },
     10,
   );
@@ -83,7 +83,7 @@ async function isListening(socket: string): Promise<boolean> {
 
 /** A machine that was kept while it stood still stands still until it is told. */
 async function goOn(name: string): Promise<void> {
-  const qmp = await Qmp.connect(sockets(guestFolder(name)).monitor);
+  const qmp = await Qmp.connect(sockets(guestDirectory(name)).monitor);
   try {
     await waitUntil(
       `the state of ${name}`,

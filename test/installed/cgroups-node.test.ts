@@ -1,4 +1,7 @@
-/** What of groups concerns the node, with cgroup v2 and systemd: reserved groups, pressure and the end of pods; ours beside the Go kubelet where it shows the same. */
+/**
+ * Cgroups of the node, with cgroup v2 and systemd: reserved cgroups, pressure metrics and the teardown of pod cgroups.
+ * Where both agents must show the same, Deckhand is compared with the Go kubelet.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -40,7 +43,7 @@ const POD: Pod = {
   },
 };
 const SLICE = `kubepods-burstable-pod${UID.replaceAll("-", "_")}.slice`;
-const POD_FOLDER = `/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/${SLICE}`;
+const POD_DIRECTORY = `/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/${SLICE}`;
 
 let scratch: string;
 let payloads: Payloads;
@@ -60,7 +63,7 @@ async function inGuest<T>(run: (guest: Guest) => Promise<T>): Promise<T> {
   }
 }
 
-/** Every agent in a guest of its own, one after the other. */
+/** Runs each agent in a separate guest, one after the other. */
 async function byAgent<T>(run: (guest: Guest, agent: Agent) => Promise<T>): Promise<Readonly<Record<Agent, T>>> {
   const [go, deckhand] = [await inGuest((guest) => run(guest, "go")), await inGuest((guest) => run(guest, "deckhand"))];
   return { go, deckhand };
@@ -69,7 +72,7 @@ async function byAgent<T>(run: (guest: Guest, agent: Agent) => Promise<T>): Prom
 const containersRun = (guest: Guest, count: number) =>
   waitForGroups(guest, "the containers", (groups) => containerGroups(groups).length === count);
 
-void test("[14.8] groups for reserved resources are held to the same in every file, and named as systemd names them", async () => {
+void test("[14.8] cgroups for reserved resources have the same limits in every file, and systemd's names", async () => {
   const config = configuration({
     enforceNodeAllocatable: ["pods", "system-reserved", "kube-reserved-compressible"],
     systemReserved: { cpu: "250m", memory: "1500Mi", pid: "2000" },
@@ -79,7 +82,8 @@ void test("[14.8] groups for reserved resources are held to the same in every fi
     evictionHard: { "memory.available": "5%" },
   });
   const seen = await byAgent(async (guest, agent) => {
-    // A group that lacks a controller does not count as one. systemd gives those that somebody asks for, and knows nothing of huge pages.
+    // The kubelet treats a cgroup that lacks a controller as missing. systemd enables the controllers that a unit
+    // requests, but does not manage hugetlb.
     const asked = "CPUWeight=100 AllowedCPUs=0-1 IOWeight=100 MemoryAccounting=yes TasksAccounting=yes";
     await guest.must(`
       systemd-run --quiet --slice=own-kube.slice --unit kubedaemon sleep 3600
@@ -91,13 +95,14 @@ void test("[14.8] groups for reserved resources are held to the same in every fi
         memory.swap.max pids.max cpuset.cpus hugetlb.*.max cgroup.controllers || true`);
     const kube = "/sys/fs/cgroup/own.slice/own-kube.slice";
     const isHeld = `[ $(cat /sys/fs/cgroup/system.slice/memory.max) = 1572864000 ] && [ -d /sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice ]`;
-    // All pods' huge pages: the Go kubelet may hold them to what is allocatable at its start, and has no limit from its next round of a minute on.
+    // The Go kubelet may limit the huge pages of all pods to the allocatable amount at its start. From its next round,
+    // a minute later, there is no limit.
     const isSettled = `grep -qx ${2n ** 62n} /sys/fs/cgroup/kubepods.slice/hugetlb.2MB.max`;
     await guest.must(
       `until ${isHeld} && ${isSettled} && grep -qx 6 ${kube}/cpu.weight && grep -qx 0 ${kube}/hugetlb.2MB.max; do sleep 0.5; done`,
       { limitMs: 180_000 },
     );
-    // Files that systemd does not write come after those that it does.
+    // Files that systemd does not write are written after those that it writes.
     await guest.must("sleep 10");
     return {
       kubepods: await files("/kubepods.slice"),
@@ -113,7 +118,7 @@ void test("[14.8] groups for reserved resources are held to the same in every fi
   assert.match(seen.deckhand.kube, /^memory\.max:max$/m);
 });
 
-void suite("one pod of ours with cgroup v2 and systemd", () => {
+void suite("one Deckhand pod with cgroup v2 and systemd", () => {
   let guest: Guest;
   before(async () => {
     guest = await resumeGuest();
@@ -124,11 +129,11 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
   });
   after(() => guest.close());
 
-  test("[14.12] what it waited for the CPU is told as the kernel counts it, in the summary and as a metric", async () => {
+  test("[14.12] CPU pressure in /stats/summary and /metrics/cadvisor equals the kernel's total", async () => {
     const total = "sed -n 's/^some.*total=//p'";
-    const pressure = `${POD_FOLDER}/cri-containerd-$(ctr -n k8s.io containers ls -q 'labels."io.kubernetes.container.name"==main').scope/cpu.pressure`;
+    const pressure = `${POD_DIRECTORY}/cri-containerd-$(ctr -n k8s.io containers ls -q 'labels."io.kubernetes.container.name"==main').scope/cpu.pressure`;
     await guest.must(`until [ "$(${total} ${pressure})" -gt 100000 ]; do sleep 0.5; done`);
-    // What is told of pods is as old as the last look at them.
+    // The pods in the summary are only as recent as their last inspection.
     await guest.must(`until curl -sk https://127.0.0.1:10250/stats/summary | grep -q '"main"'; do sleep 1; done`);
     const [before, summary, metrics, later] = (
       await guest.must(`
@@ -145,8 +150,8 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
         }[];
       }[];
     };
-    const told = pods[0]?.containers[0]?.cpu.psi.some.total ?? -1;
-    assert.ok(told >= Number(before) && told <= Number(later), `${before} ${told} ${later}`);
+    const reported = pods[0]?.containers[0]?.cpu.psi.some.total ?? -1;
+    assert.ok(reported >= Number(before) && reported <= Number(later), `${before} ${reported} ${later}`);
     const line = (metrics ?? "")
       .split("\n")
       .find(
@@ -158,10 +163,10 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
     assert.equal(families.size, 6);
   });
 
-  test("[14.14] at its end all that runs in its group is killed, also what no runtime knows, and slice and folders go", async () => {
+  test("[14.14] pod termination kills every process in its cgroup, also those unknown to the runtime, and removes slice and directories", async () => {
     const pid = await guest.must(`
       sleep 3600 >/dev/null 2>&1 & pid=$!
-      mkdir ${POD_FOLDER}/stray; echo $pid > ${POD_FOLDER}/stray/cgroup.procs; echo $pid`);
+      mkdir ${POD_DIRECTORY}/stray; echo $pid > ${POD_DIRECTORY}/stray/cgroup.procs; echo $pid`);
     await setPods(guest, []);
     await waitForGroups(guest, "the group to go", (groups) => podGroups(groups).length === 0, 120_000);
     const { code } = await guest.run(`kill -0 ${pid.trim()}`);
@@ -171,13 +176,13 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
   });
 });
 
-void suite("agents take turns in one guest", () => {
-  test("[14.3] slices that one made are taken over by the other, and pods run on", async () => {
+void suite("two agents in turn on one guest", () => {
+  test("[14.3] each agent adopts the slices of the other, and pods keep running", async () => {
     await inGuest(async (guest) => {
       await startAgent(guest, "go");
       await setPods(guest, [POD]);
       const before = [...(await containersRun(guest, 2)).keys()].toSorted();
-      // A start that is cut short is taken back by the runtime, whoever comes next.
+      // If an agent stops in the middle of a container start, the runtime undoes the start, whichever agent comes next.
       await guest.must("until [ $(ctr -n k8s.io tasks ls | grep -c RUNNING) = 2 ]; do sleep 1; done; sleep 20");
       for (const agent of [...AGENTS].toReversed()) {
         await guest.must("systemctl stop agent");

@@ -1,4 +1,4 @@
-/** The Go kubelet in a guest: what it makes of a static pod is what Deckhand is compared with. */
+/** The Go kubelet in a guest: its handling of a static pod is the reference for Deckhand. */
 import assert from "node:assert/strict";
 import { get } from "node:https";
 import { after, before, describe, test } from "node:test";
@@ -48,7 +48,7 @@ describe("the Go kubelet in a guest", () => {
   });
   after(() => guest.close());
 
-  test("tells systemd that it is ready, and runs a static pod", async () => {
+  test("notifies systemd of readiness and runs a static pod", async () => {
     const kubelet = "/opt/kubernetes/bin/kubelet --config=/etc/kubelet.json --hostname-override=guest";
     let startedMs = performance.now();
     await guest.must(`systemd-run --quiet --unit kubelet --service-type=notify ${kubelet}`);
@@ -64,7 +64,7 @@ describe("the Go kubelet in a guest", () => {
     assert.equal(await guest.must(`systemctl show -p ActiveState --value ${scope.split("/").at(-1)}`), "active\n");
   });
 
-  test("gives it the cgroup values of the systemd driver on cgroup v2", async () => {
+  test("gives the pod the cgroup values of the systemd driver on cgroup v2", async () => {
     const value = async (path: string, file: string) => (await guest.must(`cat /sys/fs/cgroup${path}/${file}`)).trim();
     const pod = scope.slice(0, scope.lastIndexOf("/"));
     for (const path of [pod, scope]) {
@@ -72,7 +72,7 @@ describe("the Go kubelet in a guest", () => {
       assert.equal(await value(path, "cpu.max"), "50000 100000");
     }
     assert.equal(await value(pod, "cpu.weight"), "20");
-    // The runtime's newer formula.
+    // The runtime converts CPU shares with its newer formula.
     assert.equal(await value(scope, "cpu.weight"), "59");
     assert.equal(await value(scope, "memory.oom.group"), "1");
     assert.equal(await value(scope, "memory.swap.max"), "0");
@@ -93,7 +93,7 @@ describe("the Go kubelet in a guest", () => {
   });
 });
 
-/** The kubelet signed its certificate itself. */
+/** Does not verify the kubelet's certificate, which is self-signed. */
 function askUnchecked(port: number, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const asked = get({ host: "127.0.0.1", port, path, rejectUnauthorized: false, timeout: 60_000 }, (response) => {

@@ -1,6 +1,7 @@
 /**
- * A cluster as people make one: kubeadm sets up a control plane of static pods on one machine, a second one joins by token, is upgraded and leaves, with
- * Deckhand as the kubelet of both. The commands are those of docs/install.md. After it the Go kubelet does the same in the same kind of guests.
+ * A cluster made with kubeadm: one machine gets a control plane of static pods; a second machine joins by token, is
+ * upgraded and leaves. Deckhand is the kubelet of both. The commands are those of docs/install.md. Afterwards the Go
+ * kubelet does the same in guests of the same kind.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -15,11 +16,11 @@ import { examplesUnder } from "../support/typed-lines.ts";
 
 const AGENTS: readonly Agent[] = ["deckhand", "go"];
 const LIMIT_MS = 25 * 60_000;
-/** As long as an agent needs to have looked at everything again, emulated. */
+/** As long as an agent on an emulated machine needs to inspect everything again. */
 const SETTLE_MS = 60_000;
 const CONFIGURATION = "/var/lib/kubelet/config.yaml";
 
-/** Of a control plane that kubeadm has set up, by their labels. */
+/** The pods of a control plane that kubeadm has set up, by their labels. */
 const PODS = [
   "etcd",
   "kube-apiserver",
@@ -30,7 +31,7 @@ const PODS = [
   "kube-scheduler",
 ];
 
-/** A disk without a file system: the agent makes one. */
+/** A disk without a file system: the agent creates one. */
 const DEVICE = "/dev/loop7";
 const MAKE_DEVICE = `truncate --size=64M /root/disk.img && losetup ${DEVICE} /root/disk.img`;
 const CAPACITY = { storage: "64Mi" };
@@ -66,13 +67,13 @@ const DISK = [
   },
 ];
 
-/** Forwards a port of the pod and answers with the first line that the pod says there. */
+/** Forwards a port of the pod and prints the first line that the pod sends. */
 const FORWARD = `kubectl port-forward pod/looks-up 18080:8080 >/dev/null & forward=$!
   trap 'kill $forward' EXIT
   until line=$(exec 3<>/dev/tcp/127.0.0.1/18080 && timeout 60 head -n 1 <&3) && [ -n "$line" ]; do sleep 1; done
   echo "$line"`;
 
-/** Has mounts of every common kind, serves a port, and is ready once it has found a name of the cluster's. */
+/** Has mounts of every common kind, serves a port, and becomes Ready once it has resolved a name of the cluster. */
 const POD = {
   apiVersion: "v1",
   kind: "Pod",
@@ -122,16 +123,16 @@ for (const agent of AGENTS) {
       try {
         return await guest.must(`cd /root\n${line}`, { limitMs: LIMIT_MS });
       } catch (error) {
-        throw new Error(`${errorText(error)}\nthe control plane meanwhile:\n${await told(one)}`, { cause: error });
+        throw new Error(`${errorText(error)}\nthe control plane meanwhile:\n${await reported(one)}`, { cause: error });
       }
     };
-    /** What asks the cluster is typed on the first machine, everything else on the second. */
+    /** Runs `kubectl` and `kubeadm token` on the first machine, everything else on the second. */
     const typedWhereItBelongs = (line: string) => typed(/^(kubectl|kubeadm token) /.test(line) ? one : two, line);
     const agentOf = async (guest: Guest) => {
       const pid = (await guest.must("systemctl show -p MainPID --value kubelet.service")).trim();
       return { pid, program: (await guest.must(`readlink /proc/${pid}/exe`)).trim() };
     };
-    /** Each with its process. */
+    /** The tasks in containerd, each with its process ID. */
     const containersOf = (guest: Guest) => guest.must("ctr -n k8s.io tasks ls | sort");
 
     test("[27.1.2] [27.1.4] [27.1.38] init: a control plane of static pods, a Ready node, kube-proxy and CoreDNS", async () => {
@@ -148,7 +149,7 @@ for (const agent of AGENTS) {
       assert.match(await one.must("cat /etc/kubernetes/kubelet.conf"), /client-key: \S+\/kubelet-client-current\.pem/);
     });
 
-    test("[2.1] [27.1.2] [27.1.3] join: the second machine is Ready by a token; its pods find the cluster's names, have a new file system, and can be entered", async () => {
+    test("[2.1] [27.1.2] [27.1.3] join: the second machine becomes Ready by token; its pods resolve cluster names, get a new file system, and serve exec and port-forward", async () => {
       two = await machines.start("two", agent);
       const [print = "", join = "", ...rest] = examplesUnder("docs/install.md", "Joining a node by kubeadm");
       const printed = (await typed(one, print)).trim();
@@ -175,7 +176,7 @@ for (const agent of AGENTS) {
       assert.equal(await typed(one, FORWARD), "here\n");
     });
 
-    test("[27.1.2] upgrade node: its files are written anew, and the agent carries on with the pods", async () => {
+    test("[27.1.2] upgrade node: kubeadm rewrites the kubelet's files, and the restarted agent keeps the containers", async () => {
       const [containers, before] = [await containersOf(two), await agentOf(two)];
       await two.must(`touch -d @0 ${CONFIGURATION}`);
       const [upgrade = "", ...rest] = examplesUnder("docs/install.md", "Upgrading a node by kubeadm");
@@ -202,7 +203,7 @@ for (const agent of AGENTS) {
 
 const secondsSince = (startedMs: number) => Math.round((performance.now() - startedMs) / 1000);
 
-/** The same for two lines that differ in address, token and hash alone. */
+/** Equal for two lines that differ only in address, token and hash. */
 const shapeOf = (line: string) =>
   line
     .trim()
@@ -210,8 +211,11 @@ const shapeOf = (line: string) =>
     .replace(/[a-z0-9]{6}\.[a-z0-9]{16}/, "TOKEN")
     .replace(/[0-9a-f]{64}/, "HASH");
 
-/** What the machine of a control plane tells of it: which containers were started again, their last words, and what its agent complained of. */
-const told = async (guest: Guest) => {
+/**
+ * The state of a control plane's machine: the last log lines of restarted containers, the agent's warnings and errors,
+ * and the end of the kernel log.
+ */
+const reported = async (guest: Guest) => {
   const script = `
     for log in /var/log/pods/kube-system_*/*/*.log; do echo "== $log"; [ -e "\${log%/*}/1.log" ] && tail -n 5 "$log"; done
     journalctl -u kubelet.service --no-pager | grep -E 'kubelet\\[[0-9]+\\]: [WEF]' | tail -n 20
@@ -219,7 +223,7 @@ const told = async (guest: Guest) => {
   return (await guest.run(script, { limitMs: LIMIT_MS })).stdout;
 };
 
-/** Everything that a node has while it runs pods. */
+/** Everything that a node has while it runs pods: containers, tasks, mounts, processes and files. */
 const left = (guest: Guest) =>
   guest.must(`
     ctr -n k8s.io containers ls -q

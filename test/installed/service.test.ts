@@ -1,4 +1,7 @@
-/** The agent as a service of systemd itself, installed as a package over the Go kubelet's, with kubeadm's drop-in: ready, watched, restarted, given back. */
+/**
+ * The agent as a systemd service, installed as a package over the Go kubelet's package, with kubeadm's drop-in. It
+ * notifies readiness, feeds the watchdog and is restarted; its removal restores the Go kubelet.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { buildDebFor } from "../../tools/package/packages.ts";
@@ -19,7 +22,7 @@ const CONFIGURATION = {
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
 };
 const CLIENT = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-/** Nobody answers there. */
+/** No server listens at this address. */
 const KUBECONFIG = {
   apiVersion: "v1",
   kind: "Config",
@@ -28,18 +31,21 @@ const KUBECONFIG = {
   users: [{ name: "u", user: { "client-certificate": CLIENT, "client-key": CLIENT } }],
   clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
 };
-/** Without a certificate either kubelet would turn to the bootstrap kubeconfig that kubeadm's drop-in names, and which a node that has joined has not got. */
+/**
+ * Creates a client certificate. Without one, either kubelet would use the bootstrap kubeconfig that kubeadm's drop-in
+ * names, and a node that has joined no longer has that file.
+ */
 const MAKE_CLIENT = `mkdir -p /var/lib/kubelet/pki; cd /var/lib/kubelet/pki
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /O=system:nodes/CN=system:node:guest -keyout key.pem -out cert.pem
 cat cert.pem key.pem > ${CLIENT}; rm cert.pem key.pem`;
-/** On an emulated machine beside others a start may take longer than a minute and a half. */
+/** On an emulated machine that runs beside others, a start may take longer than systemd's default of 90 s. */
 const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
-/** For a test that waits for it. */
+/** Short, because a test waits for the watchdog. */
 const SHORT_WATCHDOG = "[Service]\nWatchdogSec=20\nRestartSec=1\n";
 const SLOW_MS = 10 * 60_000;
 
 describe("the service in a guest", () => {
-  const folder = scratch();
+  const directory = scratch();
   let guest: Guest;
 
   before(async () => {
@@ -47,9 +53,9 @@ describe("the service in a guest", () => {
     const kubelet = { version: "1.36.4-1.1", program: { file: (await buildParts()).path("kubelet") } };
     guest = await resumeGuest();
     await guest.put({
-      "/root/deckhand.deb": { from: buildDebFor(process.arch, program, folder.root) },
-      "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
-      "/root/kubeadm.deb": { from: await kubeadmPackage("1.36.4-1.1", folder.root) },
+      "/root/deckhand.deb": { from: buildDebFor(process.arch, program, directory.root) },
+      "/root/kubelet.deb": { from: await kubeletPackage(kubelet, directory.root) },
+      "/root/kubeadm.deb": { from: await kubeadmPackage("1.36.4-1.1", directory.root) },
       "/root/short.conf": { content: SHORT_WATCHDOG },
       "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
       "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
@@ -63,7 +69,7 @@ describe("the service in a guest", () => {
 
   after(async () => {
     await guest.close();
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
   const show = async (...properties: readonly string[]) =>
@@ -78,7 +84,7 @@ describe("the service in a guest", () => {
       { limitMs: SLOW_MS },
     );
 
-  test("[1.18] [27.1.39] the package's unit has systemd wait until the agent is ready, with kubeadm's drop-in as it is", async () => {
+  test("[1.18] [27.1.39] systemd waits until the agent is ready, with the package's unit and kubeadm's unchanged drop-in", async () => {
     assert.equal(await mainProgram(), "/usr/bin/kubelet\n");
     const startedMs = performance.now();
     await guest.must("dpkg --install /root/deckhand.deb", { limitMs: SLOW_MS });
@@ -96,7 +102,7 @@ describe("the service in a guest", () => {
     assert.equal(await guest.must("curl -sS http://127.0.0.1:10248/healthz"), "ok");
   });
 
-  test("[1.18] the watchdog is fed while the agent lives, and one that stands still is ended and started again", async () => {
+  test("[1.18] agent feeds the watchdog, which restarts an agent that hangs", async () => {
     await guest.must(
       "install -D /root/short.conf /etc/systemd/system/kubelet.service.d/30-short.conf && systemctl daemon-reload",
     );
@@ -109,7 +115,7 @@ describe("the service in a guest", () => {
     assert.equal(await mainProgram(), "/usr/bin/deckhand\n");
   });
 
-  test("one that is killed is started again, and one that is stopped says so and ends well", async () => {
+  test("systemd restarts a killed agent; a stopped agent exits with success", async () => {
     await guest.must("systemctl kill --signal=KILL kubelet.service");
     await restarted(2);
     await guest.must("systemctl stop kubelet.service", { limitMs: SLOW_MS });
@@ -117,10 +123,10 @@ describe("the service in a guest", () => {
     await guest.must("systemctl start kubelet.service", { limitMs: SLOW_MS });
   });
 
-  test("removed, the Go kubelet is the service again, by upstream's unit", async () => {
+  test("removing the package restores the Go kubelet with upstream's unit", async () => {
     await guest.must("rm /etc/systemd/system/kubelet.service.d/30-short.conf");
     await guest.must("dpkg --remove deckhand", { limitMs: SLOW_MS });
-    // Nobody answers it, so that it may be between two of its tries.
+    // No API server answers, so the Go kubelet may be between two attempts to start.
     const link = '"/proc/$(systemctl show -p MainPID --value kubelet.service)/exe"';
     await guest.must(`until [ "$(readlink ${link})" = /usr/bin/kubelet ]; do sleep 1; done`, { limitMs: SLOW_MS });
     assert.deepEqual(await show("Type", "ActiveState", "UnitFileState"), ["simple", "active", "enabled"]);

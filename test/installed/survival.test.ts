@@ -1,7 +1,8 @@
 /**
- * The service as the package installs it, under everything that runs on a node: killed again and again, stuck until the watchdog ends it, upgraded, and its machine rebooted.
- * Whether a pod notices is seen by a watch on the API server, in the guest by containerd's events and the mounts, and by what each container notes when it begins.
- * The machine is rebooted under the Go kubelet first, and what is told of the pods afterwards is the same.
+ * The service as the package installs it, on a node with pods of every kind. It is killed repeatedly, hung until the
+ * watchdog kills it, and upgraded, and its machine is rebooted. A watch on the API server, containerd's events, the
+ * mounts and a record that each container writes when it starts show whether a pod is disrupted. The machine is
+ * rebooted under the Go kubelet first; the pods' reported state afterwards must be the same.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -17,7 +18,10 @@ import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { unnoticed } from "../support/unnoticed.ts";
 
 const KILLS = 20;
-/** How long an agent lives after systemd has started it: from before its first word to well into its work. */
+/**
+ * Maximum lifetime of an agent after systemd has started it: kills come from before its first message until well into
+ * its work.
+ */
 const LIFE_SECONDS_MAX = 60;
 const SETTLE_MS = 60_000;
 const CLOCK_SET_MS = 15_000;
@@ -26,16 +30,16 @@ const MAIN = '"$(systemctl show -p MainPID --value kubelet.service)"';
 
 type Side = "go" | "deckhand";
 
-/** What is told of a pod after a reboot, without ids, times and addresses. */
+/** The reported state of a pod after a reboot, without IDs, times and addresses. */
 interface AfterReboot {
   readonly phase: string | undefined;
   readonly ready: string | undefined;
   readonly containers: readonly object[];
-  /** How often its containers began because of it. */
+  /** How often each container started because of the reboot. */
   readonly begun: Readonly<Record<string, number>>;
 }
 
-describe("pods outlive what happens to the service", () => {
+describe("pods keep running whatever happens to the service", () => {
   const random = new SeededRandom(seed());
   const running = [...Object.keys(SPECS), ...STATIC_PODS];
   const seen = new Map<Side, ReadonlyMap<string, AfterReboot>>();
@@ -59,7 +63,7 @@ describe("pods outlive what happens to the service", () => {
 
   const survives = (act: () => Promise<unknown>) => unnoticed(node, { pods: [...running, "finished"] }, act);
 
-  /** Back when it is up again after it was started once more than before. */
+  /** Runs `act` and waits until systemd has restarted the service and its main process exists. */
   async function restarted(act: string): Promise<void> {
     const before = Number(await show("NRestarts"));
     await node.guest.must(act);
@@ -69,7 +73,7 @@ describe("pods outlive what happens to the service", () => {
     );
   }
 
-  test("[1.20] [5.13] [11.12] killed with no warning at any moment of its life, it is started again and no pod notices", async (t) => {
+  test("[1.20] [5.13] [11.12] agent killed at any moment is restarted without disrupting a pod", async (t) => {
     t.diagnostic(`seed ${seed()}`);
     const before = Number(await show("NRestarts"));
     await survives(async () => {
@@ -78,13 +82,13 @@ describe("pods outlive what happens to the service", () => {
         await pause(random.fraction() * LIFE_SECONDS_MAX * 1_000);
       }
     });
-    // None ended by itself.
+    // No agent exited by itself.
     assert.equal(Number(await show("NRestarts")) - before, KILLS);
     figure("kills", KILLS, "kills");
     assert.equal(await node.program(), "deckhand");
   });
 
-  test("[1.18] stuck, it is ended by the watchdog and started again, and no pod notices", async () => {
+  test("[1.18] watchdog restarts a hanging agent without disrupting a pod", async () => {
     await survives(() => restarted(`kill -STOP ${MAIN}`));
     assert.match(await node.guest.must("journalctl -u kubelet.service --no-pager"), /Watchdog timeout/);
   });
@@ -101,7 +105,7 @@ describe("pods outlive what happens to the service", () => {
     assert.equal(await node.program(), "deckhand");
   });
 
-  test("upgraded by its package, it is the new one, and no pod notices", async () => {
+  test("package upgrade replaces the running agent without disrupting a pod", async () => {
     const program = () => node.guest.must(`stat -L -c %i /proc/${MAIN}/exe`);
     const before = await program();
     await survives(() => install(`deckhand_${LATER}_amd64.deb`));
@@ -110,7 +114,7 @@ describe("pods outlive what happens to the service", () => {
     assert.equal((await node.guest.must("dpkg-query -W -f '${Version}' deckhand")).trim(), LATER);
   });
 
-  test("[7.3] rebooted, every pod comes back once and none twice, and what is told of them is what the Go kubelet tells", async () => {
+  test("[7.3] every pod starts exactly once after a reboot, with the same reported state as under the Go kubelet", async () => {
     await reboot("deckhand");
     const ours = seen.get("deckhand") ?? assert.fail();
     for (const [name, { begun: times }] of ours) {
@@ -122,7 +126,10 @@ describe("pods outlive what happens to the service", () => {
     assert.deepEqual(Object.fromEntries(ours), Object.fromEntries(go));
   });
 
-  /** Reboots the machine under whoever is its agent, with one more pod that is run once, and notes what becomes of all. */
+  /**
+   * Reboots the machine under its current agent, with one more pod that runs once, and records the state of all pods
+   * afterwards.
+   */
   async function reboot(side: Side): Promise<void> {
     const once = `once-${side}`;
     await node.apply(oncePod(once));
@@ -145,14 +152,14 @@ describe("pods outlive what happens to the service", () => {
     await pause(SETTLE_MS);
     assert.equal(await node.program(), side === "go" ? "kubelet" : "deckhand");
     const now = await begun(node.guest);
-    const told = [...earlier].map(([name, before]): readonly [string, AfterReboot] => {
+    const reported = [...earlier].map(([name, before]): readonly [string, AfterReboot] => {
       const own = Object.keys(now).filter((key) => key.startsWith(`${name.replace(/-n1$/, "")}.`));
       assert.equal(latest(name).metadata?.uid, before.metadata?.uid, name);
       const times = Object.fromEntries(own.map((key) => [afterSide(key, side), (now[key] ?? 0) - (counts[key] ?? 0)]));
       return [afterSide(name, side), afterReboot(latest(name), before, times)];
     });
-    seen.set(side, new Map(told));
-    // One of each, whatever the runtime still knows of earlier ones.
+    seen.set(side, new Map(reported));
+    // Each container exists once, whatever the runtime still lists of earlier instances.
     const containers = (await containersIn(node.guest)).map(({ pod, name }) => `${pod}/${name}`);
     assert.deepEqual(containers, [...new Set(containers)]);
   }
@@ -160,7 +167,7 @@ describe("pods outlive what happens to the service", () => {
   const latest = (name: string): Pod => node.pods.latest(name) ?? assert.fail(`${name} is there`);
 });
 
-/** The pod that is run once has a name of its own on each side. */
+/** The pod that runs once has a different name under each agent. */
 const afterSide = (name: string, side: Side) => name.replace(`once-${side}`, "once");
 
 const containersOf = ({ status }: Pod): readonly ContainerStatus[] => [

@@ -1,4 +1,7 @@
-/** Machines that swap: refused, or with a part of it for the pods that may have one. Ours beside the Go kubelet, on cgroup v2. */
+/**
+ * Machines with swap: the kubelet refuses to start, or gives a share of the swap to the pods that may have one.
+ * Deckhand is compared with the Go kubelet, on cgroup v2.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
@@ -19,7 +22,10 @@ const SWAP_ON =
   "dd if=/dev/zero of=/swapfile bs=1M count=64 status=none; chmod 600 /swapfile; mkswap -q /swapfile; swapon /swapfile";
 const LIMITED = "failSwapOn: false\nmemorySwap:\n  swapBehavior: LimitedSwap\n";
 
-/** One may have its part; one asks for nothing; one asks for all that it may have. A static pod is critical, and gets none: these come from the API server. */
+/**
+ * The first pod may have its share of swap, the second requests nothing, the third requests all that it may use. Static
+ * pods are critical and get no swap, so these pods come from the API server.
+ */
 const RESOURCES = {
   burstable: { requests: { memory: "512Mi" }, limits: { memory: "768Mi" } },
   "best-effort": {},
@@ -46,9 +52,9 @@ const pods = Object.entries(RESOURCES).map(([name, resources]) => ({
   spec: { ...POD.spec, containers: [{ name: "main", image: BUSYBOX_IMAGE, command: ["sleep", "3600"], resources }] },
 }));
 
-describe("a guest that swaps", () => {
+describe("a guest with swap", () => {
   const stack = new AsyncDisposableStack();
-  const folder = stack.use(scratch());
+  const directory = stack.use(scratch());
   let cluster: Cluster;
   let payloads: Payloads;
 
@@ -56,7 +62,7 @@ describe("a guest that swaps", () => {
     payloads = await deckhandPayloads();
     cluster = await startCluster({ controlPlane: "full", nodes: [] });
     stack.defer(() => cluster.down());
-    folder.write("pods.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));
+    directory.write("pods.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));
   });
   after(() => stack.disposeAsync());
 
@@ -70,7 +76,7 @@ describe("a guest that swaps", () => {
     return [await inGuest("deckhand"), await inGuest("go")];
   }
 
-  test("[14.10] is refused by both agents with the same sentence", async () => {
+  test("[14.10] both agents refuse to start with the same message", async () => {
     await byAgent(async (guest, agent) => {
       const { code, output } = await runAgent(guest, agent, configuration());
       assert.equal(code, 1, `${agent}: ${output}`);
@@ -78,23 +84,23 @@ describe("a guest that swaps", () => {
     });
   });
 
-  test("[14.10] where that is allowed, a Burstable container has its part of the swap, as with the Go kubelet, and others none", async () => {
+  test("[14.10] with LimitedSwap a Burstable container gets the same swap limit as with the Go kubelet, and others get none", async () => {
     const [ours, theirs] = await byAgent(async (guest, agent) => {
       await makeNode(guest, cluster, LIMITED);
       await launchAgent(guest, agent, NODE_FLAGS);
       await cluster.kubectl("wait", "--for=create", `node/${GUEST_NODE}`, "--timeout=5m");
-      await cluster.kubectl("apply", "-f", folder.path("pods.json"));
+      await cluster.kubectl("apply", "-f", directory.path("pods.json"));
       for (const { metadata } of pods) {
         const { name } = metadata;
         const phase = () => cluster.kubectl("get", "pod", name, "-o", "jsonpath={.status.phase}");
         await waitUntil(`${name} to run`, LIMIT_MS, async () => (await phase()) === "Running", 1_000);
       }
-      // A container that has its process, below the group of each class.
+      // The cgroup of one container process in each QoS class.
       const limits = await guest.must(
         `cd /sys/fs/cgroup/kubepods.slice; for pid in $(pgrep -xf 'sleep 3600'); do d=/sys/fs/cgroup$(sed s/^0::// /proc/$pid/cgroup); case $d in
           *burstable*) k=burstable;; *besteffort*) k=best-effort;; *) k=guaranteed;; esac; echo $k $(cat $d/memory.swap.max); done | sort`,
       );
-      await cluster.kubectl("delete", "-f", folder.path("pods.json"), "--force", "--grace-period=0");
+      await cluster.kubectl("delete", "-f", directory.path("pods.json"), "--force", "--grace-period=0");
       await cluster.kubectl("delete", "node", GUEST_NODE);
       return limits;
     });

@@ -1,4 +1,4 @@
-/** A machine that runs out of memory, for real, because of a process that is no pod's: the cluster is told, and the agent lives. */
+/** A process outside any pod exhausts the memory of a machine: the Node gets an event, and the agent keeps running. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Event as CoreEvent, Node } from "../../src/api/gen/core-v1.ts";
@@ -13,23 +13,29 @@ import { GUEST_NODE, makeNode, NODE_FLAGS } from "../support/guest-node.ts";
 
 const LIMIT_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 1_000;
-/** Set aside and never written to, so that what is left is soon eaten, and the host is not asked for the rest. */
+/**
+ * Reserved as huge pages and never written to: the remaining memory is used up quickly, and the host need not provide
+ * the rest.
+ */
 const SET_ASIDE_MIB = 2_800;
-/** More than is left; an end all the same. */
+/** More than the memory that is left, but still a limit. */
 const EATEN_GIB_MAX = 3;
-/** A line without an end is kept until the end. As a unit it is in system.slice, and the first to be killed. */
+/**
+ * `tail` keeps an endless line in memory until it ends. As a unit it runs in system.slice and is the first process to
+ * be killed.
+ */
 const EAT = `systemd-run --quiet --unit hog -p OOMScoreAdjust=1000 -p LimitAS=${EATEN_GIB_MAX}G tail /dev/zero
 systemctl show -p MainPID --value hog
 while systemctl is-active --quiet hog; do sleep 0.5; done`;
 
-interface Told {
-  /** Every one of this reason that the node has, without what no two runs share. */
+interface Reported {
+  /** All of the node's events with this reason, without the fields that differ between runs. */
   readonly events: readonly unknown[];
   readonly pids: readonly [before: string, after: string];
 }
 
 describe("a guest that runs out of memory", () => {
-  const folder = scratch();
+  const directory = scratch();
   let cluster: Cluster;
   let payloads: Payloads;
 
@@ -40,10 +46,10 @@ describe("a guest that runs out of memory", () => {
 
   after(async () => {
     await cluster.down();
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
-  const told = async () => {
+  const reported = async () => {
     const text = await cluster.kubectl("get", "events", "-A", "--field-selector=reason=SystemOOM", "-o", "json");
     return (JSON.parse(text) as { readonly items: readonly CoreEvent[] }).items;
   };
@@ -55,8 +61,8 @@ describe("a guest that runs out of memory", () => {
   const renewed = () =>
     cluster.kubectl("get", "lease", "-n", "kube-node-lease", GUEST_NODE, "-o", "jsonpath={.spec.renewTime}");
 
-  /** In a guest of its own: the kernel of one remembers what the other was told of. */
-  async function runOut(agent: Agent): Promise<Told> {
+  /** Uses a separate guest: the kernel log of a guest still holds what a previous agent reported. */
+  async function runOut(agent: Agent): Promise<Reported> {
     await using guest = await resumeGuest();
     await makeNode(guest, cluster);
     await guest.put(payloads);
@@ -68,12 +74,12 @@ describe("a guest that runs out of memory", () => {
 
     const beganMs = performance.now();
     const eater = (await guest.must(EAT, { limitMs: LIMIT_MS })).trim();
-    await waitUntil("the node's event", LIMIT_MS, async () => (await told()).length > 0, LOOK_EVERY_MS);
+    await waitUntil("the node's event", LIMIT_MS, async () => (await reported()).length > 0, LOOK_EVERY_MS);
     figure(`${agent}: from the first byte to the event`, Math.round(performance.now() - beganMs), "ms");
     const before = await renewed();
     await waitUntil("another heartbeat", LIMIT_MS, async () => (await renewed()) !== before, LOOK_EVERY_MS);
     assert.ok(await isReady(), "the node is ready still");
-    const events = (await told()).map((event) => normal(event, eater));
+    const events = (await reported()).map((event) => normal(event, eater));
     const pids = [pid, await mainPid()] as const;
     await guest.must("systemctl stop agent");
     await cluster.kubectl("delete", "events", "--all", "-A");
@@ -81,7 +87,7 @@ describe("a guest that runs out of memory", () => {
     return { events, pids };
   }
 
-  test("[1.22] a process eats all memory: the node has the event SystemOOM, once, and the agent lives", async () => {
+  test("[1.22] a process that exhausts the memory causes one SystemOOM event on the Node, and the agent keeps running", async () => {
     const { events, pids } = await runOut("deckhand");
     assert.deepEqual(pids, [pids[0], pids[0]]);
     assert.deepEqual(events, [

@@ -1,6 +1,6 @@
 /**
- * Pods under Deckhand, compared with what the Go kubelet did with the same pods: users, privileges and what they share with the node, and
- * pods that a node rejects. Statuses, events, what a container sees and the requests to the runtime must be the same.
+ * Compares Deckhand with the Go kubelet on the same pods: users, privileges, namespaces shared with the node, and pods
+ * that a node rejects. Statuses, events, what a container sees and the requests to the runtime must be the same.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -29,14 +29,14 @@ const LATER = {
   configuration: {
     featureGates: {
       PodLevelResources: false,
-      // It needs the one before.
+      // Depends on PodLevelResources.
       InPlacePodLevelResourcesVerticalScaling: false,
       RestartAllContainersOnContainerExits: false,
     },
   },
 };
 
-/** More than any machine has left. */
+/** A threshold above the available memory of any machine. */
 const SHORT_OF_MEMORY = { configuration: { evictionHard: { "memory.available": "99%" } } };
 
 let both: BothAgents;
@@ -69,56 +69,56 @@ after(async () => {
 
 const alike = (row: string) => runs.alike(row);
 
-void suite("the same pods with wishes of their own under both agents", () => {
-  test("[25.2] who must not run as root does not, and says why it waits in the same words", async () => {
+void suite("pods with security, resource and placement settings under both agents", () => {
+  test("[25.2] runAsNonRoot keeps root containers waiting, with the Go kubelet's reason and message", async () => {
     await alike("25.2");
   });
 
-  test("[25.1] users and groups are the pod's, the container's, the image's and the volumes', as each says", async () => {
+  test("[25.1] users and groups come from pod, container, image and volumes as under the Go kubelet", async () => {
     await alike("25.1");
   });
 
-  test("[25.3][25.4] privileges are given and taken alike, and the same of the machine is hidden", async () => {
+  test("[25.3][25.4] privilege flags, capabilities and masked and read-only paths equal the Go kubelet's", async () => {
     for (const row of ["25.3", "25.4"]) await alike(row);
   });
 
-  test("[25.5][27.1.32] seccomp profiles are the runtime's, the node's files or none", async () => {
+  test("[25.5][27.1.32] seccomp profiles are RuntimeDefault, Localhost or Unconfined, as under the Go kubelet", async () => {
     for (const row of ["25.5", "27.1.32"]) await alike(row);
   });
 
-  test("[5.9][25.6] AppArmor, strict groups and resources of whole pods are refused where they cannot be had", async () => {
+  test("[5.9][25.6] pods with AppArmor, strict supplemental groups or pod-level resources are rejected where unsupported", async () => {
     for (const row of ["5.9", "25.6"]) await alike(row);
   });
 
-  test("[25.7][27.1.15] a pod has users of its own, in its processes, its mounts and on disk, or says why it cannot", async () => {
+  test("[25.7][27.1.15] user namespaces apply to processes, mounts and files, or the pod reports why they cannot", async () => {
     for (const row of ["25.7", "27.1.15"]) await alike(row);
   });
 
-  test("[7.29] a container that takes more memory than it may is killed, and its status says so", async () => {
+  test("[7.29] a container over its memory limit is OOM-killed, and its status says so", async () => {
     await alike("7.29");
   });
 
-  test("[25.11] ports of the node are mapped alike, and none is given twice", async () => {
+  test("[25.11] host ports are mapped as under the Go kubelet, and no host port is assigned twice", async () => {
     await alike("25.11");
   });
 
-  test("[5.7][7.1][25.9] the kernel's settings that are safe or allowed are the pod's, others turn it away", async () => {
+  test("[5.7][7.1][25.9] safe and allowed sysctls are set in the pod; any other sysctl rejects the pod", async () => {
     for (const row of ["5.7", "25.9"]) await alike(row);
   });
 
-  test("[7.1][25.8] a class's handler and overhead are the pod's, and a class that is gone is told alike", async () => {
+  test("[7.1][25.8] RuntimeClass handler and overhead apply, and a missing RuntimeClass is reported as by the Go kubelet", async () => {
     for (const row of ["7.1", "25.8"]) await alike(row);
   });
 
-  test("[5.1][5.2] what there is no room for is turned away with the same amounts", async () => {
+  test("[5.1][5.2] pods that do not fit are rejected with the Go kubelet's resource amounts", async () => {
     for (const row of ["5.1", "5.2"]) await alike(row);
   });
 
-  test("[5.3][5.4] what selects another node, or another system, is turned away in the same words", async () => {
+  test("[5.3][5.4] pods that select another node or another OS are rejected with the Go kubelet's message", async () => {
     for (const row of ["5.3", "5.4"]) await alike(row);
   });
 
-  test("[5.10] what needs a feature that its node does not declare is turned away in the same words", async () => {
+  test("[5.10] pods that need a feature the Node does not declare are rejected with the Go kubelet's message", async () => {
     await alike("5.10");
   });
 
@@ -132,16 +132,16 @@ void suite("the same pods with wishes of their own under both agents", () => {
 
 void suite("pods that are in each other's way, or in the node's", () => pushedOut(() => world, recording));
 
-void suite("what our node does by itself", () => {
+void suite("pods of a RuntimeClass under Deckhand alone", () => {
   deckhandTest(
-    "[25.8] a pod whose class comes late runs as soon as it comes, without waiting for another try",
+    "[25.8] a pod starts within 9 s of the creation of its missing RuntimeClass, without waiting for a retry",
     async () => {
       const { pods } = world;
       const { node } = world.place("deckhand");
       await bindWithoutClass(world, podOn(node, "class-late", { containers: [sh("sleep 1000")] }), node);
-      const isTold = async () =>
+      const isReported = async () =>
         (await pods.eventsOf("class-late")).some(({ message }) => message?.includes("not found"));
-      await waitUntil("the missing class to be told", 30_000, isTold, 200);
+      await waitUntil("the missing class to be told", 30_000, isReported, 200);
       const sinceMs = Date.now();
       await makeClass(pods, `gone-${node}`, { handler: "test-handler" });
       await pods.first("class-late", "has a sandbox", ({ status }) => status?.podIP !== undefined, 9_000);
@@ -152,7 +152,7 @@ void suite("what our node does by itself", () => {
   );
 });
 
-void suite("pods that run while their node becomes another", () => {
+void suite("pods that run while the labels and resources of their node change", () => {
   deckhandTest(
     "[5.2] [5.13] restarted agent rejects no running pod, whatever labels and resources the node lost; OutOfpods for new ones",
     async () => {
@@ -207,8 +207,8 @@ void suite("pods that run while their node becomes another", () => {
   );
 });
 
-void suite("pods on a node that is short of something", () => {
-  test("[5.6] a node that is short of memory turns away what asks for none, in the same words, and takes what is critical", async () => {
+void suite("pods on a node under MemoryPressure", () => {
+  test("[5.6] a node under MemoryPressure rejects BestEffort pods with the Go kubelet's message and admits critical ones", async () => {
     await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, SHORT_OF_MEMORY)));
     for (const side of SIDES) {
       const { node } = world.place(side);

@@ -15,7 +15,7 @@ apiServerContract("the real API server over wire/kube-api", async () => {
       clients.push(client);
       return client;
     },
-    // What happened is kept in the server's memory: started again, it knows the present only.
+    // The API server keeps watch history in memory only: a restart discards it.
     forgetHistory: () => cluster.component("kube-apiserver").restart(),
     async close() {
       for (const client of clients) await client.close();

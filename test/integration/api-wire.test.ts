@@ -1,4 +1,4 @@
-/** The API wire's own suite: identities, load, a network that misbehaves, a server that dies. All on the real kube-apiserver. */
+/** The API client's suites on a real kube-apiserver: identities, load, network faults, and a server that dies. */
 import { after, before, suite } from "node:test";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { chaosCases } from "./api-wire/chaos.ts";
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => started?.down());
 
-/** No case may wait without an end. */
+/** Bounds every case, so that none waits forever. */
 const timeout = 400_000;
 void suite("identity", { timeout }, () => identityCases(cluster));
 void suite("load", { timeout }, () => loadCases(cluster));

@@ -1,4 +1,4 @@
-/** The real API server as the suites of the API wire need it: clients for any identity, and namespaces that admit pods. */
+/** Clients of the real API server for the API wire suites, with any identity, and namespaces that admit pods. */
 import { readFile } from "node:fs/promises";
 import { namespaces, serviceAccounts } from "../../src/api/resources.ts";
 import type { ApiServer } from "../../src/ports/api-server.ts";
@@ -14,7 +14,7 @@ export type ClientOptions = Partial<Omit<KubeApiOptions, "connection" | "clock" 
   readonly credentials?: Credentials;
 };
 
-/** Without a rate limit that would slow the tests, unless asked for. */
+/** By default without a rate limit that would slow down the tests. */
 export async function clientOf(cluster: Cluster, options: ClientOptions = {}): Promise<KubeApi> {
   const { url, ca, credentials, ...rest } = options;
   return createKubeApi({
@@ -45,7 +45,7 @@ async function certificate(certFile: string, keyFile: string): Promise<Credentia
 
 const forever = new AbortController().signal;
 
-/** No controller makes the default account here, and without it no pod is admitted. */
+/** No controller creates the default ServiceAccount here, and without it no pod is admitted. */
 export async function newNamespace(api: ApiServer): Promise<string> {
   const { metadata } = await api.create(namespaces, { metadata: { generateName: "t-" } }, forever);
   const namespace = metadata?.name ?? "";

@@ -17,7 +17,7 @@ import { builtProgram } from "../support/built-program.ts";
 
 const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
-/** What is installed without the development packages, by their addresses. */
+/** The package URLs of what is installed without the development packages. */
 function installedPackages(): ReadonlySet<string> {
   const { packages } = JSON.parse(readFileSync(inRepository("package-lock.json"), "utf8")) as {
     readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
@@ -50,12 +50,12 @@ describe("npm run build", () => {
   const bundle = inRepository("dist/deckhand.js");
   const executable = inRepository("dist/deckhand");
   const run = (file: string, ...args: readonly string[]) => {
-    // Away from the repository and its packages, as on a machine where nothing is installed.
+    // Run outside the repository and its packages, as on a machine where nothing is installed.
     const { status, stdout, stderr } = spawnSync(file, args, { cwd: elsewhere.root, encoding: "utf8" });
     return { status, stdout, stderr };
   };
 
-  test("makes a bundle and an executable", () => {
+  test("builds a bundle and an executable", () => {
     const startedMs = performance.now();
     const { status, stderr } = run(process.execPath, inRepository("tools/build.ts"));
     assert.equal(status, 0, stderr);
@@ -64,7 +64,7 @@ describe("npm run build", () => {
     figure("executable", statSync(executable).size, "bytes");
   });
 
-  test("the bundle carries the program of the thread that reads figures, which needs no file", async () => {
+  test("the bundle contains the program of the stats thread, which needs no file", async () => {
     const [address = ""] = /data:text\/javascript;base64,[A-Za-z0-9+/=]+/.exec(readFileSync(bundle, "utf8")) ?? [];
     const stats = createStats({ clock: hostClock, program: new URL(address) });
     const question = { detail: "usage", groups: [], sandboxes: new Set<string>(), filesystems: [], files: [] } as const;
@@ -81,12 +81,12 @@ describe("npm run build", () => {
     ["the executable", [executable]],
   ] as const) {
     const [file = "", ...args] = command;
-    test(`${what} says its version`, () => {
+    test(`${what} prints its version`, () => {
       const stdout = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
     });
 
-    test(`${what} prints the bill of materials and the licences of what is inside, and of nothing else`, () => {
+    test(`${what} prints the SBOM and the licenses of exactly the components that it contains`, () => {
       const { status, stdout, stderr } = run(file, ...args, "sbom");
       assert.deepEqual([status, stderr], [0, ""]);
       const bill = JSON.parse(stdout) as Bill;
@@ -104,7 +104,7 @@ describe("npm run build", () => {
         packages.filter((each) => !installed.has(each)),
         [],
       );
-      // Those that the agent cannot do without.
+      // Packages that the agent requires.
       for (const name of ["%40bufbuild/protobuf", "commander", "pino", "sonic-boom", "yaml"]) {
         assert.ok(
           packages.some((each) => each.startsWith(`pkg:npm/${name}@`)),
@@ -121,7 +121,7 @@ describe("npm run build", () => {
       assert.equal(licences.includes("V8, located at deps/v8"), what === "the executable");
     });
 
-    test(`${what} does not mind who stops reading`, () => {
+    test(`${what} exits without an error when its reader closes the pipe`, () => {
       const { status, stderr } = spawnSync(
         "bash",
         ["-o", "pipefail", "-c", '"$@" licences | head -n1', "bash", ...command],
@@ -132,15 +132,15 @@ describe("npm run build", () => {
       assert.deepEqual([status, stderr], [0, ""]);
     });
 
-    test(`${what} is its own helper for volumes`, async () => {
+    test(`${what} runs as its own volume helper`, async () => {
       const helper = startHelper({ file, args: [...args, "volume-helper"] });
       const reply = await helper.run({ kind: "kindOf", path: elsewhere.root }, () => {});
       helper.end();
       await helper.ended;
-      assert.deepEqual(reply, { kind: "done", value: "folder" });
+      assert.deepEqual(reply, { kind: "done", value: "directory" });
     });
 
-    test(`[1.1] ${what}, called as kubelet through a link, has the kubelet's command line`, () => {
+    test(`[1.1] ${what} has the kubelet's command line when run through a link named kubelet`, () => {
       const link = elsewhere.path(`${what.replace("the ", "")}/kubelet`);
       mkdirSync(dirname(link), { recursive: true });
       symlinkSync(args[0] ?? file, link);
@@ -154,7 +154,7 @@ describe("npm run build", () => {
     });
   }
 
-  test("gives the same bytes for the same tree, wherever they are written", async () => {
+  test("builds identical bytes from the same tree, whatever the output directory", async () => {
     const again = elsewhere.path("again");
     await buildProgram(again);
     const files = readdirSync(inRepository("dist")).toSorted();
@@ -167,7 +167,7 @@ describe("npm run build", () => {
     }
   });
 
-  test("the executable carries compiled code that its Node takes", () => {
+  test("the executable contains a code cache that its Node.js accepts", () => {
     const { stderr } = spawnSync(executable, ["--version"], {
       encoding: "utf8",
       env: { ...process.env, NODE_DEBUG_NATIVE: "SEA" },
@@ -175,9 +175,9 @@ describe("npm run build", () => {
     assert.match(stderr, /code cache accepted/);
   });
 
-  test("makes an executable for arm64 too, of that Node and the same bundle", async () => {
+  test("builds an arm64 executable from the arm64 Node.js and the same bundle", async () => {
     mkdirSync(elsewhere.path("other"));
-    const program = { ...(await builtProgram()), folder: elsewhere.path("other") };
+    const program = { ...(await builtProgram()), directory: elsewhere.path("other") };
     const { executable: other, papers } = buildForOther(program, "arm64");
     const content = readFileSync(other);
     const AARCH64 = 183;
@@ -189,7 +189,7 @@ describe("npm run build", () => {
     figure("executable for arm64", content.length, "bytes");
   });
 
-  test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
+  test("builds grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
     elsewhere.write(
       "entry.ts",
       `import { credentials, Client } from "@grpc/grpc-js"; import { BinaryWriter } from "@bufbuild/protobuf/wire";

@@ -1,7 +1,7 @@
 /**
- * The same pods under the Go kubelet and through Deckhand's functions and its adapter: every cgroup file, everything
- * the runtime gets. What the Go kubelet makes of them is recorded, with the pods as the API server returned them.
- * Deckhand's adapter writes real groups below a parent of its own.
+ * Compares the cgroup files and all that the runtime receives for the same pods: under the Go kubelet, and from
+ * Deckhand's functions and its adapter. The results of the Go kubelet are recorded, with the pods as the API server
+ * returned them. Deckhand's adapter writes real cgroups below its own parent.
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -67,10 +67,10 @@ const recording = Recording.open("cgroup-differential");
 
 let machine: MachineSide;
 let cpuset: CpusetFiles;
-/** Where the Go kubelet runs. */
+/** The cluster where the Go kubelet runs. */
 let cluster: Cluster | undefined;
 let go: GoNode | undefined;
-/** Below its own parent. */
+/** Deckhand's cgroups, below PARENT. */
 let ours: Cgroups;
 
 before(async () => {
@@ -95,13 +95,13 @@ after(async () => {
 const theGoNode = () => go ?? assert.fail("the Go kubelet does not run");
 const theCluster = () => cluster ?? assert.fail("the Go kubelet does not run");
 
-/** A pod as the API server returned it, and what the Go kubelet made of it where that runs. */
+/** A pod as the API server returned it, and what the Go kubelet did with it, if the Go kubelet runs. */
 interface Subject extends Case {
   readonly pod: Pod;
   readonly seen: PodSeen | undefined;
 }
 
-/** The Go kubelet's pods where it runs, and the recorded ones otherwise. */
+/** The pods of the Go kubelet if it runs, otherwise the recorded ones. */
 async function subjects(cases: readonly Case[], all: readonly PodSeen[]): Promise<readonly Subject[]> {
   const found: Subject[] = [];
   for (const one of cases) {
@@ -125,7 +125,9 @@ function recordedPod(name: string): Pod {
 
 const seenOf = ({ name, seen }: Subject) => seen ?? assert.fail(`the Go kubelet had no pod ${name}`);
 
-/** Asked twice of Deckhand: what its functions compute, and what its adapter makes of that on this kernel. */
+/**
+ * Checks Deckhand's answer twice: the values that its functions compute, and what its adapter writes on this kernel.
+ */
 async function checkGroup(
   question: string,
   { name, values }: { readonly name: CgroupName; readonly values: CgroupValues },
@@ -141,7 +143,7 @@ async function checkGroup(
   });
 }
 
-/** The groups of pods are called by UIDs. */
+/** The cgroup of a pod is named after its UID. */
 const pathWithoutUid = (path: string, pod: Pod) => path.replace(pod.metadata?.uid ?? "", "<uid>");
 
 async function checkPodGroup(subject: Subject, plan: PodResourcePlan, setting = ""): Promise<void> {
@@ -152,7 +154,7 @@ async function checkPodGroup(subject: Subject, plan: PodResourcePlan, setting = 
 
 type ContainerAnswer = (container: string, record: CriRecord) => unknown;
 
-/** By the container's name. One that failed and was created again has several records, which are alike. */
+/** By container name. A container that failed and was created again has several records, which are equal. */
 function byContainer(side: Side, subject: Subject, theirs: ContainerAnswer, own: (container: string) => unknown) {
   const names = containersOf(subject.pod).map(({ name }) => name);
   if (side === "deckhand") return new Map(names.map((name) => [name, own(name)]));
@@ -185,11 +187,11 @@ async function checkContainers(subject: Subject, plan: PodResourcePlan, setting 
   });
 }
 
-/** Those whose group is still there once the pod is ready. */
+/** Containers whose cgroup still exists once the pod is ready. */
 const stayingOf = ({ spec }: Pod): readonly string[] =>
   [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isSidecar)].map(({ name }) => name);
 
-void suite("pods of every shape under the Go kubelet, and what Deckhand makes of them", () => {
+void suite("pods of every shape under the Go kubelet and through Deckhand's functions", () => {
   let pods: readonly Subject[];
   let running: readonly Subject[];
   let tiers: readonly ReadonlyMap<string, GroupFiles>[];
@@ -206,16 +208,16 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     running = pods.filter(({ expect }) => expect === "running");
   });
 
-  test("[14.3][14.4] each pod's group is where it should be and holds what it should, file by file", async () => {
+  test("[14.3][14.4] each pod's cgroup has the Go kubelet's path and values, file by file", async () => {
     assert.ok(pods.length >= 40 && pods.length === CASES.length);
     for (const pod of pods) await checkPodGroup(pod, plan);
   });
 
-  test("[14.6] the runtime gets each container's resources alike, and its files follow", async () => {
+  test("[14.6] the runtime gets each container's resources as from the Go kubelet, and the cgroup files match them", async () => {
     for (const pod of running) await checkContainers(pod, plan);
   });
 
-  test("[14.7] each container's place in the order of killing is the same", async () => {
+  test("[14.7] each container's oom_score_adj equals the Go kubelet's", async () => {
     const scores = new Set<number>();
     for (const subject of running) {
       const { name, pod } = subject;
@@ -235,7 +237,7 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     assert.ok(scores.has(-997) && scores.has(1000) && scores.size > 5, [...scores].join(" "));
   });
 
-  test("[27.3.8] each sandbox is given its pod's group, the sum and the overhead", async () => {
+  test("[27.3.8] each sandbox gets its pod's cgroup parent, summed resources and overhead", async () => {
     for (const subject of running) {
       const { pod } = subject;
       await recording.check(`sandbox of ${subject.name}`, (side) => {
@@ -262,7 +264,7 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     }
   });
 
-  test("[27.2.6] each container carries the hash we compute", async () => {
+  test("[27.2.6] each container carries the hash that Deckhand computes", async () => {
     for (const subject of running) {
       const hashOf = (name: string) =>
         containerHash(containersOf(subject.pod).find((one) => one.name === name) ?? assert.fail(name));
@@ -272,7 +274,7 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     }
   });
 
-  test("[14.9] the tiers weigh what their pods request, batch by batch", async () => {
+  test("[14.9] QoS cgroups have the CPU shares of their pods' requests, batch by batch", async () => {
     for (const [index, batch] of batches(CASES, ROOM).entries()) {
       const inBatch = pods.filter(({ name }) => batch.some((one) => one.name === name)).map(({ pod }) => pod);
       for (const [name, values] of qosTierValues(inBatch, machine.hugepageSizes)) {
@@ -284,7 +286,7 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     }
   });
 
-  test("[14.8] kubepods is held to the whole machine, and the Node's event says so in the same words", async () => {
+  test("[14.8] kubepods is limited to the whole machine, and the Node's event equals the Go kubelet's", async () => {
     const reservations = { systemReserved: new Map(), kubeReserved: new Map() };
     await checkKubepods("", reservations);
     await recording.check("event of kubepods", async (side) => {
@@ -307,7 +309,7 @@ async function checkKubepods(setting: string, reservations: Parameters<typeof no
   );
 }
 
-void suite("the same with reservations, thresholds, a limit of pids and another period", () => {
+void suite("pods with reservations, eviction thresholds, a PID limit and another CFS period", () => {
   const SETTING = "with reservations: ";
   const systemReserved = { cpu: "100m", memory: "300Mi", pid: "500" };
   const kubeReserved = { cpu: "50m", memory: "200M" };
@@ -329,10 +331,10 @@ void suite("the same with reservations, thresholds, a limit of pids and another 
     await waitUntil("kubepods to be limited", 30_000, async () => (await limit()) < machine.memoryBytes);
   });
 
-  test("[14.8] kubepods is held to what is left, the eviction threshold not subtracted", () =>
+  test("[14.8] kubepods is limited to capacity minus reservations; eviction thresholds are not subtracted", () =>
     checkKubepods(SETTING, reservations));
 
-  test("[3.7] the Node says it can give what we compute from its capacity", async () => {
+  test("[3.7] Node allocatable is what Deckhand computes from its capacity", async () => {
     const thresholds: HardThresholds = new Map([
       ["memory.available", { kind: "fraction", fraction: 0.02 }],
       ["nodefs.available", { kind: "fraction", fraction: 0.03 }],
@@ -353,7 +355,7 @@ void suite("the same with reservations, thresholds, a limit of pids and another 
     });
   });
 
-  test("[14.4][14.6] pods and containers follow the node's settings", async () => {
+  test("[14.4][14.6] cgroups of pods and containers follow the PID limit and the CFS period", async () => {
     const names = [
       "guaranteed-fraction",
       "request-below-limit",
@@ -377,7 +379,7 @@ const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q
 
 type Amounts = Readonly<Record<string, string>>;
 
-/** As a Node of this machine reports it. */
+/** As a Node of this machine reports its capacity. */
 async function capacityOfThisMachine(): Promise<Amounts> {
   const { blocks, bsize } = await statfs("/", { bigint: true });
   const pages = machine.hugepageSizes.map((size) => [`hugepages-${size.replace("B", "i")}`, "0"]);
@@ -390,10 +392,10 @@ async function capacityOfThisMachine(): Promise<Amounts> {
   };
 }
 
-/** What of the capacity is kept back, in the words of the settings above where it is that to the digit. */
+/** What is withheld from the capacity, in terms of the settings above where the value matches exactly. */
 function ofCapacity(allocatable: Amounts, capacity: Amounts): Amounts {
   const bytes = (name: string) => quantityValue(parseQuantity(capacity[name] ?? "0"));
-  // A percentage is kept in single precision.
+  // Percentages are held in single precision.
   const part = (name: string, share: number) => BigInt(Math.trunc(Number(bytes(name)) * Math.fround(share)));
   const expected: Readonly<Record<string, readonly [text: string, marker: string]>> = {
     cpu: [`${Number(capacity["cpu"]) * 1000 - 150}m`, "<capacity> - 150m"],
@@ -412,7 +414,7 @@ function ofCapacity(allocatable: Amounts, capacity: Amounts): Amounts {
 }
 
 async function reconfigure(changes: Readonly<Record<string, unknown>>): Promise<void> {
-  const file = join(theGoNode().node.folder, "kubelet.json");
+  const file = join(theGoNode().node.directory, "kubelet.json");
   const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
   await writeFile(file, JSON.stringify({ ...config, ...changes }));
   await theCluster().component("kubelet@n1").restart();

@@ -1,4 +1,4 @@
-/** The kernel's cgroup v1 under a parent of the test's own, in every hierarchy of the machine. */
+/** Tests the kernel's cgroup v1 below the test's own parent cgroup, in every hierarchy of the machine. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
@@ -42,7 +42,7 @@ async function open(label: string): Promise<Opened> {
     tree: hostTree,
     clock: hostClock,
   });
-  const folder = (controller: string, name: CgroupName) => {
+  const directory = (controller: string, name: CgroupName) => {
     const mount = hierarchies.mounts.find(({ controllers }) => controllers.includes(controller));
     return join(mount?.path ?? "", cgroups.pathOf(name));
   };
@@ -51,7 +51,7 @@ async function open(label: string): Promise<Opened> {
     cgroups,
     mounts: hierarchies.mounts,
     parent: `/${parent}`,
-    text: async (name, controller, file) => (await readFile(join(folder(controller, name), file), "utf8")).trim(),
+    text: async (name, controller, file) => (await readFile(join(directory(controller, name), file), "utf8")).trim(),
     async start(name) {
       const child = spawn("sleep", ["300"], { stdio: "ignore" });
       await new Promise((resolve) => child.once("spawn", resolve));
@@ -68,7 +68,7 @@ async function open(label: string): Promise<Opened> {
   };
 }
 
-/** Ended, or ended and not yet collected by its parent. */
+/** False for a process that has terminated, including a zombie. */
 async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   return stat !== undefined && !/\) [ZX] /.test(stat);
@@ -94,7 +94,7 @@ cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async (
     isAlive,
     async fill(name, bytes) {
       const held = `Buffer.alloc(${bytes}, 1); process.stdout.write("ready"); setInterval(() => kept, 1e9)`;
-      // It joins the group before it takes anything: memory belongs to whoever first touched it.
+      // The process joins the cgroup before it allocates: memory is charged to the cgroup that first touches it.
       const code = `process.stdin.once("data", () => { globalThis.kept = ${held}; })`;
       const child = spawn(process.execPath, ["-e", code], { stdio: ["pipe", "pipe", "ignore"] });
       await new Promise((resolve) => child.once("spawn", resolve));
@@ -115,7 +115,7 @@ void suite("cgroup v1 of the kernel", () => {
   });
   after(() => opened.close());
 
-  test("[14.3] a group has a folder in every hierarchy, with the CPUs and memory nodes of its parent", async () => {
+  test("[14.3] a cgroup has a directory in every hierarchy, with the CPUs and memory nodes of its parent", async () => {
     const { cgroups, mounts, text } = opened;
     await cgroups.apply(["kubepods", "burstable", "pod1"], {});
     for (const { path } of mounts) {
@@ -127,7 +127,7 @@ void suite("cgroup v1 of the kernel", () => {
     }
   });
 
-  test("[14.3] a group that lost its folder in one hierarchy does not count as there", async () => {
+  test("[14.3] a cgroup without its directory in one hierarchy does not exist", async () => {
     const { cgroups } = opened;
     await cgroups.apply(["torn"], {});
     await hostTree.remove(join("/sys/fs/cgroup/pids", cgroups.pathOf(["torn"])));
@@ -137,7 +137,7 @@ void suite("cgroup v1 of the kernel", () => {
     assert.equal(await opened.text(["torn"], "pids", "pids.max"), "7");
   });
 
-  test("[14.4] odd amounts are taken as the kernel rounds them, and not written again", async () => {
+  test("[14.4] values that the kernel rounds are accepted as rounded, and not written again", async () => {
     const writes: string[] = [];
     const tree = {
       ...hostTree,
@@ -169,7 +169,7 @@ void suite("cgroup v1 of the kernel", () => {
     assert.deepEqual(writes, []);
   });
 
-  test("[14.4] what the kernel refuses is named with its group and file, and the rest is still set", async () => {
+  test("[14.4] an error of the kernel names cgroup and file, and the other values are still set", async () => {
     const { cgroups, text } = opened;
     await cgroups.apply(["tight"], { cpuQuotaUs: 10_000, cpuPeriodUs: 100_000 });
     await assert.rejects(cgroups.apply(["tight", "child"], { cpuQuotaUs: 50_000, cpuShares: 77, pidsMax: 9n }), {
@@ -179,7 +179,7 @@ void suite("cgroup v1 of the kernel", () => {
     assert.equal(await text(["tight", "child"], "pids", "pids.max"), "9");
   });
 
-  test("[14.14] a process that keeps forking is ended with all its children", async () => {
+  test("[14.14] destroy kills a process that keeps forking and all its children", async () => {
     const { cgroups, mounts } = opened;
     await cgroups.apply(["forks"], { pidsMax: 50n });
     const script = "while :; do sleep 300 & i=$((i+1)); [ $i -gt 40 ] && sleep 0.01; done";

@@ -1,4 +1,7 @@
-/** How clusters end when something goes wrong: makers interrupted or killed, two at once, folders removed, things left behind. */
+/**
+ * How clusters end when something fails: their creators are interrupted or killed, two start at once, directories are
+ * removed, things are left behind.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,9 +18,11 @@ import { waitUntil } from "../cluster/wait.ts";
 import { assertNothingIsLeft, bare, CLI, slotsOf } from "./cluster-world.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  test(`${signal} during up on the command line takes down what has started`, async () => {
+  test(`${signal} during up on the command line tears down what has started`, async () => {
     const name = `ended-${signal.toLowerCase()}`;
-    const up = spawn(process.execPath, [CLI, "--name", name, "up"], { stdio: ["ignore", "pipe", "pipe"] });
+    const up = spawn(process.execPath, [CLI, "--name", name, "up", "--agent", "go"], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     const said: Buffer[] = [];
     for (const stream of [up.stdout, up.stderr]) stream.on("data", (chunk: Buffer) => said.push(chunk));
     const exited = once(up, "close");
@@ -30,7 +35,7 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
-test("of two ups of one name at once one is refused, and the other works", async () => {
+test("one of two concurrent ups with the same name fails, and the other succeeds", async () => {
   const name = "twice";
   const outcomes = await Promise.allSettled([bare(name), bare(name)]);
   const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [String(outcome.reason)] : []));
@@ -42,15 +47,15 @@ test("of two ups of one name at once one is refused, and the other works", async
   await assertNothingIsLeft(name);
 });
 
-test("a down that failed fails again until what is left is gone", async () => {
+test("a down that failed fails again until everything left behind is gone", async () => {
   const cluster = await bare();
-  const { name, folder } = cluster.layout;
+  const { name, directory } = cluster.layout;
   await command("nft", ["add", "table", "ip", "deckhand_left"]);
   try {
     await command("nft", ["add", "chain", "ip", "deckhand_left", "here"]);
     const left = new RegExp(`cluster ${name} left behind:\n  packet filter chain ip deckhand_left here$`);
     await assert.rejects(cluster.down(), left);
-    assert.equal(await exists(folder), false);
+    assert.equal(await exists(directory), false);
     await assert.rejects(cluster.down(), left);
   } finally {
     await command("nft", ["delete", "table", "ip", "deckhand_left"]);
@@ -59,7 +64,7 @@ test("a down that failed fails again until what is left is gone", async () => {
   await assertNothingIsLeft(name);
 });
 
-test("an interface or a mount that was not there before is named; it stops no other cluster, and can be forgotten", async () => {
+test("down names a new interface or mount, which blocks no other cluster and which forget clears", async () => {
   const cluster = await bare();
   const { name } = cluster.layout;
   const mountPoint = `/run/left-by-${name}`;
@@ -73,10 +78,10 @@ test("an interface or a mount that was not there before is named; it stops no ot
       }
       return true;
     });
-    const told: string[] = [];
-    const other = await startCluster({ controlPlane: "none", nodes: [], report: (line) => told.push(line) });
+    const reported: string[] = [];
+    const other = await startCluster({ controlPlane: "none", nodes: [], report: (line) => reported.push(line) });
     await other.down();
-    assert.match(told.join("\n"), new RegExp(`cluster ${name} left behind`));
+    assert.match(reported.join("\n"), new RegExp(`cluster ${name} left behind`));
     await forget(name);
     await assertNothingIsLeft(name);
   } finally {
@@ -86,23 +91,23 @@ test("an interface or a mount that was not there before is named; it stops no ot
   }
 });
 
-test("a cluster whose folder was removed by hand is ended by down, and is in nobody's way", async () => {
+test("down ends a cluster whose directory was removed, and the cluster blocks no other of its name", async () => {
   for (const end of [() => down("folderless"), async () => (await bare("folderless")).down()]) {
     const { layout } = await bare("folderless");
-    await rm(layout.folder, { recursive: true });
+    await rm(layout.directory, { recursive: true });
     await end();
     await assertNothingIsLeft("folderless");
   }
 });
 
-test("a slot taken by a maker that was killed before it made anything is free after the next start", async () => {
+test("the slot of a creator that was killed before it created anything is free after the next start", async () => {
   await takeSlot("ghost", await machineState());
   assert.equal((await slotsOf("ghost")).length, 1);
   await (await bare()).down();
   await assertNothingIsLeft("ghost");
 });
 
-test("an interface of that name that is not ours is neither used nor removed", async () => {
+test("a foreign interface with the cluster's interface name is neither used nor removed", async () => {
   const first = await bare();
   await first.down();
   const theirs = first.layout.machineInterface;

@@ -1,4 +1,4 @@
-/** What the suites and the proof of the harness itself share. */
+/** Helpers shared by the cluster harness's own tests and its proof. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { exists } from "../cluster/cache.ts";
@@ -14,17 +14,17 @@ export async function runPod(cluster: Cluster, name: string, image: string, ...a
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 
-/** The smallest there is: namespaces and a link. */
+/** The smallest cluster: namespaces and a link. */
 export const bare = (name?: string): Promise<Cluster> =>
   startCluster({ ...(name === undefined ? {} : { name }), controlPlane: "none", nodes: [] });
 
 export const slotsOf = async (name: string) => (await takenSlots()).filter((taken) => taken.name === name);
 
-/** What is left of a cluster that is down; `down` itself has looked for more. */
+/** What is left of a cluster after `down`, which itself checks for more. */
 export async function leftOf(name: string): Promise<readonly string[]> {
-  const { folder, cgroupParent } = layoutOf(name, 0);
+  const { directory, cgroupParent } = layoutOf(name, 0);
   const slots = (await slotsOf(name)).map(({ slot }) => `slot ${slot}`);
-  return [...slots, ...((await exists(folder)) ? [folder] : []), ...(await cgroupsLeft(cgroupParent))];
+  return [...slots, ...((await exists(directory)) ? [directory] : []), ...(await cgroupsLeft(cgroupParent))];
 }
 
 export async function assertNothingIsLeft(name: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** The harness itself: what every other suite on real parts stands on. */
+/** Tests of the cluster harness, on which all other suites with real components depend. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -19,7 +19,7 @@ import { CLI, runPod } from "./cluster-world.ts";
 const UP_MS_MAX = 30_000;
 const cli = (...args: readonly string[]) => tryCommand(process.execPath, [CLI, ...args], { limitMs: 120_000 });
 
-/** Those that are true. A runtime may have more of its own, such as containerd's warning of what is deprecated. */
+/** The runtime conditions that are true. A runtime may add its own, such as containerd's deprecation warning. */
 async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
   const endpoint = cluster.nodes[0]?.criEndpoint ?? "";
   const client = connectCri({ endpoint, onMalformed: (detail) => assert.fail(detail) }, hostClock);
@@ -33,7 +33,7 @@ async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
 
 const podIp = (cluster: Cluster, name: string) => cluster.kubectl("get", "pod", name, "-o", "jsonpath={.status.podIP}");
 
-test("up, a pod with its token, logs, exec and a Service, down: twice in a row", async (t) => {
+test("up, a pod with its token, logs, exec and a Service, and down work twice in a row", async (t) => {
   const kernelBefore = await machineKernelSettings();
   for (let cycle = 1; cycle <= 2; cycle += 1) {
     const startedMs = performance.now();
@@ -64,8 +64,8 @@ test("up, a pod with its token, logs, exec and a Service, down: twice in a row",
     } finally {
       await cluster.down();
     }
-    assert.equal(await exists(cluster.layout.folder), false);
-    // Another cluster on the machine may still need them; the last one to go puts them back.
+    assert.equal(await exists(cluster.layout.directory), false);
+    // Another cluster on the machine may still need the kernel settings; the last one to end restores them.
     if ((await allRecords()).length === 0) assert.deepEqual(await readKernelSettings(), kernelBefore);
   }
 });
@@ -81,7 +81,7 @@ describe("a cluster of two nodes beside a cluster of one", () => {
       up.push(cluster);
       return cluster;
     };
-    // Both to their end, also when one fails: `after` must find the other.
+    // Wait for both, also when one fails: `after` must find the other.
     const both = [start({ agent: "go" }, { agent: "go" }), start({ agent: "go" })] as const;
     await Promise.allSettled(both);
     [pair, single] = await Promise.all(both);
@@ -132,7 +132,7 @@ describe("a cluster of two nodes beside a cluster of one", () => {
     assert.throws(() => single.component("nobody"), /no component nobody; there are anchor@control-plane, /);
   });
 
-  test("containers outlive containerd and the Go kubelet killed and restarted", async () => {
+  test("containers survive kills and restarts of containerd, the Go kubelet, etcd and the API server", async () => {
     await runPod(single, "lasting", BUSYBOX_IMAGE, "sleep", "3600");
     for (const name of ["containerd@n1", "kubelet@n1", "etcd", "kube-apiserver"]) {
       await single.component(name).kill();
@@ -147,7 +147,7 @@ describe("a cluster of two nodes beside a cluster of one", () => {
     assert.equal(await single.kubectl("exec", "lasting", "--", "echo", "here"), "here\n");
   });
 
-  test("a cluster made here is opened by name, and what another process restarted is found there", async () => {
+  test("openCluster opens a running cluster by name and finds a component that another process restarted", async () => {
     const { code } = await cli("--name", single.layout.name, "restart", "kube-scheduler");
     assert.equal(code, 0);
     const opened = await openCluster(single.layout.name);
@@ -155,7 +155,7 @@ describe("a cluster of two nodes beside a cluster of one", () => {
   });
 });
 
-test("up after an up that was killed at any moment works, and nothing of the first is left", async (t) => {
+test("up succeeds after an earlier up was killed at any moment, and nothing of that one is left", async (t) => {
   const name = "killed";
   for (const delayMs of [300, 1_500, 3_000, 6_000]) {
     const child = spawn(process.execPath, [CLI, "--name", name, "up", "--agent", "go"], { stdio: "ignore" });
@@ -171,15 +171,15 @@ test("up after an up that was killed at any moment works, and nothing of the fir
   await cluster.down();
 });
 
-test("down fails with a list of what it could not take down, and does not reach into a mount", async () => {
+test("down fails with a list of what it could not remove, and deletes nothing in a mount", async () => {
   const cluster = await startCluster({ controlPlane: "none", nodes: [] });
-  const { folder, name } = cluster.layout;
-  const mountPoint = join(folder, "mount");
+  const { directory, name } = cluster.layout;
+  const mountPoint = join(directory, "mount");
   const marker = join(mountPoint, "marker");
   await mkdir(mountPoint);
   await command("mount", ["-t", "tmpfs", "tmpfs", mountPoint]);
   await writeFile(marker, "still here");
-  const disk = join(folder, "disk");
+  const disk = join(directory, "disk");
   await writeFile(disk, Buffer.alloc(1 << 20));
   const loop = (await command("losetup", ["--find", "--show", disk])).trim();
   await command("nft", ["add", "table", "ip", "deckhand_test"]);
@@ -191,9 +191,9 @@ test("down fails with a list of what it could not take down, and does not reach 
       (reason: Error) => reason,
     );
     for (const line of [
-      `process ${stray.pid} works below ${folder}`,
+      `process ${stray.pid} works below ${directory}`,
       `mount ${mountPoint}`,
-      `folder ${folder}`,
+      `folder ${directory}`,
       "packet filter chain ip deckhand_test left",
       `loop device ${loop.slice("/dev/".length)}`,
     ]) {
@@ -208,10 +208,10 @@ test("down fails with a list of what it could not take down, and does not reach 
   }
   await cluster.down();
   assert.equal(await readRecord(name), undefined);
-  assert.equal(await exists(folder), false);
+  assert.equal(await exists(directory), false);
 });
 
-test("a part that cannot start is named with the end of its log, and what had started is taken down", async () => {
+test("startCluster names a component that cannot start, with the end of its log, and tears down the others", async () => {
   await assert.rejects(
     startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", options: { configuration: { maxPods: -1 } } }] }),
     /kubelet@n1 ended before it was ready\n/,

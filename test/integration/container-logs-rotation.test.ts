@@ -1,4 +1,4 @@
-/** Rotation of container logs where it is hardest: many of them, an agent that dies between two steps, and a disk without room. */
+/** Log rotation in its hardest cases: many rotations, an agent killed between two steps, and a full disk. */
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const LIMIT_BYTES = 100_000;
 const LINE_BYTES = 1_000;
 const ROTATIONS = wholeSize() ? 105 : 8;
 const DEATHS = wholeSize() ? 20 : 4;
-/** Of all logs of the node, and of what fills it up. */
+/** Size of the disk of all logs of the node, and of the file that fills it. */
 const DISK_MIB = 6;
 const FILLED_MIB = 4;
 const FOREVER = 1_000_000;
@@ -30,11 +30,11 @@ let node: ClusterNode;
 let proxy: CriProxy;
 let pods: ClusterPods;
 
-/** No part goes while a test counts lines. */
+/** No rotated log is deleted while a test counts lines. */
 const configuration = {
   containerLogMaxSize: String(LIMIT_BYTES),
   containerLogMaxFiles: 1_000,
-  // The disks that are filled here are the node's.
+  // The tests fill the node's disks.
   evictionHard: { "memory.available": "1%", "nodefs.available": "0%", "imagefs.available": "0%" },
 };
 
@@ -61,12 +61,12 @@ async function inNode(...args: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** The folder of its log, once there is one. */
+/** Returns the directory of the container's log once the log exists. */
 async function begin(pod: object, container: string): Promise<string> {
   const { metadata } = await pods.create({ ...pod, metadata: { ...(pod as Pod).metadata, namespace: "default" } });
-  const folder = node.inside(`/var/log/pods/default_${metadata?.name}_${metadata?.uid}/${container}`);
-  await waitUntil(`the log of ${metadata?.name}`, 60_000, async () => (await readdir(folder)).includes("0.log"));
-  return folder;
+  const directory = node.inside(`/var/log/pods/default_${metadata?.name}_${metadata?.uid}/${container}`);
+  await waitUntil(`the log of ${metadata?.name}`, 60_000, async () => (await readdir(directory)).includes("0.log"));
+  return directory;
 }
 
 async function end(name: string): Promise<void> {
@@ -82,47 +82,47 @@ interface Part {
 const LOOKS_MAX = 10;
 
 /**
- * Oldest first, the log itself last. A part that is compressed must be so wholly: a cut one fails here. One that went to its compressed
- * form between the list and the look is looked for again.
+ * Oldest first, the current log last. A compressed log must be complete: a truncated one fails here. A log that was
+ * compressed between listing and reading is looked up again.
  */
-async function partsOf(folder: string, looks = 1): Promise<readonly Part[]> {
-  const { inUse } = rotatedLogs("0.log", await readdir(folder));
+async function partsOf(directory: string, looks = 1): Promise<readonly Part[]> {
+  const { inUse } = rotatedLogs("0.log", await readdir(directory));
   const names = [...inUse.map(({ name }) => name), "0.log"];
   try {
     return await Promise.all(
       names.map(async (name) => {
-        const bytes = await readFile(join(folder, name));
+        const bytes = await readFile(join(directory, name));
         return { name, text: (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("latin1") };
       }),
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || looks === LOOKS_MAX) throw error;
     await pause(20);
-    return partsOf(folder, looks + 1);
+    return partsOf(directory, looks + 1);
   }
 }
 
-/** Of all whole lines. */
+/** The numbers of all whole lines. */
 const numbersIn = (parts: readonly Part[]): readonly number[] =>
   parts
     .flatMap(({ text }) => [...text.matchAll(/^\S+ stdout F (?<number>\d+) \w{985}$/gm)])
     .map(({ groups }) => Number(groups?.["number"]));
 
-/** Where a number does not follow the one before. */
+/** Pairs of adjacent numbers that are not consecutive. */
 const gapsIn = (numbers: readonly number[]): readonly string[] =>
   numbers.flatMap((number, index) => {
     const previous = numbers[index - 1] ?? number - 1;
     return number === previous + 1 ? [] : [`${previous} ${number}`];
   });
 
-const rotationsOf = async (folder: string) => rotatedLogs("0.log", await readdir(folder)).inUse.length;
+const rotationsOf = async (directory: string) => rotatedLogs("0.log", await readdir(directory)).inUse.length;
 
 void suite("rotation of container logs", () => {
-  test(`[19.2] [19.4] [27.1.34] [scenario 40] a follower sees every line exactly once over ${ROTATIONS} rotations`, async () => {
-    // About one a second: a part is called after its second.
+  test(`[19.2] [19.4] [27.1.34] [scenario 40] kubectl logs -f prints every line exactly once over ${ROTATIONS} rotations`, async () => {
+    // About one rotation per second: the name of a rotated log contains the second.
     const lines = Math.ceil((LIMIT_BYTES * 1.6 * ROTATIONS) / LINE_BYTES);
-    const folder = await begin(loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80 }), "app");
-    const watched = watchSizes(folder);
+    const directory = await begin(loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80 }), "app");
+    const watched = watchSizes(directory);
     const follower = new LineFollower(cluster, "loud");
     await follower.ended;
     const { parts, largest } = await watched.end();
@@ -131,20 +131,21 @@ void suite("rotation of container logs", () => {
     figure("rotations that a follower saw through", parts.size, "");
     figure("largest log", largest / LIMIT_BYTES, "of its limit");
     assert.ok(parts.size >= ROTATIONS, `${parts.size} rotations`);
-    const numbers = numbersIn(await partsOf(folder));
+    const numbers = numbersIn(await partsOf(directory));
     assert.deepEqual([numbers.length, gapsIn(numbers)], [lines, []], "and every line is in one file");
-    const names = (await readdir(folder)).filter((name) => !name.endsWith(".tmp")).toSorted();
+    const names = (await readdir(directory)).filter((name) => !name.endsWith(".tmp")).toSorted();
     const [log, ...rotated] = names;
     assert.equal(log, "0.log");
     assert.ok(rotated.length > 1 && rotated.every((name) => /^0\.log\.\d{8}-\d{6}(\.gz)?$/.test(name)), names.join());
     await end("loud");
   });
 
-  test(`[19.2] [scenario 40] killed between the steps of a rotation, ${DEATHS} times, it leaves a log that can be read, and the next start begins a new one`, async () => {
-    const folder = await begin(loudPod("dying", node.name, { lines: FOREVER, perTurn: 5, pauseMs: 50 }), "app");
+  test(`[19.2] [scenario 40] an agent killed between the steps of a rotation, ${DEATHS} times, leaves readable logs, and the restarted agent creates a missing 0.log`, async () => {
+    const directory = await begin(loudPod("dying", node.name, { lines: FOREVER, perTurn: 5, pauseMs: 50 }), "app");
     for (let deaths = 0; deaths < DEATHS; deaths += 1) {
-      const before = await rotationsOf(folder);
-      // Now before the runtime hears of it and now after it has done it: there is no log yet, or nobody knows that there is.
+      const before = await rotationsOf(directory);
+      // Killed before the runtime receives the request, there is no log yet. Killed after the runtime has reopened the
+      // log, the agent does not know that the log exists.
       const step = deaths % 2 === 0 ? "before" : "after";
       const reached = Promise.withResolvers<void>();
       const unhook = proxy.hook("ReopenContainerLog", {
@@ -156,68 +157,69 @@ void suite("rotation of container logs", () => {
       await reached.promise;
       await agent().kill();
       unhook();
-      assert.equal((await readdir(folder)).includes("0.log"), step === "after");
-      const parts = await partsOf(folder).catch(() => []);
+      assert.equal((await readdir(directory)).includes("0.log"), step === "after");
+      const parts = await partsOf(directory).catch(() => []);
       assert.ok(step === "before" || parts.length > before, "what was rotated is there");
       await agent().restart();
-      await waitUntil("the log", 30_000, async () => (await readdir(folder)).includes("0.log"), 20);
-      // An agent that has only just started may not serve yet.
+      await waitUntil("the log", 30_000, async () => (await readdir(directory)).includes("0.log"), 20);
+      // An agent that has just started may not serve yet.
       const last = async () =>
         Number((await cluster.kubectl("logs", "dying", "--tail=1").catch(() => "0")).split(" ")[0]);
       let seen = 0;
       await waitUntil("a line that can be read", 30_000, async () => (seen = await last()) > 0, 200);
       await waitUntil("one that came after it", 30_000, async () => (await last()) > seen, 200);
-      await waitUntil("the next rotation", 60_000, async () => (await rotationsOf(folder)) > before + 1, 100);
+      await waitUntil("the next rotation", 60_000, async () => (await rotationsOf(directory)) > before + 1, 100);
     }
     figure("deaths between two steps of a rotation", DEATHS, "");
     await waitUntil("compression", 60_000, async () => {
-      const { inUse } = rotatedLogs("0.log", await readdir(folder));
+      const { inUse } = rotatedLogs("0.log", await readdir(directory));
       return inUse.slice(0, -2).every(({ isCompressed }) => isCompressed);
     });
-    assert.deepEqual(gapsIn(numbersIn(await partsOf(folder))), []);
+    assert.deepEqual(gapsIn(numbersIn(await partsOf(directory))), []);
     await end("dying");
   });
 
-  test("[19.2] on a disk without room logs are rotated and nothing half compressed is left; the agent lives, logs are read, and all goes on when there is room", async () => {
+  test("[19.2] logs on a full disk are rotated and readable, and no partly compressed file is left; rotation and compression resume once there is space", async () => {
     await inNode("mount", "-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", "/var/log/pods");
     const { pid } = agent();
     await begin(podOn(node.name, "quiet", { containers: [sh("echo one; echo two; sleep 1000")] }), "main");
-    const folder = await begin(loudPodOfNoise("noise", node.name, { perTurn: 10, pauseMs: 50 }), "app");
-    await waitUntil("compressed parts", 60_000, async () => (await rotationsOf(folder)) >= 3, 100);
+    const directory = await begin(loudPodOfNoise("noise", node.name, { perTurn: 10, pauseMs: 50 }), "app");
+    await waitUntil("compressed parts", 60_000, async () => (await rotationsOf(directory)) >= 3, 100);
 
-    // Nobody rotates while the log takes all the room that is left: when the agent looks again, there is none.
+    // No rotation happens while the log takes all remaining space, so the resumed agent finds none.
     await agent().pause();
     await inNode("dd", "if=/dev/zero", "of=/var/log/pods/filler", "bs=1M", `count=${FILLED_MIB}`);
     await waitUntil("a full disk", 60_000, async () => (await availableBytes("/var/log/pods")) === 0, 100);
-    const written = numbersIn(await partsOf(folder)).at(-1) ?? assert.fail("something was written");
-    const rotated = await rotationsOf(folder);
+    const written = numbersIn(await partsOf(directory)).at(-1) ?? assert.fail("something was written");
+    const rotated = await rotationsOf(directory);
     await agent().resume();
-    await waitUntil("a rotation without room", 30_000, async () => (await rotationsOf(folder)) > rotated, 50);
-    const trouble = /a rotated log could not be compressed and stays as it is.*(ENOSPC|noSpace|no space)/i;
+    await waitUntil("a rotation without room", 30_000, async () => (await rotationsOf(directory)) > rotated, 50);
+    const trouble =
+      /Failed to compress a rotated container log; the log stays uncompressed.*(ENOSPC|noSpace|no space)/i;
     await waitUntil("its word", 30_000, async () => trouble.test(await readFile(agent().logFile, "utf8")), 100);
     for (let looks = 0; looks < 10; looks += 1) {
       assert.equal(await cluster.kubectl("logs", "quiet"), "one\ntwo\n");
       await cluster.kubectl("logs", "noise", "--tail=3");
-      await partsOf(folder);
+      await partsOf(directory);
       await pause(200);
     }
     assert.deepEqual(
-      (await readdir(folder)).filter((name) => name.endsWith(".tmp")),
+      (await readdir(directory)).filter((name) => name.endsWith(".tmp")),
       [],
     );
     assert.ok((await agent().isAlive()) && agent().pid === pid, "no new start");
 
     await inNode("rm", "/var/log/pods/filler");
-    const newest = async () => numbersIn((await partsOf(folder)).slice(-1)).at(-1) ?? 0;
+    const newest = async () => numbersIn((await partsOf(directory)).slice(-1)).at(-1) ?? 0;
     await waitUntil("lines again", 30_000, async () => (await newest()) > written, 50);
     const again = await newest();
-    const since = await rotationsOf(folder);
-    await waitUntil("rotations again", 60_000, async () => (await rotationsOf(folder)) >= since + 2, 100);
+    const since = await rotationsOf(directory);
+    await waitUntil("rotations again", 60_000, async () => (await rotationsOf(directory)) >= since + 2, 100);
     await waitUntil("compression again", 60_000, async () => {
-      const { inUse } = rotatedLogs("0.log", await readdir(folder));
+      const { inUse } = rotatedLogs("0.log", await readdir(directory));
       return inUse.slice(0, -2).every(({ isCompressed }) => isCompressed);
     });
-    const numbers = numbersIn(await partsOf(folder));
+    const numbers = numbersIn(await partsOf(directory));
     const between = numbers.filter((number) => number > written && number < again);
     figure("lines that the runtime could not write", again - written - 1 - between.length, "lines");
     assert.deepEqual(gapsIn(numbers.filter((number) => number <= written)), []);
@@ -233,7 +235,7 @@ void suite("rotation of container logs", () => {
     for (const name of ["quiet", "noise"]) await end(name);
   });
 
-  test("an agent whose own disk is full goes on with what runs, begins nothing that it could not write down, and does so when there is room", async () => {
+  test("an agent whose root disk is full keeps running pods and starts no new pod until there is space", async () => {
     const root = "/var/lib/small";
     await inNode("mkdir", root);
     await inNode("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", root);
@@ -241,7 +243,7 @@ void suite("rotation of container logs", () => {
     await pods.create(podOn(node.name, "stays", { containers: [SLEEPER] }));
     const { status } = await pods.running("stays");
     const { pid } = agent();
-    // As much as there is, to the last byte.
+    // Fills the disk to the last byte.
     await node.run("sh", "-c", `cat /dev/zero > ${root}/filler`);
     assert.equal(await availableBytes(root), 0);
     await pods.create(podOn(node.name, "waits", { containers: [SLEEPER] }));

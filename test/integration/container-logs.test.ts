@@ -1,4 +1,7 @@
-/** Container logs as users read them: for the same pods Deckhand gives the answers that are recorded of the Go kubelet, byte by byte. */
+/**
+ * Container logs as users read them: for the same pods Deckhand returns the recorded answers of the Go kubelet, byte
+ * for byte.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:https";
@@ -18,9 +21,11 @@ import { HEARD, logPods, loudPod } from "./container-logs/log-pods.ts";
 import { watchSizes } from "./container-logs/watch-sizes.ts";
 
 const MIB = 1024 * 1024;
-/** Of one log; the writer is as fast as it must be for the whole size. */
+/** The limit of one log; at whole size the writer writes faster to match. */
 const LIMIT_BYTES = (wholeSize() ? 50 : 4) * MIB;
-/** On a machine that many share a moment may pass before anybody looks; the small log has little room for it. */
+/**
+ * On a shared machine some time may pass before the agent checks a log; the small limit leaves little margin for that.
+ */
 const LIMIT_SLACK = wholeSize() ? 1.1 : 1.25;
 const ROTATIONS = wholeSize() ? 20 : 4;
 const FILES_MAX = 4;
@@ -33,7 +38,7 @@ let directory: string;
 const nodeOf = (side: Side): ClusterNode =>
   cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
 
-/** A namespace for each node, so that pods can have the same names: they are part of the answers. */
+/** One namespace per node, so that pods can have the same names, which are part of the answers. */
 const namespaceOf = (node: ClusterNode) => `on-${node.name}`;
 
 before(async () => {
@@ -72,7 +77,7 @@ async function apply(node: ClusterNode, ...items: readonly object[]): Promise<vo
   await cluster.kubectl("-n", namespaceOf(node), "apply", "-f", file);
 }
 
-/** Every pod has come as far as it will, and has said all that it says. */
+/** Waits until every pod has reached its final state and written all of its output. */
 async function settled(node: ClusterNode): Promise<void> {
   const state = (pod: string) =>
     cluster.kubectl("-n", namespaceOf(node), "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0]}");
@@ -112,7 +117,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Through the API server's proxy, as `kubectl get --raw` does, which shows no status. */
+/** Queries through the API server's proxy, as `kubectl get --raw` does, which does not show the status code. */
 async function ask(node: ClusterNode, rest: string): Promise<Answer> {
   const { url, caFile, adminCertFile, adminKeyFile } = cluster.api;
   const [ca, cert, key] = await Promise.all([readFile(caFile), readFile(adminCertFile), readFile(adminKeyFile)]);
@@ -130,18 +135,18 @@ async function ask(node: ClusterNode, rest: string): Promise<Answer> {
 }
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(Z|[+-]\d\d:\d\d)/g;
-/** The beginning of a second time, where a limit cuts the answer. */
+/** The beginning of a second timestamp, where a byte limit cuts the answer. */
 const CUT_TIME = /(?<=\n)\d{4}-$/;
 const ID = /containerd:\/\/[0-9a-f]{64}/g;
-/** A character that is repeated many times, written with its count. */
+/** A character that is repeated at least 100 times; written with its count. */
 const RUN = /(.)\1{99,}/gs;
-/** Without what must differ: times, and ids of containers. */
+/** The answer without what must differ: times, and container IDs. */
 const shape = ({ status, body }: Answer) => {
   const text = body.toString("latin1").replaceAll(TIME, "TIME").replace(CUT_TIME, "YEAR-").replaceAll(ID, "ID");
   return `${status} ${text.replaceAll(RUN, (run) => `<${run[0]} ${run.length} times>`)}`;
 };
 
-/** Asserts that the answer is the Go kubelet's, and that it succeeds, or not, on every side. */
+/** Asserts that the answer is the Go kubelet's, and that its status code is as expected on every side. */
 const check = (query: string, isExpected: (status: number) => boolean): Promise<void> =>
   recording.check(query, async (side) => {
     const answer = await ask(nodeOf(side), query);
@@ -203,7 +208,7 @@ const REJECTED: readonly string[] = [
 ];
 
 void suite("container logs", () => {
-  test("[19.3][19.4][20.11] every way of asking is answered as the Go kubelet answers it, byte by byte", async () => {
+  test("[19.3][19.4][20.11] every log query returns the Go kubelet's answer, byte for byte", async () => {
     for (const query of QUERIES) await check(query, (status) => status === 200);
     await recording.check(
       "talk/app?stream=All",
@@ -211,9 +216,9 @@ void suite("container logs", () => {
     );
   });
 
-  test("[19.4][19.5] what is refused is refused with the Go kubelet's status and words", async () => {
+  test("[19.4][19.5] a rejected log query returns the Go kubelet's status code and message", async () => {
     for (const query of REJECTED) await check(query, (status) => status !== 200);
-    // Each agent tries again and again, and says for a moment that it could not: the test waits for what it says in between.
+    // Each agent retries the pull and briefly reports each failed attempt. The test waits for the answer in between.
     const text = '400 container "app" in pod "unpulled" is waiting to start: trying and failing to pull image';
     for (const side of SIDES) {
       const isWaiting = async () => shape(await ask(nodeOf(side), "unpulled/app")) === text;
@@ -221,7 +226,7 @@ void suite("container logs", () => {
     }
   });
 
-  test("[19.4] a log that is gone, and one that is none, are told as the Go kubelet tells them, after the answer has begun", async () => {
+  test("[19.4] a file that is no log gives the Go kubelet's error after the response has begun", async () => {
     for (const side of SIDES) {
       await writeFile(join(await logDirectory(nodeOf(side), "done"), "0.log"), "root:x:0:0 is no log\n");
     }
@@ -251,7 +256,7 @@ void suite("container logs", () => {
   });
 
   deckhandTest(
-    "[19.2][19.4] a follower sees every line of a fast writer over all rotations, and the log keeps to its limit",
+    "[19.2][19.4] a follower reads every line of a fast writer over all rotations, and the log stays within its limit",
     async () => {
       const lines = Math.ceil((LIMIT_BYTES * (ROTATIONS + 0.5)) / LINE_BYTES_MIN);
       await apply(own(), loudPod("loud", own().name, { lines, perTurn: wholeSize() ? 120 : 40, waitsToBeHeard: true }));
@@ -278,7 +283,7 @@ void suite("container logs", () => {
   );
 
   deckhandTest(
-    "[19.2] of what was rotated the newest is plain and the others are compressed, no more than were asked for, and each is whole",
+    "[19.2] the newest rotated log is uncompressed, older ones are compressed, at most containerLogMaxFiles remain, and each is complete",
     async () => {
       const path = await logDirectory(own(), "loud");
       const names = async () => (await readdir(path)).sort();

@@ -1,4 +1,4 @@
-/** Real containerd, from the cluster harness, as the world of the contract suites. */
+/** Real containerd from the cluster harness, as the `RuntimeWorld` of the contract suites. */
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever } from "../../src/base/assert.ts";
@@ -11,7 +11,7 @@ import { pause } from "../cluster/wait.ts";
 import type { Program, RuntimeWorld } from "../contract/runtime-world.ts";
 
 export interface ContainerdWorld extends RuntimeWorld {
-  /** A client that asks for its lists in parts. */
+  /** A client that requests its lists as streams. */
   readonly streaming: Pick<RuntimeWorld, "runtime" | "images">;
 }
 
@@ -74,7 +74,7 @@ export async function containerdWorld(): Promise<ContainerdWorld> {
   };
 }
 
-/** A shell waits for a child before it heeds a signal, so the endless programs sleep in small steps. */
+/** A shell handles a signal only after its current child exits, so the endless programs sleep in short steps. */
 function command(program: Program): readonly string[] {
   const shell = (script: string) => ["/bin/sh", "-c", script];
   const forever = "while :; do sleep 0.05; done";
@@ -90,7 +90,7 @@ function command(program: Program): readonly string[] {
     case "exitAfter":
       return shell(`sleep ${program.delayMs / 1000}; exit ${program.code}`);
     case "killSelf":
-      // A first process cannot kill itself; its only child can make it end the same way.
+      // A first process (PID 1) cannot kill itself; its only child can, and it exits with the child's status.
       return shell("sh -c 'kill -9 $$'; exit $?");
     case "print":
       return [

@@ -1,6 +1,6 @@
 /**
- * What the CRI client makes of answers that a well-behaved runtime does not give: values that cannot be true, bytes that are no
- * message, secrets sent back. And that it reads every figure there is.
+ * Tests how the CRI client handles responses that a correct runtime does not send: impossible values, bytes that are no
+ * message, secrets in error messages. Also tests that it reads every field of the stats.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { ContainerState, MetricType, PodSandboxState } from "../../src/wire/cri/
 import { failure, patient } from "../contract/runtime-world.ts";
 import { container, containerStats, image, parts, sandbox, sandboxStats, served, status } from "./cri-messages.ts";
 
-test("sandboxes that cannot be true are left out of the list and reported", async (t) => {
+test("invalid sandboxes are left out of the list and reported", async (t) => {
   const { runtime, malformed } = await served(t, {
     listPodSandbox: () => ({
       items: [
@@ -39,7 +39,7 @@ test("sandboxes that cannot be true are left out of the list and reported", asyn
   ]);
 });
 
-test("containers that cannot be true are left out and reported, but a strange state is only unknown", async (t) => {
+test("invalid containers are left out and reported, but an unrecognized state becomes unknown", async (t) => {
   const { runtime, malformed } = await served(t, {
     listContainers: () => ({
       containers: [
@@ -64,7 +64,7 @@ test("containers that cannot be true are left out and reported, but a strange st
   assert.equal(malformed.length, 5);
 });
 
-test("images, stats and metrics that cannot be true are left out and reported", async (t) => {
+test("invalid images, stats and metrics are left out and reported", async (t) => {
   const client = await served(t, {
     listImages: () => ({ images: [image(""), image("good"), image("good")] }),
     listContainerStats: () => ({ stats: [{}, containerStats(""), containerStats("good")] }),
@@ -105,7 +105,7 @@ test("images, stats and metrics that cannot be true are left out and reported", 
   assert.equal(malformed.length, 8);
 });
 
-test("a label that is called __proto__ harms nobody", async (t) => {
+test("a label named __proto__ does not change any prototype", async (t) => {
   const labels = Object.fromEntries([
     ["__proto__", "x"],
     ["app", "a"],
@@ -117,7 +117,7 @@ test("a label that is called __proto__ harms nobody", async (t) => {
   assert.ok(!("x" in {}));
 });
 
-test("events that cannot be true are left out and reported, and the stream goes on", async (t) => {
+test("invalid events are left out and reported, and the stream continues", async (t) => {
   const { runtime, malformed } = await served(t, {
     getContainerEvents: () =>
       parts(
@@ -132,13 +132,16 @@ test("events that cannot be true are left out and reported, and the stream goes 
   assert.equal(malformed.length, 2);
 });
 
-test("times that the runtime never set are not known", async (t) => {
+test("times that the runtime never set are undefined", async (t) => {
   const never = -6_795_364_578_871_345_152n;
   const { runtime } = await served(t, {
     containerStatus: () => status({ createdAt: never, startedAt: never, finishedAt: never }),
   });
-  const { status: told } = await runtime.containerStatus("c", { verbose: false }, patient);
-  assert.deepEqual([told.createdWallNs, told.startedWallNs, told.finishedWallNs], [0n, undefined, undefined]);
+  const { status: reported } = await runtime.containerStatus("c", { verbose: false }, patient);
+  assert.deepEqual(
+    [reported.createdWallNs, reported.startedWallNs, reported.finishedWallNs],
+    [0n, undefined, undefined],
+  );
 });
 
 for (const [what, answer] of Object.entries({
@@ -150,7 +153,7 @@ for (const [what, answer] of Object.entries({
   "an unknown stop signal": status({ stopSignal: 99 as never }),
   "a figure past 2^53": status({ resources: { linux: { cpuShares: 2n ** 53n } } }),
 })) {
-  test(`a container's status with ${what} is refused: dataLoss`, async (t) => {
+  test(`a container status with ${what} fails with dataLoss`, async (t) => {
     const { runtime } = await served(t, { containerStatus: () => answer });
     await assert.rejects(
       runtime.containerStatus("c", { verbose: false }, patient),
@@ -159,14 +162,14 @@ for (const [what, answer] of Object.entries({
   });
 }
 
-test("times are exact to the nanosecond, and zero means not yet", async (t) => {
+test("times are exact to the nanosecond, and a start time of zero is absent", async (t) => {
   const { runtime } = await served(t, { containerStatus: () => status({ createdAt: 2n ** 63n - 1n, startedAt: 0n }) });
   const answer = await runtime.containerStatus("c", { verbose: false }, patient);
   assert.equal(answer.status.createdWallNs, 2n ** 63n - 1n);
   assert.ok(!("startedWallNs" in answer.status));
 });
 
-test("a sandbox seen with its containers has them as of the time of reading, and without a time has none", async (t) => {
+test("sandbox status has containers only if the runtime reports the time of reading", async (t) => {
   let timestamp = 5n;
   const { runtime } = await served(t, {
     podSandboxStatus: () => ({
@@ -183,7 +186,7 @@ test("a sandbox seen with its containers has them as of the time of reading, and
   assert.ok(!("containers" in blind) && !("readWallNs" in blind));
 });
 
-test("answers without what they are for are refused: dataLoss", async (t) => {
+test("responses without their required fields fail with dataLoss", async (t) => {
   const { runtime, images } = await served(t, {
     version: () => ({ runtimeName: "r" }),
     status: () => ({ status: { conditions: [{ type: "RuntimeReady", status: true }] } }),
@@ -225,7 +228,7 @@ test("answers without what they are for are refused: dataLoss", async (t) => {
   }
 });
 
-test("an answer that is no message at all is refused: internal; the next call is none the worse", async (t) => {
+test("a response that is not a valid message fails with internal, and the next call is not affected", async (t) => {
   let bytes = Uint8Array.of(0xff, 0xff, 0xff);
   const { runtime } = await served(t, { version: () => bytes, listContainers: () => Uint8Array.of(0x0a, 0x7f, 0x00) });
   await assert.rejects(runtime.version(patient), failure("Version", "internal"));
@@ -234,7 +237,7 @@ test("an answer that is no message at all is refused: internal; the next call is
   await assert.rejects(runtime.version(patient), failure("Version", "dataLoss"));
 });
 
-test("what is gone counts as stopped and removed, also on a runtime that says notFound", async (t) => {
+test("stopping or removing what does not exist succeeds, also when the runtime returns notFound", async (t) => {
   const gone = () => {
     throw { code: 5, details: "gone" };
   };
@@ -256,7 +259,7 @@ test("what is gone counts as stopped and removed, also on a runtime that says no
   await assert.rejects(runtime.startContainer("c", patient), failure("StartContainer", "notFound"));
 });
 
-test("credentials reach the runtime whole, and a runtime that sends them back is not quoted", async (t) => {
+test("credentials reach the runtime complete, and are redacted from its error messages", async (t) => {
   const credentials = {
     username: "u",
     password: "pass word",
@@ -281,7 +284,7 @@ test("credentials reach the runtime whole, and a runtime that sends them back is
   }
 });
 
-test("every figure of a sandbox's stats is read", async (t) => {
+test("every field of a sandbox's stats is read", async (t) => {
   const value = (n: bigint) => ({ value: n });
   const psi = { Full: { Total: 1n, Avg10: 0.5, Avg60: 1.5, Avg300: 2.5 }, Some: { Total: 2n } };
   const one = {
@@ -353,7 +356,7 @@ test("every figure of a sandbox's stats is read", async (t) => {
   });
 });
 
-test("[27.3.10] an answer of almost 16 MB is taken, and one above is refused", async (t) => {
+test("[27.3.10] a response of almost 16 MB is read, and one above fails with resourceExhausted", async (t) => {
   let bytes = 16 * 2 ** 20 - 64;
   const { runtime } = await served(t, {
     version: () => ({ runtimeName: "x".repeat(bytes), runtimeVersion: "2", runtimeApiVersion: "v1", version: "0.1.0" }),

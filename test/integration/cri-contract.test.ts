@@ -1,4 +1,7 @@
-/** The CRI client on real containerd keeps the contracts of the Runtime and Images ports, and its streamed lists are the unary ones. */
+/**
+ * The CRI client on real containerd fulfills the contracts of the Runtime and Images ports, and its streamed lists
+ * equal the unary ones.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { imagesContract } from "../contract/images-contract.ts";
@@ -25,7 +28,7 @@ describe("lists that containerd streams", () => {
     StreamImages: () => images.listImages({}, patient),
   });
 
-  test("hold the same items as those it sends whole", async (t) => {
+  test("hold the same items as unary lists", async (t) => {
     for (let index = 0; index < 2; index += 1) {
       await startContainer(world, await runSandbox(world, t), "a", { kind: "untilKill" });
     }
@@ -37,7 +40,7 @@ describe("lists that containerd streams", () => {
     }
   });
 
-  test("fail like any other call when it dies: unavailable", async () => {
+  test("fail with unavailable when containerd dies, like any other call", async () => {
     await world.kill();
     for (const [name, ask] of Object.entries(askAll(world.streaming))) {
       await assert.rejects(ask(), failure(name, "unavailable"), name);

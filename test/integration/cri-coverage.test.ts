@@ -1,4 +1,6 @@
-/** No RPC of CRI v1 is left out: each is made by a method of the ports, and each one's failure carries its name and code. */
+/**
+ * Checks that a method of the ports sends each RPC of CRI v1, and that each failure carries the RPC's name and code.
+ */
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import type { Images } from "../../src/ports/images.ts";
@@ -16,7 +18,7 @@ const container = { metadata: { name: "n", attempt: 0 }, image: { image: "i" } }
 const io = { stdin: false, stdout: true, stderr: true, tty: false };
 const look = { verbose: true };
 
-/** Every method of both ports, by its name: one that is added later does not compile until it is here. */
+/** Every method of both ports, by name: a method that is added later is a compile error until it is here. */
 const everyMethod: { readonly [M in keyof (Runtime & Images)]: (port: Runtime & Images) => Promise<unknown> } = {
   version: (port) => port.version(patient),
   status: (port) => port.status(look, patient),
@@ -57,7 +59,10 @@ const everyMethod: { readonly [M in keyof (Runtime & Images)]: (port: Runtime & 
   imageFilesystems: (port) => port.imageFilesystems(patient),
 };
 
-/** A runtime that refuses everything; answers with the calls it got and the operations that were said to fail. */
+/**
+ * Calls every method on a runtime that refuses everything. Returns the calls the runtime got and the operations of the
+ * errors.
+ */
 async function refuseEverything(t: TestContext, streamLists: boolean) {
   const refusal = { code: 9, details: "not today" };
   const refuse = () => {
@@ -81,7 +86,7 @@ async function refuseEverything(t: TestContext, streamLists: boolean) {
   return { calls: server.calls, failed };
 }
 
-test("every RPC is made by some method of the ports, and its refusal is told with its name and code", async (t) => {
+test("every RPC is sent by a method of the ports, and its failure carries its name and code", async (t) => {
   const whole = await refuseEverything(t, false);
   const streamed = await refuseEverything(t, true);
   assert.deepEqual(whole.failed, whole.calls);

@@ -1,4 +1,4 @@
-/** Lists in one piece and in parts: every list there is, by both calls, on a runtime with and without the streaming one. */
+/** Unary and streamed lists: every list by both calls, on a runtime with and without the streaming call. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Images } from "../../src/ports/images.ts";
@@ -12,7 +12,7 @@ type ListName = keyof Pick<
   "listSandboxes" | "listContainers" | "listContainerStats" | "listSandboxStats" | "listSandboxMetrics" | "listImages"
 >;
 
-/** Every list there is: how it is asked for, and both ways of answering it with two items. */
+/** Every list: how to request it, and both ways of answering with two items. */
 const lists: Readonly<
   Record<
     ListName,
@@ -79,7 +79,7 @@ const lists: Readonly<
 };
 
 for (const [name, { ask, stream, streamed, unary, whole }] of Object.entries(lists)) {
-  test(`${name} by ${stream} is the same list as by ${unary}, joined from its parts`, async (t) => {
+  test(`${name} by ${stream} joins its parts into the same list as ${unary}`, async (t) => {
     const one = await served(t, { ...streamed, ...whole }, { streamLists: true });
     const other = await served(t, { ...streamed, ...whole }, { streamLists: false });
     const list = await ask(one);
@@ -90,7 +90,7 @@ for (const [name, { ask, stream, streamed, unary, whole }] of Object.entries(lis
 
   const [method, answer] = Object.entries(streamed)[0] ?? assert.fail("no streamed answer");
 
-  test(`${name} falls back to ${unary} on a runtime without ${stream}, and remembers`, async (t) => {
+  test(`${name} falls back to ${unary} on a runtime without ${stream}, and does not try it again`, async (t) => {
     const refused = () => failing({ code: 12, details: "no such call" });
     const client = await served(t, { ...whole, [method]: refused }, { streamLists: true });
     assert.equal((await ask(client)).length, 2);
@@ -98,7 +98,7 @@ for (const [name, { ask, stream, streamed, unary, whole }] of Object.entries(lis
     assert.deepEqual(client.server.calls, [stream, unary, unary]);
   });
 
-  test(`${name} whose ${stream} breaks off fails whole, with nothing of what came before`, async (t) => {
+  test(`${name} fails without partial results when ${stream} breaks off`, async (t) => {
     const whole = (answer as () => AsyncIterable<object>)();
     const broken = () => failing({ code: 13, details: "broke off" }, whole);
     const client = await served(t, { [method]: broken }, { streamLists: true });
@@ -107,7 +107,7 @@ for (const [name, { ask, stream, streamed, unary, whole }] of Object.entries(lis
   });
 }
 
-test("one list that cannot be streamed does not keep another from it", async (t) => {
+test("a list that cannot be streamed does not stop another from being streamed", async (t) => {
   const answers = { ...lists.listContainers.whole, ...lists.listSandboxes.streamed };
   const { runtime, server } = await served(t, answers, { streamLists: true });
   await runtime.listContainers({}, patient);
@@ -115,7 +115,7 @@ test("one list that cannot be streamed does not keep another from it", async (t)
   assert.deepEqual(server.calls, ["ListContainers", "StreamPodSandboxes"]);
 });
 
-test("a streamed list that never ends is ended by the deadline", async (t) => {
+test("a streamed list that never ends fails at the deadline", async (t) => {
   const { runtime } = await served(
     t,
     {
@@ -131,7 +131,7 @@ test("a streamed list that never ends is ended by the deadline", async (t) => {
   await assert.rejects(runtime.listContainers({}, patient), failure("StreamContainers", "deadlineExceeded"));
 });
 
-/** Says what `before` says, and then fails. */
+/** Yields what `before` yields, then fails with the status. */
 async function* failing(status: object, before: AsyncIterable<object> = parts()): AsyncGenerator<object> {
   yield* before;
   throw status;

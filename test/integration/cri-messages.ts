@@ -1,4 +1,4 @@
-/** A CRI client of a server that a test tells what to say, and messages for it to say. */
+/** A CRI client of a server whose responses the test defines, and messages for these responses. */
 import type { TestContext } from "node:test";
 import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { type CriOptions, connectCri } from "../../src/wire/cri/client.ts";
@@ -12,7 +12,7 @@ import type {
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { type CriAnswers, serveCri } from "./cri-server.ts";
 
-/** A message as it is written down, not as it is made. */
+/** A message as a plain initializer, not as a created message. */
 type Init<S extends DescMessage> = Exclude<MessageInitShape<S>, MessageShape<S>>;
 
 export async function served(t: TestContext, answers: CriAnswers, options: Partial<CriOptions> = {}) {

@@ -1,4 +1,7 @@
-/** A server that speaks the generated CRI messages and answers what a test tells it: for what no real runtime can be made to say. */
+/**
+ * A server that speaks the generated CRI messages and answers as a test defines, for answers that no real runtime can
+ * be made to give.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,7 +32,7 @@ interface CallSeen {
   readonly authority: string;
 }
 
-/** Bytes are sent as they are, whatever they mean. A thrown `{ code, details }` is the status. */
+/** Bytes are sent unchanged, whatever they mean. A thrown `{ code, details }` is the status. */
 type UnaryAnswer<I extends DescMessage, O extends DescMessage> = (
   request: MessageShape<I>,
   call: CallSeen,
@@ -51,20 +54,20 @@ export type CriAnswers = Answers<typeof RuntimeService.method> & Answers<typeof 
 
 export interface CriServer {
   readonly endpoint: string;
-  /** Names of the calls that came, in order. */
+  /** Names of the received calls, in order. */
   readonly calls: readonly string[];
   stop(): Promise<void>;
 }
 
-/** A folder for sockets that goes with the test. */
-export async function socketFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "cri-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+/** A directory for sockets that is removed after the test. */
+export async function socketDirectory(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "cri-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
 }
 
 export async function serveCri(t: TestContext, answers: CriAnswers, socket?: string): Promise<CriServer> {
-  const endpoint = `unix://${socket ?? join(await socketFolder(t), "cri.sock")}`;
+  const endpoint = `unix://${socket ?? join(await socketDirectory(t), "cri.sock")}`;
   const server = new Server({ "grpc.max_send_message_length": -1, "grpc.max_receive_message_length": -1 });
   const calls: string[] = [];
   for (const service of [RuntimeService, ImageService]) {

@@ -1,6 +1,6 @@
 /**
- * What the CRI client does on the wire, which only a real socket shows: authority, sizes, cancelled calls, broken connections,
- * reconnecting, and that nothing is left behind.
+ * Tests what the CRI client does on the wire, which needs a real socket: authority, message sizes, cancelled calls,
+ * broken connections and reconnecting. Also tests that the client leaves nothing behind.
  */
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -15,7 +15,7 @@ import { openGrpcChannel } from "../../src/wire/grpc/grpc-channel.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { failure, patient } from "../contract/runtime-world.ts";
-import { aborted, type CriAnswers, serveCri, socketFolder } from "./cri-server.ts";
+import { aborted, type CriAnswers, serveCri, socketDirectory } from "./cri-server.ts";
 
 const VERSION = { version: "0.1.0", runtimeName: "told", runtimeVersion: "1.0", runtimeApiVersion: "v1" };
 
@@ -30,7 +30,7 @@ async function served(t: TestContext, answers: CriAnswers, options: Partial<CriO
   return { ...client(t, server.endpoint, options), server };
 }
 
-test("every call goes to the authority localhost", async (t) => {
+test("every call has the authority localhost", async (t) => {
   const seen: string[] = [];
   const { runtime } = await served(t, {
     version: (_request, { authority }) => {
@@ -42,7 +42,7 @@ test("every call goes to the authority localhost", async (t) => {
   assert.deepEqual(seen, ["localhost"]);
 });
 
-test("a checkpoint that the runtime can make succeeds, with its place and limit passed on", async (t) => {
+test("a supported checkpoint succeeds, and its location and timeout are passed on", async (t) => {
   const seen: unknown[] = [];
   const { runtime } = await served(t, {
     checkpointContainer: ({ containerId, location, timeout }) => {
@@ -54,7 +54,7 @@ test("a checkpoint that the runtime can make succeeds, with its place and limit 
   assert.deepEqual(seen, [["c", "/where", 7n]]);
 });
 
-test("every gRPC code becomes its word, with the operation and what the server said", async (t) => {
+test("every gRPC code becomes its RuntimeErrorCode, with the operation and the server's message", async (t) => {
   const words: readonly RuntimeErrorCode[] = [
     "cancelled",
     "unknown",
@@ -86,7 +86,7 @@ test("every gRPC code becomes its word, with the operation and what the server s
   }
 });
 
-test("images may have an endpoint of their own", async (t) => {
+test("the image service may have a separate endpoint", async (t) => {
   const images = await serveCri(t, { imageFsInfo: () => ({}) });
   const runtime = await serveCri(t, { version: () => VERSION });
   const both = client(t, runtime.endpoint, { imageEndpoint: images.endpoint });
@@ -95,7 +95,7 @@ test("images may have an endpoint of their own", async (t) => {
   assert.deepEqual([runtime.calls, images.calls], [["Version"], ["ImageFsInfo"]]);
 });
 
-test("an answer of 15 MiB is read, one of 17 MiB is refused: resourceExhausted; the connection lives on", async (t) => {
+test("a response of 15 MiB is read, one of 17 MiB fails with resourceExhausted, and the connection stays open", async (t) => {
   let mebibytes = 15;
   const { runtime } = await served(t, {
     version: () => VERSION,
@@ -108,7 +108,7 @@ test("an answer of 15 MiB is read, one of 17 MiB is refused: resourceExhausted; 
   await runtime.version(patient);
 });
 
-test("a request of 15 MiB is sent, one of 17 MiB is refused before it is: resourceExhausted", async (t) => {
+test("a request of 15 MiB is sent, one of 17 MiB fails with resourceExhausted before it is sent", async (t) => {
   const { runtime, server } = await served(t, { execSync: () => ({}) });
   await runtime.execSync("c", ["x".repeat(15 * 2 ** 20)], 5, patient);
   const tooMuch = runtime.execSync("c", ["x".repeat(17 * 2 ** 20)], 5, patient);
@@ -116,13 +116,13 @@ test("a request of 15 MiB is sent, one of 17 MiB is refused before it is: resour
   assert.equal(server.calls.length, 1);
 });
 
-test("a request that has no form on the wire is refused before it is sent: invalidArgument", async (t) => {
+test("a request that cannot be encoded fails with invalidArgument before it is sent", async (t) => {
   const { runtime, server } = await served(t, { portForward: () => ({ url: "http://u" }) });
   await assert.rejects(runtime.portForward("s", [2 ** 40], patient), failure("PortForward", "invalidArgument"));
   assert.deepEqual(server.calls, []);
 });
 
-test("200 calls at once are all answered, each with its own answer", async (t) => {
+test("200 concurrent calls each get their own response", async (t) => {
   const { runtime } = await served(t, { exec: ({ containerId }) => ({ url: `http://${containerId}` }) });
   const options = { stdin: false, stdout: true, stderr: true, tty: false };
   const ids = Array.from({ length: 200 }, (_, index) => `c${index}`);
@@ -172,7 +172,7 @@ test("leaving the loop over events cancels the stream on the wire", async (t) =>
   await waitUntil("the cancel to arrive", 2_000, async () => ended);
 });
 
-test("events are followed from the call on, before anyone reads", async (t) => {
+test("events are received from the call on, before the first read", async (t) => {
   const { runtime, server } = await served(t, {
     getContainerEvents: async function* () {
       yield { containerId: "c", createdAt: 1n };
@@ -186,7 +186,7 @@ test("events are followed from the call on, before anyone reads", async (t) => {
   assert.deepEqual(kinds, ["created"]);
 });
 
-test("a reader too slow for the events gets those in time and then resourceExhausted; the stream is cancelled", async (t) => {
+test("a reader too slow for the events gets the buffered ones, then resourceExhausted; the stream is cancelled", async (t) => {
   let ended = false;
   const { runtime } = await served(
     t,
@@ -212,7 +212,7 @@ test("a reader too slow for the events gets those in time and then resourceExhau
   );
 });
 
-test("a runtime without events says so: unimplemented", async (t) => {
+test("a runtime without events fails with unimplemented", async (t) => {
   const { runtime } = await served(t, { version: () => VERSION });
   const reading = (async () => {
     for await (const event of runtime.events(patient)) assert.fail(event.kind);
@@ -220,7 +220,7 @@ test("a runtime without events says so: unimplemented", async (t) => {
   await assert.rejects(reading, failure("GetContainerEvents", "unimplemented"));
 });
 
-test("a stream that failed before anyone read it is no empty stream", async (t) => {
+test("a stream that failed before it was read rejects instead of ending empty", async (t) => {
   const { endpoint } = await serveCri(t, { version: () => VERSION });
   const channel = openGrpcChannel({ endpoint, messageBytesMax: 2 ** 20 });
   t.after(() => channel.close());
@@ -232,8 +232,8 @@ test("a stream that failed before anyone read it is no empty stream", async (t) 
   await assert.rejects(reading, { name: "RpcError", code: 12 });
 });
 
-test("without a socket calls fail at once: unavailable; once there is one the next works within the back-off", async (t) => {
-  const socket = join(await socketFolder(t), "late.sock");
+test("calls without a socket fail at once as unavailable; once it exists, a call succeeds within the reconnect backoff", async (t) => {
+  const socket = join(await socketDirectory(t), "late.sock");
   const { runtime } = client(t, `unix://${socket}`);
   const startMs = hostClock.monotonicMs();
   await assert.rejects(runtime.version(patient), failure("Version", "unavailable"));
@@ -245,7 +245,7 @@ test("without a socket calls fail at once: unavailable; once there is one the ne
   assert.ok(hostClock.monotonicMs() - servedMs < 4_000);
 });
 
-test("a connection cut at any byte of the answer fails the call as unavailable, and the next call has a new one", async (t) => {
+test("a connection cut at any byte of the response fails the call as unavailable, and the next call uses a new one", async (t) => {
   const stdout = new Uint8Array(100_000).fill(97);
   const server = await serveCri(t, { execSync: () => ({ stdout, exitCode: 4 }) });
   const proxy = await cuttingProxy(t, server.endpoint);
@@ -267,8 +267,8 @@ test("a connection cut at any byte of the answer fails the call as unavailable, 
   }
 });
 
-test("a party that does not speak HTTP/2 is unavailable, not a crash", async (t) => {
-  const socket = join(await socketFolder(t), "noise.sock");
+test("a server that does not speak HTTP/2 is unavailable", async (t) => {
+  const socket = join(await socketDirectory(t), "noise.sock");
   const noise = createServer((connection) => {
     connection.on("error", () => {});
     connection.end("HTTP/1.1 400 Bad Request\r\n\r\n");
@@ -278,7 +278,7 @@ test("a party that does not speak HTTP/2 is unavailable, not a crash", async (t)
   await assert.rejects(client(t, `unix://${socket}`).runtime.version(patient), failure("Version", "unavailable"));
 });
 
-test("1 000 calls, failed, aborted and late ones among them, and 50 event streams leave nothing behind", async (t) => {
+test("1 000 calls, with failed, aborted and late ones, and 50 event streams leave no handle behind", async (t) => {
   const { runtime, images, server } = await served(t, {
     version: () => VERSION,
     listContainers: () => ({}),
@@ -324,7 +324,7 @@ test("1 000 calls, failed, aborted and late ones among them, and 50 event stream
   assert.ok(server.calls.length > 800);
 });
 
-test("a closed client leaves no handle", async (t) => {
+test("a closed client leaves no handle behind", async (t) => {
   const server = await serveCri(t, { version: () => VERSION });
   await pause(50);
   const before = resources();
@@ -334,16 +334,16 @@ test("a closed client leaves no handle", async (t) => {
   await waitUntil("the handles to go", 2_000, async () => JSON.stringify(resources()) === JSON.stringify(before));
 });
 
-/** What keeps the event loop busy, by kind. */
+/** Active resources of the event loop, counted by kind. */
 function resources(): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const kind of process.getActiveResourcesInfo().sort()) counts[kind] = (counts[kind] ?? 0) + 1;
   return counts;
 }
 
-/** Passes everything on, but only so many bytes of each connection's answers. */
+/** Forwards everything, but at most `bytesMax` bytes of each connection's responses. */
 async function cuttingProxy(t: TestContext, endpoint: string) {
-  const socket = join(await socketFolder(t), "cut.sock");
+  const socket = join(await socketDirectory(t), "cut.sock");
   const open = new Set<Socket>();
   let bytesMax = Number.POSITIVE_INFINITY;
   const proxy = createServer((near) => {

@@ -1,4 +1,4 @@
-/** Our D-Bus client against the reference bus and libsystemd's tool, on a socket of the test's own. */
+/** The D-Bus client against the reference dbus-daemon and libsystemd's busctl, on the test's own socket. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ const run = promisify(execFile);
 const forever = new AbortController().signal;
 const bus = { destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus" };
 
-/** Whoever runs the test may connect, and may send what they like. */
+/** The user who runs the test may connect and send anything. */
 const CONFIG = (
   socket: string,
 ) => `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "busconfig.dtd">
@@ -25,16 +25,16 @@ const CONFIG = (
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`;
 
 void suite("a real dbus-daemon", () => {
-  let folder: string;
+  let directory: string;
   let socketPath: string;
   let daemon: ReturnType<typeof spawn>;
   let connection: DbusConnection;
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "deckhand-dbus-"));
-    socketPath = join(folder, "bus");
-    await writeFile(join(folder, "bus.conf"), CONFIG(socketPath));
-    daemon = spawn("dbus-daemon", [`--config-file=${join(folder, "bus.conf")}`, "--nofork"], { stdio: "inherit" });
+    directory = await mkdtemp(join(tmpdir(), "deckhand-dbus-"));
+    socketPath = join(directory, "bus");
+    await writeFile(join(directory, "bus.conf"), CONFIG(socketPath));
+    daemon = spawn("dbus-daemon", [`--config-file=${join(directory, "bus.conf")}`, "--nofork"], { stdio: "inherit" });
     await waitUntil("the bus to listen", 10_000, async () => {
       connection = await connectDbus({ socketPath, isBus: true }, forever);
       return true;
@@ -44,10 +44,10 @@ void suite("a real dbus-daemon", () => {
     connection.close();
     daemon.kill();
     await once(daemon, "exit");
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
-  test("it lets us in, and answers calls with what it is", async () => {
+  test("authenticates the client, and answers calls about its names and credentials", async () => {
     const [names] = await connection.call({ ...bus, member: "ListNames" }, forever);
     assert.ok((names as readonly string[]).includes("org.freedesktop.DBus"));
     const asked = { ...bus, member: "GetConnectionCredentials", signature: "s", body: ["org.freedesktop.DBus"] };
@@ -56,12 +56,12 @@ void suite("a real dbus-daemon", () => {
     assert.deepEqual(uid?.[1], { signature: "u", value: process.getuid?.() });
   });
 
-  test("its errors are told by name", async () => {
+  test("answers errors with their names", async () => {
     const call = { ...bus, member: "GetNameOwner", signature: "s", body: ["no.such.name"] };
     await assert.rejects(connection.call(call, forever), { errorName: "org.freedesktop.DBus.Error.NameHasNoOwner" });
   });
 
-  test("it passes on what we marshal: it would end the connection of whoever sends bytes that are not valid", async () => {
+  test("accepts our marshaled messages: invalid bytes would make it close the connection", async () => {
     const properties = [
       ["Wants", { signature: "as", value: ["-.slice"] }],
       ["CPUWeight", { signature: "t", value: 2n ** 64n - 1n }],
@@ -81,7 +81,7 @@ void suite("a real dbus-daemon", () => {
     assert.equal(connection.isOpen, true);
   });
 
-  test("signals are heard of whoever has the name, and of nobody else", async () => {
+  test("signals of a name are received from its current owner only", async () => {
     const heard: (readonly DbusValue[])[] = [];
     const name = "x.jobs";
     const ended = { path: "/a", interface: "a.b", member: "JobRemoved", signature: "us" } as const;
@@ -97,7 +97,7 @@ void suite("a real dbus-daemon", () => {
     for (const destination of (own as readonly string[]).filter((one) => one.startsWith(":")).concat("")) {
       const to = destination === "" ? [] : [`--destination=${destination}`];
       const args = ["emit", ...to, "/a", "a.b", "JobRemoved", "us", "66", "forged"];
-      await run("busctl", [`--address=unix:path=${socketPath}`, ...args]).catch(() => undefined); // One of them is gone.
+      await run("busctl", [`--address=unix:path=${socketPath}`, ...args]).catch(() => undefined); // One is gone.
     }
     first.signal({ ...ended, body: [7, "done"] });
     await waitUntil("the signal", 10_000, () => Promise.resolve(heard.length > 0));
@@ -115,7 +115,7 @@ void suite("a real dbus-daemon", () => {
     stopped();
   });
 
-  test("a connection that was closed here takes no more calls, and the others go on", async () => {
+  test("a closed connection rejects calls, and other connections stay open", async () => {
     const other = await connectDbus({ socketPath, isBus: true }, forever);
     other.close();
     await assert.rejects(other.call({ ...bus, member: "ListNames" }, forever), { name: "DbusClosedError" });
@@ -123,7 +123,7 @@ void suite("a real dbus-daemon", () => {
   });
 });
 
-/** Somebody who takes a name on the bus and speaks under it. */
+/** A service that owns a name on the bus and sends signals under it. */
 async function serviceOn(socketPath: string, name: string) {
   const socket = connect(socketPath);
   let serial = 0;
@@ -138,7 +138,7 @@ async function serviceOn(socketPath: string, name: string) {
   send({ ...bus, kind: "call", member: "Hello", body: [] });
   send({ ...bus, kind: "call", member: "RequestName", signature: "su", body: [name, 0] });
   return {
-    // The bus says itself who the sender is.
+    // The bus itself sets the sender.
     signal: (of: Omit<DbusMessage, "kind" | "serial">) => send({ ...of, kind: "signal" }),
     close: () => socket.destroy(),
   };

@@ -1,4 +1,7 @@
-/** Eight volumes whose server never answers, on a node of Deckhand's: their pods wait and can be deleted, and nobody else notices. */
+/**
+ * Eight hostPath volumes on mounts that never respond: their pods wait and can be deleted, and other pods are not
+ * affected.
+ */
 import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +14,7 @@ import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 
 const DEAD = Array.from({ length: 8 }, (_, index) => `/var/lib/dead-${index}`);
 const SERVER = join(import.meta.dirname, "..", "support", "dead-mount-server.ts");
-/** Under the load of a whole test run. */
+/** Long enough under the load of a whole test run. */
 const SOON_MS = 20_000;
 const forever = new AbortController().signal;
 
@@ -50,23 +53,23 @@ after(async () => {
 });
 
 void suite("dead mounts", () => {
-  test("[13.1] [13.6] pods that want them say what they wait for", async () => {
+  test("[13.1] [13.6] pods with unresponsive hostPath volumes get FailedMount events with the cause", async () => {
     for (const [index, path] of DEAD.entries())
       await pods.create(podWith(`stuck-${index}`, { name: "dead", hostPath: { path, type: "Directory" } }));
-    const told = async () => {
+    const reported = async () => {
       const events = await Promise.all(DEAD.map((_, index) => pods.eventsOf(`stuck-${index}`)));
       return events.flat().filter(({ reason }) => reason === "FailedMount");
     };
-    const subjects = async () => new Set((await told()).map(({ involvedObject }) => involvedObject.name));
+    const subjects = async () => new Set((await reported()).map(({ involvedObject }) => involvedObject.name));
     await waitUntil("an event for each", 120_000, async () => (await subjects()).size === DEAD.length, 500);
-    for (const { message } of await told())
+    for (const { message } of await reported())
       assert.match(
         message ?? "",
         /^MountVolume\.SetUp failed for volume "dead" : .*(no answer within \d+ ms|an earlier call still hangs there)$/,
       );
   });
 
-  test("[13.1] [13.7] [13.8] beside them a pod starts, and an edit reaches the files of another", async () => {
+  test("[13.1] [13.7] [13.8] meanwhile another pod starts, and a ConfigMap edit reaches a mounted volume", async () => {
     await pods.create(podWith("after", { name: "settings", configMap: { name: "settings" } }));
     await pods.first("after", "running", isRunning, SOON_MS);
     const [found] = pods.versions("before").slice(-1);
@@ -79,7 +82,7 @@ void suite("dead mounts", () => {
     await pods.gone("after", SOON_MS);
   });
 
-  test("[13.2] the pods that wait can be deleted", async () => {
+  test("[13.2] pods waiting for unresponsive volumes can be deleted", async () => {
     for (const index of DEAD.keys()) await pods.delete(`stuck-${index}`);
     for (const index of DEAD.keys()) await pods.gone(`stuck-${index}`);
     assert.ok(isRunning(pods.versions("before").at(-1)?.pod ?? {}), "the first pod has run all the time");

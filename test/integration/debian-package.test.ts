@@ -1,4 +1,7 @@
-/** The Debian package in the kubelet's place, beside upstream's, with dpkg itself and a stand-in for systemctl. What the programs do is not asked here. */
+/**
+ * The Debian package in the kubelet's place, beside upstream's package, with real dpkg and a stand-in for systemctl.
+ * These tests do not cover what the programs do.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,37 +20,37 @@ const DROP_IN = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf";
 const PLACES = ["/usr/bin/kubelet", UNIT, "/lib/systemd/system/kubelet.service"];
 
 describe("the Debian package", () => {
-  const folder = scratch();
+  const directory = scratch();
   let holder: ChildProcess;
   let roots = 0;
 
   before(async () => {
-    // Holds a mount namespace open, with memory to write to.
-    const script = `mount -t tmpfs tmpfs ${folder.root}/memory && exec sleep infinity`;
-    await command("mkdir", [folder.path("memory")]);
+    // Keeps a mount namespace open, with a tmpfs to write to.
+    const script = `mount -t tmpfs tmpfs ${directory.root}/memory && exec sleep infinity`;
+    await command("mkdir", [directory.path("memory")]);
     holder = spawn("unshare", ["--mount", "--propagation", "private", "--", "sh", "-ec", script], { stdio: "inherit" });
     await waitUntil("the mount", 10_000, async () => {
       const { stdout } = await tryCommand("nsenter", ["-m", "-t", String(holder.pid), "mount"]);
-      return stdout.includes(folder.path("memory"));
+      return stdout.includes(directory.path("memory"));
     });
   });
 
   after(async () => {
     holder.kill("SIGKILL");
     await once(holder, "exit");
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
   const inNamespace = (...args: readonly string[]) => tryCommand("nsenter", ["-m", "-t", String(holder.pid), ...args]);
   const newRoot = () => {
     roots += 1;
-    return PackageRoot.make(`${folder.path("memory")}/${roots}`, inNamespace);
+    return PackageRoot.make(`${directory.path("memory")}/${roots}`, inNamespace);
   };
 
-  /** Of a program that says who it is. */
+  /** A Deckhand package whose program prints its name and version. */
   function ours(version: string): string {
-    const program = folder.path(`deckhand-${version}`);
-    folder.write(`deckhand-${version}`, `#!/bin/sh\necho deckhand ${version}\n`);
+    const program = directory.path(`deckhand-${version}`);
+    directory.write(`deckhand-${version}`, `#!/bin/sh\necho deckhand ${version}\n`);
     chmodSync(program, 0o755);
     const papers = { "licences.txt": "the licences\n", "sbom.cdx.json": "{}\n" };
     const source = {
@@ -58,19 +61,19 @@ describe("the Debian package", () => {
       architecture: "amd64",
       epoch: 1_700_000_000,
     };
-    return buildDeb(source, folder.root);
+    return buildDeb(source, directory.root);
   }
   const goKubelet = (version: string, units: "/usr/lib" | "/lib" = "/usr/lib") =>
-    kubeletPackage({ version, program: { text: `#!/bin/sh\necho Go ${version}\n` }, units }, folder.root);
+    kubeletPackage({ version, program: { text: `#!/bin/sh\necho Go ${version}\n` }, units }, directory.root);
   const install = (root: PackageRoot, ...files: readonly string[]) => root.must("dpkg", "--install", ...files);
   const who = async (root: PackageRoot) => (await root.must("/usr/bin/kubelet")).trim();
   const stateOf = async (root: PackageRoot, name: string) =>
     (await root.must("dpkg-query", "--show", "--showformat=${Status}", name)).trim();
   const typeOf = async (root: PackageRoot) => (await root.must("sh", "-c", `sed -n 's/^Type=//p' ${UNIT}`)).trim();
 
-  test("takes the place of an installed kubelet, whose own files wait; kubeadm's drop-in is as it was", async () => {
+  test("replaces an installed kubelet, diverts its files, and leaves kubeadm's drop-in unchanged", async () => {
     const root = await newRoot();
-    await install(root, await goKubelet("1.36.4-1.1"), await kubeadmPackage("1.36.4-1.1", folder.root));
+    await install(root, await goKubelet("1.36.4-1.1"), await kubeadmPackage("1.36.4-1.1", directory.root));
     assert.deepEqual(
       [await who(root), await root.asked()],
       ["Go 1.36.4-1.1", ["preset kubelet.service: /usr/bin/kubelet "]],
@@ -79,7 +82,7 @@ describe("the Debian package", () => {
     assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
     assert.equal(await root.must("cat", DROP_IN), KUBEADM_DROP_IN);
     assert.equal((await root.must("/usr/bin/kubelet.distrib")).trim(), "Go 1.36.4-1.1");
-    // Started again after everything is in place, and enabled or not as before.
+    // The service restarts after everything is installed; whether it is enabled does not change.
     assert.deepEqual(await root.asked(), [
       "--system daemon-reload: /usr/bin/deckhand notify",
       "try-restart kubelet.service: /usr/bin/deckhand notify",
@@ -87,7 +90,7 @@ describe("the Debian package", () => {
   });
 
   for (const units of ["/usr/lib", "/lib"] as const) {
-    test(`through upgrades of both, and gives the place back when it is removed, with units below ${units}`, async () => {
+    test(`stays in place through upgrades of both packages, and restores the kubelet on removal, with units below ${units}`, async () => {
       const root = await newRoot();
       await install(root, await goKubelet("1.36.3-1.1", units));
       await install(root, ours("0.1.0"));
@@ -98,7 +101,7 @@ describe("the Debian package", () => {
         "--system daemon-reload: /usr/bin/deckhand notify",
         "try-restart kubelet.service: /usr/bin/deckhand notify",
       ]);
-      // The other package is upgraded meanwhile, as a machine's packages are, and the agent runs on.
+      // Upstream's package is upgraded meanwhile, as packages on a machine are, and the agent keeps running.
       await install(root, await goKubelet("1.36.4-1.1", units));
       assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.2.0", "notify"]);
       assert.deepEqual(await root.asked(), [
@@ -120,9 +123,9 @@ describe("the Debian package", () => {
     });
   }
 
-  test("is a kubelet where there was none, enough for kubeadm, and leaves none behind", async () => {
+  test("provides the kubelet on which kubeadm depends where none is installed, and leaves none behind", async () => {
     const root = await newRoot();
-    const kubeadm = await kubeadmPackage("1.36.4-1.1", folder.root);
+    const kubeadm = await kubeadmPackage("1.36.4-1.1", directory.root);
     assert.match((await root.run("dpkg", "--install", kubeadm)).stderr, /kubeadm depends on kubelet/);
     await install(root, ours("0.1.0"), kubeadm);
     assert.deepEqual([await who(root), await stateOf(root, "kubeadm")], ["deckhand 0.1.0", "install ok installed"]);
@@ -146,7 +149,7 @@ describe("the Debian package", () => {
     ["/usr/lib", "apt-get", "--assume-yes", "remove"],
     ["/lib", "dpkg", "--remove"],
   ] as const) {
-    test(`a kubelet that comes later waits its turn, and one that goes leaves ours running, with units below ${units}, by ${remove[0]}`, async () => {
+    test(`a kubelet package installed later is diverted, and its removal leaves Deckhand running, with units below ${units}, by ${remove[0]}`, async () => {
       const root = await newRoot();
       await install(root, ours("0.1.0"));
       await root.asked();
@@ -156,7 +159,7 @@ describe("the Debian package", () => {
       await root.must(...remove, "kubelet");
       assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
       assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
-      // Upstream's scripts mean their own service, and ours has its name.
+      // Upstream's scripts act on their own service, and Deckhand's has the same name.
       assert.deepEqual(await root.asked(), [
         "--no-reload disable kubelet.service: /usr/bin/deckhand notify",
         "stop kubelet.service: /usr/bin/deckhand notify",
@@ -171,7 +174,7 @@ describe("the Debian package", () => {
     });
   }
 
-  test("removed together with the kubelet that it stands in for, it starts nothing", async () => {
+  test("removal together with the kubelet that it replaces starts nothing", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"), ours("0.1.0"));
     await root.asked();
@@ -192,7 +195,7 @@ describe("the Debian package", () => {
     ["one that is masked", "/etc/systemd/system/kubelet.service", "ln -s /dev/null"],
     ["one that is masked until the next boot", "/run/systemd/system/kubelet.service", "ln -s /dev/null"],
   ] as const) {
-    test(`${what} is left alone, and a line says so`, async () => {
+    test(`${what} is left unchanged, and a message says so`, async () => {
       const root = await newRoot();
       await root.must("sh", "-ec", `${make} ${path}`);
       const said = `deckhand: kubelet.service is ${path}, not the package's, and is left as it is`;
@@ -216,11 +219,11 @@ describe("the Debian package", () => {
   }
 
   for (const missing of ["libatomic1", "libc6", "libgcc-s1", "libstdc++6", "mount"]) {
-    test(`without ${missing} it is refused before anything is diverted, and the kubelet is as it was`, async () => {
+    test(`without ${missing} dpkg rejects the package before anything is diverted, and the kubelet is unchanged`, async () => {
       const root = await newRoot();
       await install(root, await goKubelet("1.36.4-1.1"));
       await root.asked();
-      // Only to dpkg: its own programs need most of them.
+      // Missing only in dpkg's status file: dpkg's own programs need most of them.
       await root.must(
         "sed",
         "-i",
@@ -234,7 +237,7 @@ describe("the Debian package", () => {
     });
   }
 
-  test("one that does not start says so, is installed nevertheless, and can be removed", async () => {
+  test("a service that does not start prints a message, and the package is still installed and can be removed", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"));
     await root.fail("try-restart");
@@ -247,11 +250,11 @@ describe("the Debian package", () => {
     assert.equal(await who(root), "Go 1.36.4-1.1");
   });
 
-  test("is installed, looked at and removed by the commands of the page", async () => {
+  test("is installed, inspected and removed by the commands in docs/install.md", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"));
-    await command("cp", [ours("0.0.0"), folder.path("page.deb")]);
-    await root.must("cp", folder.path("page.deb"), "/root/deckhand_0.0.0_amd64.deb");
+    await command("cp", [ours("0.0.0"), directory.path("page.deb")]);
+    await root.must("cp", directory.path("page.deb"), "/root/deckhand_0.0.0_amd64.deb");
     const said = new Map<string, string>();
     for (const line of examplesUnder("docs/install.md", "The Debian package")) {
       said.set(line, await root.must("sh", "-ec", `cd /root; ${line}`));
@@ -261,7 +264,7 @@ describe("the Debian package", () => {
     assert.equal(await who(root), "Go 1.36.4-1.1");
   });
 
-  test("where systemd does not run, as when an image is made, the service is enabled for when it does", async () => {
+  test("without a running systemd, as in an image build, the service is enabled and not started", async () => {
     const root = await newRoot();
     await root.must("rm", "-r", "/run/systemd/system");
     await install(root, ours("0.1.0"));
@@ -272,7 +275,7 @@ describe("the Debian package", () => {
     assert.equal(await root.enabled(), false);
   });
 
-  test("installed again it is enabled again, unless the operator had disabled it", async () => {
+  test("reinstallation enables the service again, unless the operator had disabled it", async () => {
     const root = await newRoot();
     const enabledAfter = async (...commands: ReadonlyArray<readonly string[]>) => {
       for (const line of commands) await root.must(...line);
@@ -283,7 +286,7 @@ describe("the Debian package", () => {
     const put = (file: string) => ["dpkg", "--install", file];
     const remove = (name: string) => ["dpkg", "--remove", name];
     assert.equal(await enabledAfter(put(first), remove("deckhand"), put(first)), true);
-    // It was another's to disable meanwhile.
+    // Meanwhile the service belonged to the other package, whose removal disabled it.
     assert.equal(await enabledAfter(put(go), remove("deckhand"), remove("kubelet"), put(first)), true);
     assert.equal(await enabledAfter(["systemctl", "disable", "kubelet.service"], put(later)), false);
     assert.equal(await enabledAfter(remove("deckhand"), put(first)), false);
@@ -292,9 +295,9 @@ describe("the Debian package", () => {
     assert.equal(await root.exists("/var/lib/deckhand"), false);
   });
 
-  test("the unit and kubeadm's drop-in are a service that systemd itself understands", async () => {
+  test("systemd-analyze accepts the unit with kubeadm's drop-in", async () => {
     const root = await newRoot();
-    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", folder.root));
+    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", directory.root));
     const { code, stdout, stderr } = await root.run("systemd-analyze", "verify", "--man=no", "kubelet.service");
     assert.deepEqual([code, `${stdout}${stderr}`], [0, ""]);
   });

@@ -1,6 +1,7 @@
 /**
- * Which rows of the ledger are shown by pods that run under the Go kubelet and under Deckhand in one run: by one that comes as far as whoever made it
- * wants, and by one that does not. What no pod shows stands below with the reason.
+ * Lists the ledger rows that pods under both the Go kubelet and Deckhand demonstrate in one run. Each such row needs a
+ * pod that gets as far as its author wants, and one that does not. Rows that no pod demonstrates are listed below with
+ * the reason.
  */
 import { IDENTITY_CASES } from "./admission-differential/cases/identity.ts";
 import { CLASS_CASES, SYSCTL_CASES } from "./admission-differential/cases/kernel.ts";
@@ -52,7 +53,7 @@ export const SHOWN: readonly Shown[] = [
   ),
 ];
 
-/** A row that no pod of these shows at all, or not in one of the two ways, and why. */
+/** Rows that none of these pods demonstrates, or only in one of the two ways, and the reason. */
 export const NOT_BY_PODS: Readonly<Record<string, { readonly lacks: Comes | "both"; readonly why: string }>> = {
   "5.5": { lacks: "both", why: "it takes three pods: admission-differential, pods that are in each other's way" },
   "5.11": { lacks: "both", why: "no node shuts down yet (18.1)" },

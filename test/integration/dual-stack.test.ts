@@ -1,4 +1,4 @@
-/** A dual-stack node: the addresses of the Node, of its pods and in their containers are those that the Go kubelet reports. */
+/** Compares a dual-stack node with the Go kubelet's: the addresses of the Node, of its pods and in their containers. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Node, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
@@ -36,7 +36,7 @@ before(async () => {
 
 after(() => both.end());
 
-/** With placeholders for addresses and names. */
+/** Replaces addresses and names by placeholders. */
 function neutral(text: string, side: Side, pod?: Pod): string {
   const { address, ipv6Address, name } = both.node(side);
   const named: [string, string][] = [
@@ -44,7 +44,7 @@ function neutral(text: string, side: Side, pod?: Pod): string {
     [address, "<node IPv4>"],
     [ipv6Address, "<node IPv6>"],
   ];
-  // A pod on the host's network has the node's addresses.
+  // A pod with hostNetwork has the node's addresses.
   const ofNode = pod?.spec?.hostNetwork === true ? named.slice(-2) : named;
   const replaced = ofNode.reduce((rest, [from, to]) => rest.replaceAll(from, to), text);
   return replaced.replaceAll(new RegExp(`\\b([a-z-]+-)?${name}\\b`, "g"), "$1<node>");
@@ -86,7 +86,7 @@ describe("a dual-stack node", () => {
           log = await both.cluster.kubectl("logs", nameOn(side, name));
           return lines(log).length > FIELDS.length + 2;
         });
-        // With hostNetwork /etc/hosts is a copy of the machine's file.
+        // With hostNetwork, /etc/hosts is a copy of the machine's file.
         const own = pod.spec?.hostNetwork === true ? lines(log).slice(0, FIELDS.length) : lines(log);
         return neutral(own.join("\n"), side, pod).split("\n");
       });

@@ -1,4 +1,6 @@
-/** Everything that a node with Deckhand answers over HTTP, compared with the Go kubelet's answer for the same pods, field by field. */
+/**
+ * Every HTTP answer of a node with Deckhand, compared with the Go kubelet's answer for the same pods, field by field.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
@@ -25,12 +27,12 @@ after(async () => world[Symbol.asyncDispose]());
 async function answerOf(side: Side, question: Question, name: string): Promise<Facts> {
   const facts = await world.node(side).facts(question);
   if (side === "go") return facts;
-  // No question that an intended difference is about has more than one recorded answer.
+  // A question with an intended difference has at most one recorded answer.
   const [go] = recording.answers(name) as readonly Readonly<Record<string, string>>[];
   return withoutIntended(nameOf(question), new Map(Object.entries(go ?? {})), facts, fired);
 }
 
-/** Four at a time: most of an answer's time is waiting. */
+/** Four at a time: most of a request's time is waiting. */
 async function checkAll(all: readonly Question[], nameFor: (question: Question) => string): Promise<void> {
   assert.ok(all.length > 0);
   const questions = all.filter((question) => isSelected(nameFor(question)));
@@ -65,7 +67,7 @@ void suite("the answers of two nodes", () => {
     assert.deepEqual(managedOf(shown), managedOf(known));
   });
 
-  test("[20.17] every page where debugging is closed", async () => {
+  test("[20.17] every page with debugging handlers disabled", async () => {
     await world.closeDebugging();
     await checkAll(QUESTIONS_WITHOUT_DEBUGGING, (question) => `closed ${nameOf(question)}`);
   });

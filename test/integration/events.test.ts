@@ -1,12 +1,15 @@
-/** Events through our recorder and a real API server, with a node's own identity, beside ones that a Go kubelet wrote. */
+/**
+ * Events written by the recorder to a real API server with a node's own identity, compared with events that a Go
+ * kubelet wrote.
+ */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Event } from "../../src/api/gen/core-v1.ts";
 import { EventRecorder } from "../../src/controllers/events/event-recorder.ts";
+import type { EventSubject } from "../../src/domain/events/recorded-event.ts";
 import { nodeSubject } from "../../src/domain/events/recorded-event.ts";
-import type { EventSubject } from "../../src/ports/event-sink.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { hostRandom } from "../../src/wire/host/random.ts";
 import type { KubeApi } from "../../src/wire/kube-api/client.ts";
@@ -15,7 +18,7 @@ import { waitUntil } from "../cluster/wait.ts";
 import { keptLog } from "../support/quiet-log.ts";
 import { clientOf, identityOf } from "./api-world.ts";
 
-/** Written by a Go kubelet v1.36.4: a container's BackOff, for the second time, and the node's start. */
+/** Written by a Go kubelet v1.36.4: the second BackOff event of a container, and the node's Starting event. */
 const GOLDEN = join(import.meta.dirname, "..", "golden", "go-kubelet-events.json");
 
 const web = (uid: string, fieldPath?: string): EventSubject => ({
@@ -26,10 +29,10 @@ const web = (uid: string, fieldPath?: string): EventSubject => ({
   ...(fieldPath === undefined ? {} : { fieldPath }),
 });
 
-/** These have the same value in every event of a kubelet, or in these two by what the test tells. */
+/** Fields with the same value in every event of a kubelet, or in these two events because of the test's input. */
 const fixed = /^\.(?:apiVersion|kind|type|reason|count|source\..*|reporting.*|involvedObject\.kind)$/;
 
-/** Every field with its type, and with its value where that is fixed. */
+/** Every field with its type, or with its value where that is fixed. */
 function shape(value: unknown, path = ""): readonly string[] {
   if (typeof value === "object" && value !== null) {
     return Object.entries(value)
@@ -73,7 +76,7 @@ describe("events, written to a real API server", () => {
     await waitUntil(`events of ${subject.name}`, 15_000, async () => is((found = await eventsOf(subject))));
     return found;
   };
-  /** Writes one by one, so that each is seen by the server. */
+  /** Emits the messages one by one, and waits until the server has the first event. */
   const tell = async (subject: EventSubject, messages: readonly string[], type: "Normal" | "Warning" = "Warning") => {
     for (const [index, message] of messages.entries()) {
       recorder.emit(subject, type, "BackOff", message);
@@ -81,7 +84,7 @@ describe("events, written to a real API server", () => {
     }
   };
 
-  test("[23.1] the same event three times is one event with a count of three", async () => {
+  test("[23.1] the same event emitted three times is one Event with a count of three", async () => {
     const subject = web("same");
     await tell(subject, ["a", "a", "a"]);
     const [event, ...others] = await settled(subject, ([one]) => one?.count === 3);
@@ -90,7 +93,7 @@ describe("events, written to a real API server", () => {
     assert.match(await cluster.kubectl("get", "events", "-n", "default"), /Warning +BackOff +pod\/web-same +a/);
   });
 
-  test("[23.1] from the tenth on similar events are combined into one", async () => {
+  test("[23.1] similar events are combined into one from the tenth on", async () => {
     const subject = web("similar");
     const messages = Array.from({ length: 14 }, (_, index) => `attempt ${index + 1} failed`);
     await tell(subject, messages);
@@ -103,7 +106,7 @@ describe("events, written to a real API server", () => {
     assert.deepEqual([one?.message, one?.count], [`${combined}attempt 14 failed`, 5]);
   });
 
-  test("[23.1] of one object no more than twenty-five are written at once", async () => {
+  test("[23.1] at most 25 events of one object are written at once", async () => {
     const subject = web("spam");
     await tell(
       subject,
@@ -115,7 +118,7 @@ describe("events, written to a real API server", () => {
     assert.equal(event?.count, 25);
   });
 
-  test("[23.1] an event has the fields the Go kubelet's have, for a container and for the node", async () => {
+  test("[23.1] events of a container and of the node have the same fields as the Go kubelet's", async () => {
     const golden = JSON.parse(await readFile(GOLDEN, "utf8")) as { readonly pod: Event; readonly node: Event };
     const { involvedObject } = golden.pod;
     const subject: EventSubject = {
@@ -137,7 +140,7 @@ describe("events, written to a real API server", () => {
     assert.deepEqual(node?.involvedObject, { apiVersion: "v1", kind: "Node", name: "n1" });
   });
 
-  test("nothing was dropped but by the limit of one object", () => {
+  test("no event is dropped except by the limit per object", () => {
     assert.equal(recorder.dropped, 0);
   });
 });

@@ -1,4 +1,4 @@
-/** The executable as a node's agent: one file in an otherwise empty folder, in place of the source tree. */
+/** Runs the executable as a node's agent: one file in an otherwise empty directory, instead of the source tree. */
 import assert from "node:assert/strict";
 import { copyFile, mkdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
@@ -9,7 +9,7 @@ import { builtProgram } from "../support/built-program.ts";
 import { ClusterPods, mountingSpec, podOn, STAY, sh } from "../support/cluster-pods.ts";
 
 describe("the executable as a node's agent", () => {
-  const folder = scratch();
+  const directory = scratch();
   let cluster: Cluster;
   let node: ClusterNode;
   let pods: ClusterPods;
@@ -17,8 +17,8 @@ describe("the executable as a node's agent", () => {
 
   before(async () => {
     const { executable } = await builtProgram();
-    installed = folder.path("bin/deckhand");
-    await mkdir(folder.path("bin"));
+    installed = directory.path("bin/deckhand");
+    await mkdir(directory.path("bin"));
     await copyFile(executable, installed);
     const options = { deckhand: [installed] };
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options }] });
@@ -30,7 +30,7 @@ describe("the executable as a node's agent", () => {
   after(async () => {
     await pods.close();
     await cluster.down();
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
   const agentPid = () => cluster.component(`kubelet@${node.name}`).pid;
@@ -38,11 +38,11 @@ describe("the executable as a node's agent", () => {
   const startedContainer = () =>
     cluster.kubectl("get", "pod", "app", "-o", "jsonpath={.status.containerStatuses[0].containerID}");
 
-  test("is the file that was installed, and nothing of the sources", async () => {
+  test("the process runs the installed file and not the sources", async () => {
     assert.equal(await readlink(`/proc/${agentPid()}/exe`), installed);
   });
 
-  test("a pod with volumes runs, its logs are read, a command is run in it", async () => {
+  test("a pod with volumes runs, and kubectl logs and exec work", async () => {
     await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
     const spec = mountingSpec(`echo "$(cat /settings/greeting)"; ${STAY}`);
     await pods.create(podOn(node.name, "app", spec));
@@ -52,15 +52,15 @@ describe("the executable as a node's agent", () => {
     assert.match(await cluster.kubectl("exec", "app", "--", "grep", " /memory ", "/proc/mounts"), /^tmpfs /);
   });
 
-  test("its statistics come, from the thread inside it", async () => {
+  test("/stats/summary has CPU usage from the stats thread inside the executable", async () => {
     const summary = JSON.parse(
       await cluster.kubectl("get", "--raw", `/api/v1/nodes/${node.name}/proxy/stats/summary`),
     ) as { readonly node: { readonly cpu: { readonly usageCoreNanoSeconds: number } } };
     assert.ok(summary.node.cpu.usageCoreNanoSeconds > 0);
   });
 
-  test("while another file is put in its place, and while there is none, volumes still come from the one that runs", async () => {
-    // As a package manager does it: the new file is renamed over the old, or the old one removed. What is there now cannot run.
+  test("while its file is replaced and removed, the running executable still sets up volumes", async () => {
+    // As a package manager does: rename the new file over the old one, or remove the old one. The new file cannot run.
     await writeFile(`${installed}.new`, "");
     const kept = `${installed}.kept`;
     await copyFile(installed, kept);
@@ -73,9 +73,9 @@ describe("the executable as a node's agent", () => {
     await rename(kept, installed);
   });
 
-  test("called as kubelet by a link, it carries on with the pods as they are", async () => {
+  test("started through a link named kubelet, the executable keeps existing containers running", async () => {
     const before = await startedContainer();
-    const link = folder.path("bin/kubelet");
+    const link = directory.path("bin/kubelet");
     await symlink("deckhand", link);
     await cluster.changeAgent(node.name, "deckhand", { program: [link] });
     await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");

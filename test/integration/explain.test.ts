@@ -1,6 +1,6 @@
 /**
- * `deckhand explain pod` on a node of Deckhand's, typed as an operator would: pods that fail in many ways at once, each with its cause in the first
- * sentence, while the agent runs and after it was stopped.
+ * `deckhand explain pod` on a Deckhand node, typed as an operator would: pods that fail in many ways at once, each with
+ * its cause in the first sentence, while the agent runs and after it was stopped.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -16,7 +16,7 @@ import { figure } from "../figures.ts";
 import { builtBundle } from "../support/built-program.ts";
 import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 
-/** Those of the documents. */
+/** The command lines in the documents. */
 const LINES = ["README.md", "docs/explain.md"].flatMap((page) =>
   readFileSync(inRepository(page), "utf8")
     .split("\n")
@@ -37,14 +37,14 @@ const port = { ports: [{ containerPort: 80, hostPort: 18_080 }] };
 interface Failure {
   readonly spec: () => Partial<PodSpec>;
   readonly says: RegExp;
-  /** It comes when this one runs. */
+  /** The pod is created once the pod of this name runs. */
   readonly after?: string;
 }
 
 const tag = (name: string) => `${cluster.registry.open}/deckhand/${name}:nope`;
 const LIVENESS = /^The container "main" .*liveness probe failed: is on fire/i;
 
-/** "web" is the one that the documents ask for. */
+/** The command lines in the documents explain the pod "web". */
 const FAILURES: Readonly<Record<string, Failure>> = {
   web: {
     spec: () => podOf({ image: tag("served-1") }),
@@ -234,7 +234,7 @@ async function makeWorld(): Promise<void> {
   });
 }
 
-/** Pods of `FAILURES` whose container runs for at most a second and is started again and again. */
+/** Pods of `FAILURES` whose container runs for at most a second and restarts again and again. */
 const CRASHING = ["crash-loop", "no-memory", "post-start-fails", "init-fails"];
 
 function isBackingOff(name: string): boolean {
@@ -265,7 +265,7 @@ async function explained(name: string): Promise<Answer> {
   return JSON.parse(stdout) as Answer;
 }
 
-/** Asks of those that have not said it yet, until all have. */
+/** Explains the pods whose expected cause is still missing, until every cause was given. */
 async function allSay(): Promise<void> {
   const left = new Map(Object.entries(FAILURES));
   const said = new Map<string, string>();
@@ -283,12 +283,12 @@ async function allSay(): Promise<void> {
 }
 
 void suite("why pods are as they are", () => {
-  test("the first sentence has the cause, of each of thirty pods at once, while the agent runs", async () => {
+  test("the first sentence gives the cause for each of thirty pods while the agent runs", async () => {
     await allSay();
     figure("pods explained", Object.keys(FAILURES).length, "");
   });
 
-  test("the documents' lines, and what an operator does with them", async () => {
+  test("the documents' command lines work, and so do --uid, suggestions for a mistyped name and usage errors", async () => {
     assert.ok(LINES.length >= 3);
     for (const line of LINES) {
       const { stdout, stderr, code } = await type(line);
@@ -303,10 +303,13 @@ void suite("why pods are as they are", () => {
     assert.equal((await type(`deckhand explain pod default/web --uid ${uid}`)).code, 0);
     const near = await type("deckhand explain pod default/wep");
     assert.deepEqual([near.code, /^Did you mean: .*default\/web/m.test(near.stderr)], [1, true]);
-    assert.equal((await type("deckhand explain pod web")).code, 2);
+    for (const line of ["deckhand explain pod web", "deckhand why pod web -n default"]) {
+      assert.equal((await type(line)).code, 0, line);
+    }
+    assert.equal((await type("deckhand explain pod web shop")).code, 2);
   });
 
-  test("the same after the agent was stopped, without the API server, and from its timeline the whole way", async () => {
+  test("the causes are the same after the agent stopped, without the API server, and the timeline is complete", async () => {
     const { uid, timeline } = await explained("first-port");
     assert.deepEqual(
       ["taken in by this node", "sandbox made", "main: started"].filter(
@@ -314,7 +317,7 @@ void suite("why pods are as they are", () => {
       ),
       [],
     );
-    // A stopped agent cannot know how a container ended that was running at the time.
+    // A stopped agent cannot know how a container ended that was running when the agent stopped.
     await waitUntil(
       "every crashing container to be in back-off",
       LIMIT_MS,
@@ -331,11 +334,11 @@ void suite("why pods are as they are", () => {
     }
   });
 
-  test("a runtime that is down, for a pod that comes meanwhile", async () => {
+  test("a stopped runtime is the cause for a pod that is created meanwhile", async () => {
     await cluster.component(`kubelet@${node.name}`).restart();
     await cluster.component(`containerd@${node.name}`).end();
     await pods.create(podOn(node.name, "late", podOf({})));
-    // Which of these depends on how far the new agent came before.
+    // Which sentence it is depends on how far the new agent got before the runtime ended.
     const says =
       /^It cannot be started: the container runtime of this node is not well|^It waits to be taken in .*the container runtime/;
     await waitUntil("its cause", LIMIT_MS, async () => says.test((await explained("late")).sentence), 1_000);

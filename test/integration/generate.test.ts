@@ -1,4 +1,4 @@
-/** What is committed as generated code is what the generators make from their pinned inputs. */
+/** Checks that the committed generated code is what the generators produce from their pinned inputs. */
 import assert from "node:assert/strict";
 import { globSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -8,13 +8,13 @@ import { test } from "node:test";
 import { generators } from "../../tools/generate.ts";
 import { inRepository, repositoryRoot } from "../../tools/repository.ts";
 
-test("every folder of generated code, which no lint looks at, has a generator", () => {
-  const folders = globSync("src/**/gen", { cwd: repositoryRoot });
-  assert.deepEqual(folders.sort(), generators.map(({ output }) => output).sort());
+test("every directory of generated code, which no linter checks, has a generator", () => {
+  const directories = globSync("src/**/gen", { cwd: repositoryRoot });
+  assert.deepEqual(directories.sort(), generators.map(({ output }) => output).sort());
 });
 
 for (const generator of generators) {
-  test(`generating ${generator.name} anew makes exactly what is committed in ${generator.output}`, async (t) => {
+  test(`${generator.name} generates exactly what is committed in ${generator.output}`, async (t) => {
     const scratch = await mkdtemp(join(tmpdir(), "deckhand-regenerate-"));
     t.after(() => rm(scratch, { recursive: true, force: true }));
     await generator.make(scratch);
@@ -25,13 +25,13 @@ for (const generator of generators) {
   });
 }
 
-async function tree(folder: string): Promise<ReadonlyMap<string, string>> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+async function tree(directory: string): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const names = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   const sorted = names.sort();
   return new Map(
     await Promise.all(
-      sorted.map(async (name) => [name.slice(folder.length + 1), await readFile(name, "utf8")] as const),
+      sorted.map(async (name) => [name.slice(directory.length + 1), await readFile(name, "utf8")] as const),
     ),
   );
 }

@@ -1,6 +1,7 @@
 /**
- * What an agent does for its machine, beside the Go kubelet on a node of the same kind: the kernel's settings (copies of them: the machine's own are not
- * a test's), iptables chains in the nodes' own networks, its messages, and the lock by which agents hand over.
+ * The agent's host tasks, beside the Go kubelet on a node of the same kind: kernel settings (copies of them: tests must
+ * not change the machine's own), iptables chains in the nodes' own network namespaces, kernel messages, and the lock by
+ * which agents hand over.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -43,12 +44,15 @@ const settingsOf = (node: ClusterNode) =>
   Promise.all(
     KERNEL_TUNABLES.map(async ({ name }) => [
       name,
-      (await readFile(kernelSettingCopy(node.folder, pathOf(name)), "utf8")).trim(),
+      (await readFile(kernelSettingCopy(node.directory, pathOf(name)), "utf8")).trim(),
     ]),
   );
 const logOf = (component: Component) => readFile(component.logFile, "utf8");
 
-/** The chains that a kubelet makes and the rules that are in them or lead to them, as iptables prints them, with the family. */
+/**
+ * The chains that a kubelet creates, and the rules in them or leading to them, as iptables prints them, with the
+ * program and table.
+ */
 async function chainsOf(node: ClusterNode): Promise<readonly string[]> {
   const lines: string[] = [];
   for (const program of ["iptables-save", "ip6tables-save"]) {
@@ -64,7 +68,10 @@ async function chainsOf(node: ClusterNode): Promise<readonly string[]> {
   return lines.toSorted();
 }
 
-/** kube-proxy makes the firewall too; without it, what is there is the kubelet's alone. */
+/**
+ * Ends kube-proxy, which also creates KUBE-FIREWALL, and flushes all chains: what appears afterwards is the kubelet's
+ * alone.
+ */
 async function withoutProxy(node: ClusterNode): Promise<void> {
   await cluster.component(`kube-proxy@${node.name}`).end();
   for (const program of ["iptables", "ip6tables"])
@@ -73,7 +80,7 @@ async function withoutProxy(node: ClusterNode): Promise<void> {
 }
 
 suite("an agent's duties for its machine", () => {
-  test("[1.15] both agents bring the kernel's settings to the same values, and the machine's own stay as they were", async () => {
+  test("[1.15] both agents set the kernel settings to the same values, and the machine's own stay unchanged", async () => {
     const wanted = KERNEL_TUNABLES.map(({ name, wanted: value }) => [name, value]);
     for (const node of [ours, theirs]) {
       await waitUntil(`${node.name} to have set them`, 30_000, async () => {
@@ -83,13 +90,13 @@ suite("an agent's duties for its machine", () => {
     assert.deepEqual(await readKernelSettings(), machineBefore);
   });
 
-  test("[1.15] protected settings that are wrong stop both agents, with the same words, and are not written", async () => {
+  test("[1.15] wrong kernel settings under --protect-kernel-defaults stop both agents with the same error, and are not written", async () => {
     const fault = /invalid kernel flag: kernel\/panic, expected value: 10, actual value: 7/;
     for (const [node, kind] of [
       [ours, "deckhand"],
       [theirs, "go"],
     ] as const) {
-      const copy = kernelSettingCopy(node.folder, "kernel/panic");
+      const copy = kernelSettingCopy(node.directory, "kernel/panic");
       const component = cluster.component(`kubelet@${node.name}`);
       await component.end();
       await writeFile(copy, "7\n");
@@ -103,7 +110,7 @@ suite("an agent's duties for its machine", () => {
     }
   });
 
-  test("[1.16] the chains of both agents are the same, rule by rule, and come back when they are flushed", async () => {
+  test("[1.16] both agents create the same iptables chains and rules, and Deckhand restores flushed ones", async () => {
     for (const node of [ours, theirs]) await withoutProxy(node);
     await Promise.all([agent.restart(), goAgent.restart()]);
     const made = async (node: ClusterNode) => (await chainsOf(node)).length >= 11;
@@ -133,7 +140,7 @@ suite("an agent's duties for its machine", () => {
     ] as const) {
       const component = cluster.component(`kubelet@${node.name}`);
       await component.end();
-      // A /dev without it, for this one process.
+      // A /dev without kmsg, for this process only.
       const script =
         'mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 && mknod -m 666 /dev/urandom c 1 9 && exec "$@"';
       const line = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", ...lineOf(node, kind)];
@@ -144,9 +151,9 @@ suite("an agent's duties for its machine", () => {
     }
   });
 
-  test("[1.22] kernel messages of a machine out of memory become the node's event, once, whoever is killed", async () => {
-    // The machine is not run out of memory: a file takes the place of the device, as the kernel writes it.
-    const messages = join(ours.folder, "kmsg");
+  test("[1.22] each kernel OOM kill becomes one SystemOOM event of the node, also after a restart of the agent", async () => {
+    // The machine does not run out of memory: a file with messages as the kernel writes them replaces the device.
+    const messages = join(ours.directory, "kmsg");
     const kill = (sequence: number, name: string, pid: number) =>
       `4,${sequence},1,-;${name} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE|__GFP_COMP), order=0, oom_score_adj=0\n` +
       `6,${sequence + 1},2,-;oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/a,task=${name},pid=${pid},uid=0\n` +
@@ -163,18 +170,18 @@ suite("an agent's duties for its machine", () => {
       },
       ours,
     );
-    const told = async () => {
+    const reported = async () => {
       const lines =
         "jsonpath={range .items[*]}{.type} {.involvedObject.kind}/{.involvedObject.name} {.message}{'\\n'}{end}";
       return (await cluster.kubectl("get", coreEvents.plural, "--field-selector=reason=SystemOOM", "-o", lines)).trim();
     };
     await writeFile(messages, kill(2, "hog", 4242), { flag: "a" });
     const first = `Warning Node/${ours.name} System OOM encountered, victim process: hog, pid: 4242`;
-    await waitUntil("the event", 20_000, async () => (await told()) === first);
+    await waitUntil("the event", 20_000, async () => (await reported()) === first);
     await other.restart();
     await writeFile(messages, kill(5, "other", 7), { flag: "a" });
-    await waitUntil("the next event", 20_000, async () => (await told()).split("\n").length === 2);
-    assert.deepEqual((await told()).split("\n").toSorted(), [
+    await waitUntil("the next event", 20_000, async () => (await reported()).split("\n").length === 2);
+    assert.deepEqual((await reported()).split("\n").toSorted(), [
       first,
       `Warning Node/${ours.name} System OOM encountered, victim process: other, pid: 7`,
     ]);
@@ -182,10 +189,10 @@ suite("an agent's duties for its machine", () => {
     await agent.restart();
   });
 
-  test("[1.17] either agent waits for the lock that the other holds, and ours hands over when the Go kubelet wants it", async () => {
-    const lock = `--lock-file=${join(ours.folder, "handover")}`;
+  test("[1.17] each agent waits for the lock that the other holds, and Deckhand hands over when the Go kubelet wants the lock", async () => {
+    const lock = `--lock-file=${join(ours.directory, "handover")}`;
     await cluster.changeAgent(ours.name, "deckhand", { flags: [lock, "--exit-on-lock-contention"] });
-    assert.ok(existsSync(join(ours.folder, "handover")));
+    assert.ok(existsSync(join(ours.directory, "handover")));
     const program = (name: string, kind: "deckhand" | "go") => ({
       name,
       command: [...lineOf(ours, kind), lock, ...(kind === "go" ? ["--exit-on-lock-contention"] : [])],
@@ -193,8 +200,8 @@ suite("an agent's duties for its machine", () => {
     });
     const go = await cluster.start(program("second", "go"), ours);
     await waitUntil("our agent to have ended", 20_000, async () => !(await agent.isAlive()));
-    assert.match(await logOf(agent), /Another agent is to take over; pods stay as they are/);
-    // It waits, and opening the file is what makes the Go kubelet end: then ours has it.
+    assert.match(await logOf(agent), /Another agent takes over; pods keep running/);
+    // Deckhand waits. Its opening of the file makes the Go kubelet exit, and then Deckhand holds the lock.
     const third = await cluster.start(program("third", "deckhand"), ours);
     await waitUntil("the Go kubelet to have ended", 30_000, async () => !(await go.isAlive()));
     assert.match(await logOf(third), /Acquiring file lock/);
@@ -206,14 +213,14 @@ suite("an agent's duties for its machine", () => {
   });
 });
 
-/** As the harness starts them, behind the node's copies of the kernel's settings. */
+/** The agent's command line as in the harness, with the node's copies of the kernel settings. */
 function lineOf(node: ClusterNode, kind: "deckhand" | "go"): readonly string[] {
   const program = kind === "go" ? [goProgram] : [process.execPath, DECKHAND_MAIN, "kubelet"];
   const flags = [
-    `--config=${join(node.folder, "kubelet.json")}`,
+    `--config=${join(node.directory, "kubelet.json")}`,
     `--kubeconfig=${node.kubeconfig}`,
     `--node-ip=${node.address}`,
     `--hostname-override=${node.name}`,
   ];
-  return behindOwnKernel(node.folder, [...program, ...flags]);
+  return behindOwnKernel(node.directory, [...program, ...flags]);
 }

@@ -1,4 +1,4 @@
-/** What only a mount shows: the edge of a file system, and its end. */
+/** Tests of HostFiles that need a real mount: file system boundaries and a full disk. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -45,14 +45,14 @@ for (const [name, options] of [
 
 const admitted = (index: number) => ({ kind: "admitted", uid: `uid-${index}`, pod: "ns/p", wallMs: index }) as const;
 
-void test("a full disk leaves no part of a file, rejects appends, and both work again when there is room", () =>
+void test("a full disk leaves no partial file and rejects appends, and both work again once there is space", () =>
   withMount(["-t", "tmpfs", "-o", "size=128k"], async (_, mount) => {
     writeFileSync(join(mount, "ballast"), Buffer.alloc(60_000));
     await assert.rejects(files.writeAtomically(join(mount, "big"), Buffer.alloc(100_000), 0o600), { code: "noSpace" });
     assert.deepEqual(readdirSync(mount), ["ballast"]);
 
-    const folder = join(mount, "journal");
-    const open = () => createJournal({ files, folder, clock: hostClock, onProblem: () => {} });
+    const directory = join(mount, "journal");
+    const open = () => createJournal({ files, directory, clock: hostClock, onProblem: () => {} });
     const journal = open();
     await journal.replay();
     const promised: number[] = [];

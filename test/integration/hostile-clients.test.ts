@@ -17,7 +17,7 @@ import { FOR_SERVERS, TestCertificates } from "../support/test-certificates.ts";
 const script = fileURLToPath(new URL("../support/hostile-client.ts", import.meta.url));
 const LOOP_DELAY_MS_MAX = 50;
 
-test("hostile clients get nothing, are cut off, and hold up neither the loop nor who may ask", async (t) => {
+test("hostile clients reach no route, are disconnected, and delay neither the event loop nor authorized clients", async (t) => {
   await using made = await TestCertificates.in();
   const authority = await made.selfSigned({ subject: "/CN=authority" });
   const certificate = await made.issue(authority, { subject: "/CN=node", extensions: [FOR_SERVERS] });

@@ -1,6 +1,6 @@
 /**
- * A node of Deckhand's with pods whose authors mean harm: an image name of 200 KB, a gRPC probe that is answered without an end, HTTP probes that
- * are answered byte by byte without an end. The node stays well, and so do the pods beside them.
+ * A node with malicious pods: an image name of 200 KB, a gRPC probe with an endless response, and HTTP probes whose
+ * endless responses arrive byte by byte. The node and its other pods must stay healthy.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -21,7 +21,7 @@ suite("a node with hostile pods", () => {
 
   before(async () => {
     world = await HostileWorld.start();
-    // What a node takes for as many ordinary pods is not what it takes for hostile ones.
+    // The first pods make the agent allocate memory that is not due to hostile pods.
     const ordinary = Array.from({ length: TRICKLES }, (_, index) => `ordinary-${index}`);
     for (const name of ordinary) await world.create(world.podOf(name));
     for (const name of ordinary) await world.runs(name);
@@ -30,7 +30,7 @@ suite("a node with hostile pods", () => {
 
   after(() => world.down());
 
-  /** What the node is like while these pods are on it. */
+  /** Asserts that loop delay, memory and /healthz stay within their limits while these pods are on the node. */
   async function endures(what: string, pods: readonly Pod[], neighbor: string): Promise<void> {
     const { agentPid } = world;
     const beforeBytes = await world.residentBytes();
@@ -58,7 +58,7 @@ suite("a node with hostile pods", () => {
     for (const { metadata } of pods) await world.delete(metadata?.name ?? "");
   }
 
-  test("the agent logs at its start that it does not verify pulls yet", async () => {
+  test("the agent logs at startup that KubeletEnsureSecretPulledImages has no effect yet", async () => {
     assert.match(await world.agentLog(), /KubeletEnsureSecretPulledImages is on, but has no effect yet/);
   });
 
@@ -66,11 +66,11 @@ suite("a node with hostile pods", () => {
     await endures("an image name of 200 KB", [world.longName("image")], "beside-image");
   });
 
-  test("[12.5] a gRPC probe that is answered without an end", async () => {
+  test("[12.5] a gRPC probe whose response never ends", async () => {
     await endures("an endless answer to a gRPC probe", [world.endlessGrpc("grpc")], "beside-grpc");
   });
 
-  test("[12.3] HTTP probes that are answered byte by byte without an end", async () => {
+  test("[12.3] HTTP probes whose responses arrive byte by byte and never end", async () => {
     const pods = Array.from({ length: TRICKLES }, (_, index) => world.trickle(`trickle-${index}`));
     await endures("endless answers to HTTP probes", pods, "beside-http");
   });

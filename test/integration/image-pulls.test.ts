@@ -1,6 +1,7 @@
 /**
- * Pulls as operators meet them: from a registry that asks who comes, beside other pulls, from a registry that dies, onto a disk that is full. What
- * the pod shows while it waits, and how soon it goes on when the reason is gone.
+ * Image pulls as operators see them: from a registry that requires credentials, beside other pulls, from a registry
+ * that dies, and onto a full disk. The tests check what the pod shows while it waits, and how soon it continues when
+ * the cause is gone.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -11,7 +12,7 @@ import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 
-/** Half of what operators were promised is the machine's, which is loaded. */
+/** The time promised to operators; half of it allows for the machine, which is loaded. */
 const SOON_MS = 4_000;
 const forever = new AbortController().signal;
 
@@ -44,7 +45,7 @@ const logins = () => {
 };
 
 void suite("pulls from a guarded registry", () => {
-  test("[9.3] [9.5] without its Secret a pod says what the registry said, and goes on as soon as the Secret is there", async () => {
+  test("[9.3] [9.5] a pod without its pull Secret shows the registry's error, and starts as soon as the Secret exists", async () => {
     await pods.create(podWith("early", "1", { imagePullSecrets: [{ name: "key" }] }));
     const held = await pods.first("early", "held back", (pod) => waitingOf(pod)?.reason === "ImagePullBackOff");
     const { message = "" } = waitingOf(held) ?? {};
@@ -66,7 +67,7 @@ void suite("pulls from a guarded registry", () => {
     assert.ok(tookMs < SOON_MS, `${tookMs} ms: the back-off would have lasted 10 s`);
   });
 
-  test("[9.6] [27.1.33] the logins of the node are taken where the pod has none, from the next pull on", async () => {
+  test("[9.6] [27.1.33] the node's registry credentials are used for a pod without its own, from the next pull on", async () => {
     await pods.create(podWith("without", "2"));
     await pods.first("without", "refused", (pod) => (waitingOf(pod)?.message ?? "").includes("authorization failed"));
     await writeFile(node.inside("/var/lib/kubelet/config.json"), logins());
@@ -88,11 +89,11 @@ const failedPull = (words: RegExp) => (pod: Pod) => {
   const { reason = "", message = "" } = waitingOf(pod) ?? {};
   return /^(?:ErrImagePull|ImagePullBackOff)$/.test(reason) && words.test(message);
 };
-/** A back-off of 10 s, and what a loaded machine adds. */
+/** A back-off of 10 s, plus the delay of a loaded machine. */
 const NEXT_TRY_MS = 60_000;
 
-void suite("pulls beside others, and from where there is trouble", () => {
-  test("[9.4] of pulls in parallel no more are under way than the configuration allows", async () => {
+void suite("parallel pulls, and pulls that fail", () => {
+  test("[9.4] at most maxParallelImagePulls pulls run at once", async () => {
     const configuration = { serializeImagePulls: false, maxParallelImagePulls: 2 };
     await cluster.changeAgent(node.name, "deckhand", { configuration });
     const held: PromiseWithResolvers<void>[] = [];
@@ -126,7 +127,7 @@ void suite("pulls beside others, and from where there is trouble", () => {
     }
   });
 
-  test("[9.3] [9.5] a registry that dies while it is asked for an image fails the pull, and the pod runs once the registry is back", async () => {
+  test("[9.3] [9.5] a registry that dies during a pull fails the pull, and the pod runs once the registry is back", async () => {
     const registry = cluster.component("registry");
     await registry.pause();
     await pods.create(pulling("orphaned", 15));
@@ -143,7 +144,7 @@ void suite("pulls beside others, and from where there is trouble", () => {
     await pods.first("orphaned", "running", isRunning, NEXT_TRY_MS);
   });
 
-  test("[9.3] [9.5] a full disk of the runtime fails the pull with its cause, and the pod runs once there is room", async () => {
+  test("[9.3] [9.5] a full disk of the runtime fails the pull with its cause, and the pod runs once there is space", async () => {
     const ingest = "/var/lib/containerd/io.containerd.content.v1.content/ingest";
     await node.run("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", ingest);
     try {

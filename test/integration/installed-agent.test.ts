@@ -1,6 +1,8 @@
 /**
- * A node whose agent comes from packages: the Go kubelet's, laid out as upstream's, then ours over it, an upgrade, and ours removed again. Its pods go on. And a node
- * whose agent is our image. dpkg works on a copy of this machine's root; a stand-in for systemctl says when systemd would have started the agent again.
+ * A node whose agent comes from packages: first the Go kubelet's package, laid out as upstream's, then Deckhand's over
+ * it, an upgrade, and its removal. Its pods keep running. A second test runs Deckhand's image on the node's runtime.
+ * dpkg works on a copy of this machine's root; a stand-in for systemctl logs when systemd would have restarted the
+ * agent.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -18,8 +20,8 @@ import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts"
 
 const RESTART = /^try-restart kubelet\.service: (?<program>\S+)/;
 
-describe("an agent that is installed", () => {
-  const folder = scratch();
+describe("an installed agent", () => {
+  const directory = scratch();
   let parts: Parts;
   let cluster: Cluster;
   let node: ClusterNode;
@@ -35,13 +37,13 @@ describe("an agent that is installed", () => {
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
     pods = await ClusterPods.of(cluster);
     const { pid } = cluster.component(`anchor@${node.name}`);
-    // Unpacking takes its time on a busy machine.
+    // Unpacking takes long on a busy machine.
     const inNode = (...args: readonly string[]) =>
       tryCommand("nsenter", ["-m", "-t", String(pid), ...args], { limitMs: 300_000 });
     root = await PackageRoot.make("/run/packages", inNode);
     const program = { file: parts.path("kubelet") };
-    const go = await kubeletPackage({ version: "1.36.4-1.1", program }, folder.root);
-    await root.must("dpkg", "--install", go, await kubeadmPackage("1.36.4-1.1", folder.root));
+    const go = await kubeletPackage({ version: "1.36.4-1.1", program }, directory.root);
+    await root.must("dpkg", "--install", go, await kubeadmPackage("1.36.4-1.1", directory.root));
     await cluster.changeAgent(node.name, "go", { program: [`${root.path}/usr/bin/kubelet`] });
     await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
     await beginPods();
@@ -50,10 +52,10 @@ describe("an agent that is installed", () => {
   after(async () => {
     await pods.close();
     await cluster.down();
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
-  /** One that is asked whether it is ready, one with volumes. */
+  /** Creates a pod with a readiness probe and a pod with volumes. */
   async function beginPods(): Promise<void> {
     await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
     const probed = {
@@ -66,21 +68,21 @@ describe("an agent that is installed", () => {
     await cluster.kubectl("exec", "mounting", "--", "sh", "-c", "echo kept >/memory/file");
   }
 
-  /** What would have changed if a pod had noticed anything. */
+  /** Fields that would have changed if the agent change had affected a pod. */
   const livesNow = async () => {
     const lines =
       '{range .items[*]}{.metadata.name} {.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount} {.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].lastTransitionTime}{"\\n"}{end}';
     return cluster.kubectl("get", "pods", "probed", "mounting", "-o", `jsonpath=${lines}`);
   };
 
-  /** As systemd would, if it was asked to: with the program that is in the kubelet's place then. */
+  /** Restarts the agent as systemd would on request, with the program that is installed as the kubelet then. */
   async function restartAsAsked(agent: "go" | "deckhand"): Promise<void> {
     const asked = (await root.asked()).flatMap((line) => RESTART.exec(line)?.groups?.["program"] ?? []);
     assert.deepEqual(asked, [agent === "go" ? "/usr/bin/kubelet" : "/usr/bin/deckhand"]);
     await cluster.changeAgent(node.name, agent, { program: [`${root.path}/usr/bin/kubelet`] });
   }
 
-  /** It makes a pod of its own, and reaches into one that it found. */
+  /** Asserts that the agent runs a new pod and can exec into an existing one. */
   async function works(name: string): Promise<void> {
     await pods.create(podOn(node.name, name, { containers: [sh(STAY)] }));
     await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
@@ -94,10 +96,10 @@ describe("an agent that is installed", () => {
   const ours = (version: string) =>
     buildDeb(
       { executable, papers, version, kubernetes: "1.36.4", architecture: "amd64", epoch: 1_700_000_000 },
-      folder.root,
+      directory.root,
     );
 
-  test("takes over from the Go kubelet's package, is upgraded and removed again, and no pod notices", async () => {
+  test("Deckhand's package replaces the Go kubelet's, is upgraded and removed, and no pod is affected", async () => {
     const before = await livesNow();
     for (const version of ["0.1.0", "0.2.0"]) {
       await root.must("dpkg", "--install", ours(version));
@@ -117,16 +119,19 @@ describe("an agent that is installed", () => {
     }
   });
 
-  test("as an image runs in a container of the node's own runtime, by both its names", async () => {
-    buildImageArchive({ executable, papers, version: "0.0.0", architecture: "amd64" }, folder.root);
+  test("the image runs under the node's runtime, as deckhand and as kubelet", async () => {
+    buildImageArchive({ executable, papers, version: "0.0.0", architecture: "amd64" }, directory.root);
     const ctr = `${parts.path("ctr")} --address ${node.containerdSocket} --namespace deckhand`;
     const { pid } = cluster.component(`anchor@${node.name}`);
-    /** To the node's own runtime, where its files are, and into a group that goes with the cluster. */
+    /**
+     * Runs a documented line against the node's runtime, in the directory of the archive and in a cgroup that is
+     * removed with the cluster.
+     */
     const typed = (line: string) => {
       const here = line
         .replace(/^ctr /, `${ctr} `)
         .replace(" run --rm ", ` run --rm --cgroup ${node.cgroupParent}/image `);
-      const script = `cd ${folder.root}; ${here}`;
+      const script = `cd ${directory.root}; ${here}`;
       return command("nsenter", ["-m", "-t", String(pid), "bash", "-ec", script], { limitMs: 120_000 });
     };
     const said = new Map<string, string>();
@@ -136,7 +141,7 @@ describe("an agent that is installed", () => {
     assert.equal(said.get(`${run} version /usr/bin/deckhand --version`), version);
     assert.equal(await typed(`${run} kubelet /usr/bin/kubelet --version`), "Kubernetes v1.36.4\n");
     assert.match(await typed(`${run} sbom /usr/bin/deckhand sbom`), /"bomFormat": "CycloneDX"/);
-    // What the agent calls is there, with what it is linked with.
+    // The image contains the programs that the agent runs, with their libraries.
     assert.match(await typed(`${run} mount /bin/mount --version`), /^mount from util-linux/);
     const held = await typed(`${run} flock /usr/bin/flock /proc /bin/sh -c "echo held; exec cat /proc/self/comm"`);
     assert.equal(held, "held\ncat\n");

@@ -1,4 +1,7 @@
-/** The journal on a real disk, with its process killed at random moments and at exact system calls, and with calls that fail. */
+/**
+ * The journal on a real disk, with its process killed at random moments and at exact system calls, and with system
+ * calls that fail.
+ */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -19,15 +22,15 @@ const scratch = mkdtempSync(join(tmpdir(), "deckhand-crash-"));
 const hasStrace = spawnSync("strace", ["--version"]).status === 0;
 after(() => rmSync(scratch, { recursive: true }));
 
-async function replay(folder: string) {
+async function replay(directory: string) {
   const problems: JournalProblem[] = [];
   const files = createHostFiles({ clock: hostClock });
   const onProblem = (problem: JournalProblem) => problems.push(problem);
-  const journal = createJournal({ files, folder, clock: hostClock, onProblem, limits: writerLimits });
+  const journal = createJournal({ files, directory, clock: hostClock, onProblem, limits: writerLimits });
   return { uids: (await journal.replay()).map(({ uid }) => uid), problems };
 }
 
-const told = (output: string, what: string) =>
+const reported = (output: string, what: string) =>
   output.split("\n").flatMap((line) => (line.startsWith(`${what} `) ? [line.slice(what.length + 1)] : []));
 
 function assertKept(promised: readonly string[], found: readonly string[]): void {
@@ -45,10 +48,10 @@ function assertKept(promised: readonly string[], found: readonly string[]): void
   );
 }
 
-/** Resolves with all it said, once it is dead. */
-function runUntilKilled(folder: string, life: number, afterReadyMs: number): Promise<string> {
+/** Resolves with the writer's whole output once the writer is dead. */
+function runUntilKilled(directory: string, life: number, afterReadyMs: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const args = [writer, folder, String(life), "1000000", String(1 + (life % 4))];
+    const args = [writer, directory, String(life), "1000000", String(1 + (life % 4))];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     let output = "";
     child.stdout.on("data", (chunk) => {
@@ -60,13 +63,13 @@ function runUntilKilled(folder: string, life: number, afterReadyMs: number): Pro
   });
 }
 
-void test(`${KILLS} kills at random moments lose no acknowledged record and bring back no half`, async () => {
-  const folder = join(scratch, "kills");
+void test(`${KILLS} kills at random moments lose no acknowledged record and bring back no partial one`, async () => {
+  const directory = join(scratch, "kills");
   const promised: string[] = [];
   const problems = new Map<string, number>();
   for (let life = 0; life < KILLS; life += 1) {
-    promised.push(...told(await runUntilKilled(folder, life, Math.random() * 40), "ack"));
-    const found = await replay(folder);
+    promised.push(...reported(await runUntilKilled(directory, life, Math.random() * 40), "ack"));
+    const found = await replay(directory);
     assertKept(promised, found.uids);
     for (const { kind } of found.problems) problems.set(kind, (problems.get(kind) ?? 0) + 1);
   }
@@ -79,7 +82,10 @@ void test(`${KILLS} kills at random moments lose no acknowledged record and brin
   figure("torn tails", problems.get("tornTail") ?? 0, "");
 });
 
-/** One thread, so that strace, which counts calls by thread, counts them all; and none of them for code that is kept from run to run. */
+/**
+ * Uses one pool thread, because strace counts calls by thread and must count them all. Disables the compile cache, so
+ * that no call is for code that is kept from run to run.
+ */
 function runUnderStrace(options: readonly string[], args: readonly string[]) {
   const result = spawnSync("strace", ["-f", "-qq", ...options, process.execPath, writer, ...args], {
     env: { ...process.env, UV_THREADPOOL_SIZE: "1", NODE_DISABLE_COMPILE_CACHE: "1" },
@@ -89,7 +95,10 @@ function runUnderStrace(options: readonly string[], args: readonly string[]) {
   return result;
 }
 
-/** How many files a thread opens, at the most, before the first record is written: the program's own. Records are written by another thread. */
+/**
+ * The maximum number of files that one thread opens before the first record is written. These are the program's own
+ * files; another thread writes the records.
+ */
 function opensBefore(): number {
   const calls = join(scratch, "opens");
   runUnderStrace(["-o", calls, "-e", "trace=openat"], [join(scratch, "empty"), "1", "0", "1"]);
@@ -114,20 +123,20 @@ const failures = [
   ["unlink", "EROFS", "1..9"],
 ] as const;
 
-void test("calls that fail reject appends, and only while they fail", {
+void test("failing system calls reject appends, and only while they fail", {
   skip: !hasStrace && "no strace",
 }, async () => {
   const opens = opensBefore();
   const records = opens + 60;
   for (const [index, [call, error, moment]] of failures.entries()) {
     const when = moment === "afterLoading" ? `${opens + 3}..${opens + 20}` : moment;
-    const folder = join(scratch, `fail-${index}`);
+    const directory = join(scratch, `fail-${index}`);
     const inject = ["-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
-    const { stdout, status } = runUnderStrace(inject, [folder, "1", String(records), "1"]);
+    const { stdout, status } = runUnderStrace(inject, [directory, "1", String(records), "1"]);
     assert.ok(status === 0 && stdout.endsWith("done\n"), `${call} ${error}: ${status} ${stdout.slice(-200)}`);
-    const promised = told(stdout, "ack");
-    const rejected = told(stdout, "rej");
-    assertKept(promised, (await replay(folder)).uids);
+    const promised = reported(stdout, "ack");
+    const rejected = reported(stdout, "rej");
+    assertKept(promised, (await replay(directory)).uids);
     assert.ok(promised.includes(`1-${records - 1}`), `${call} ${error}: it did not come back`);
     figure(`rejected by ${error} of ${call}`, rejected.length, `of ${records}`);
     if (call !== "unlink" && call !== "openat") assert.ok(rejected.length > 0, `${call} ${error}`);
@@ -138,15 +147,17 @@ const deaths = ["fdatasync", "fsync", "rename", "pwrite64", "unlink"].flatMap((c
   [1, 2, 3, 4, 5, 9, 14, 30].map((nth) => [call, nth] as const),
 );
 
-void test("death at an exact call loses no acknowledged record", { skip: !hasStrace && "no strace" }, async () => {
+void test("a kill at an exact system call loses no acknowledged record", {
+  skip: !hasStrace && "no strace",
+}, async () => {
   let killed = 0;
   for (const [index, [call, nth]] of deaths.entries()) {
-    const folder = join(scratch, `death-${index}`);
+    const directory = join(scratch, `death-${index}`);
     const inject = ["-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:signal=SIGKILL:when=${nth}`];
-    const { stdout } = runUnderStrace(inject, [folder, "1", "60", "1"]);
+    const { stdout } = runUnderStrace(inject, [directory, "1", "60", "1"]);
     if (!stdout.endsWith("done\n")) killed += 1;
-    const { uids, problems } = await replay(folder);
-    assertKept(told(stdout, "ack"), uids);
+    const { uids, problems } = await replay(directory);
+    assertKept(reported(stdout, "ack"), uids);
     assert.deepEqual(
       problems.filter(({ kind }) => kind !== "tornTail"),
       [],
@@ -156,7 +167,7 @@ void test("death at an exact call loses no acknowledged record", { skip: !hasStr
   assert.ok(killed > deaths.length / 2);
 });
 
-void test("110 appends at once share their syncs, and every rename is followed by a sync of its folder", {
+void test("110 concurrent appends share their syncs, and a sync of the directory follows every rename", {
   skip: !hasStrace && "no strace",
 }, () => {
   const trace = join(scratch, "trace");
@@ -164,7 +175,7 @@ void test("110 appends at once share their syncs, and every rename is followed b
     ["-o", trace, "-y", "-e", "trace=rename,fsync,fdatasync,pwrite64"],
     [join(scratch, "burst"), "1", "110", "110"],
   );
-  assert.equal(told(stdout, "ack").length, 110);
+  assert.equal(reported(stdout, "ack").length, 110);
   const calls = readFileSync(trace, "utf8")
     .split("\n")
     .flatMap((line) => /(rename|fsync|fdatasync|pwrite64)\((.*)/.exec(line)?.slice(1, 3).join(" ") ?? []);

@@ -1,4 +1,7 @@
-/** How fast the journal is on this disk. The bounds are far off: they only catch a lost sharing of syncs or a slow reader. */
+/**
+ * Measures the journal's speed on this disk. The limits are generous: they only catch lost batching of syncs or a slow
+ * reader.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +18,7 @@ after(() => rmSync(scratch, { recursive: true }));
 
 const files = createHostFiles({ clock: hostClock });
 const open = (name: string) =>
-  createJournal({ files, folder: join(scratch, name), clock: hostClock, onProblem: () => assert.fail("a problem") });
+  createJournal({ files, directory: join(scratch, name), clock: hostClock, onProblem: () => assert.fail("a problem") });
 
 const exited = (index: number): JournalRecord => ({
   kind: "exited",
@@ -37,7 +40,7 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedMs;
 }
 
-void test("appends one after the other, 110 at once, and the reading of 10 000", async () => {
+void test("sequential appends, 110 concurrent appends, and replay of 10 000 records", async () => {
   const journal = open("one");
   await journal.replay();
   await journal.append(exited(0));

@@ -1,6 +1,7 @@
 /**
- * A node that kubeadm has joined to a cluster: its files as kubeadm itself writes them, in the places where it does, and the command line of its
- * drop-in for systemd. The folders are the node's own; nothing of the machine's is touched.
+ * A node that kubeadm has joined to a cluster: its files as kubeadm itself writes them, at kubeadm's paths, and the
+ * command line of kubeadm's systemd drop-in. The directories are the node's own; the test touches nothing of the
+ * machine's.
  */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -47,12 +48,12 @@ describe("a node that kubeadm has joined", () => {
 
   after(() => cluster.down());
 
-  /** As a machine that has never seen a kubelet: in its own namespace alone. */
+  /** Makes the node, in its own namespace alone, like a machine that has never run a kubelet. */
   async function blank(): Promise<void> {
     await cluster.component(`kubelet@${node.name}`).end();
     await cluster.kubectl("delete", "node", node.name);
     await rm(node.inside(ROOT), { recursive: true, force: true });
-    const etc = join(node.folder, "etc");
+    const etc = join(node.directory, "etc");
     await inNode("cp", "-a", "/etc", etc);
     await inNode("rm", "-rf", join(etc, "kubernetes"));
     await inNode("mount", "--bind", etc, "/etc");
@@ -64,9 +65,12 @@ describe("a node that kubeadm has joined", () => {
     return stdout;
   }
 
-  const file = (name: string) => join(node.folder, name);
+  const file = (name: string) => join(node.directory, name);
 
-  /** What `kubeadm init` leaves in the cluster. But for where this machine is not as kubeadm wants it, its own defaults. */
+  /**
+   * Creates what `kubeadm init` leaves in the cluster, with kubeadm's defaults except where this machine does not meet
+   * its requirements.
+   */
   async function ofControlPlane(): Promise<void> {
     const documents = [
       {
@@ -101,7 +105,7 @@ describe("a node that kubeadm has joined", () => {
     await phase("bootstrap-token");
   }
 
-  /** What `kubeadm join` is told. */
+  /** Writes the configuration of `kubeadm join`. */
   async function ofNode(): Promise<void> {
     const ca = await readFile(cluster.api.caFile);
     const discovery = {
@@ -127,7 +131,7 @@ describe("a node that kubeadm has joined", () => {
     await writeFile(file("join.yaml"), JSON.stringify(joining));
   }
 
-  /** As systemd puts it together from kubeadm's drop-in and the file of the environment. */
+  /** The arguments as systemd assembles them from kubeadm's drop-in and the environment file. */
   async function commandLine(): Promise<readonly string[]> {
     const flags = flagsOf(await read(ENVIRONMENT));
     return [
@@ -149,8 +153,8 @@ describe("a node that kubeadm has joined", () => {
   const configz = async () =>
     JSON.parse(await cluster.kubectl("get", "--raw", `/api/v1/nodes/${node.name}/proxy/configz`)) as unknown;
 
-  test("[27.1.2] [2.1] kubeadm join ends well: the agent takes its files as they are and gets its certificate for the token", async () => {
-    // Its checks are of the machine, not of the kubelet.
+  test("[27.1.2] [2.1] kubeadm join succeeds: the agent uses kubeadm's files unchanged and gets its certificate with the token", async () => {
+    // Preflight checks concern the machine, not the kubelet.
     const joined = inNode(kubeadm, "join", "--config", file("join.yaml"), "--skip-phases=preflight");
     await waitUntil("kubeadm to have written the last file", 30_000, async () =>
       read(ENVIRONMENT).then(
@@ -161,16 +165,16 @@ describe("a node that kubeadm has joined", () => {
     const written = await filesNow();
     assert.equal(flagsOf(written[ENVIRONMENT] ?? ""), `--node-ip=${node.address}`);
     assert.match(written[INSTANCE] ?? "", new RegExp(`^containerRuntimeEndpoint: "${node.criEndpoint}"`));
-    // Where systemd would.
+    // Started at the point where systemd would start it.
     await cluster.changeAgent(node.name, "deckhand", { commandLine: await commandLine() });
     assert.match(await joined, /This node has joined the cluster/);
     await isReady();
     assert.deepEqual(await filesNow(), written);
-    // Used up: from now on it is not there when an agent starts.
+    // bootstrap-kubelet.conf is gone after the join: from now on it does not exist when an agent starts.
     assert.deepEqual((await readdir(node.inside(ETC))).toSorted(), ["kubelet.conf", "pki"]);
   });
 
-  test("[27.1.3] [27.1.4] the kubeconfig it is given names the certificate that is renewed", async () => {
+  test("[27.1.3] [27.1.4] the agent's kubeconfig names the link to the certificate that is rotated", async () => {
     const { users } = parse(await read(`${ETC}/kubelet.conf`)) as {
       readonly users: readonly { readonly user: object }[];
     };
@@ -185,7 +189,7 @@ describe("a node that kubeadm has joined", () => {
     assert.match(target, /\/kubelet-client-\d[-\d]+\.pem\n$/);
   });
 
-  test("[27.1.38] pods run, of the cluster and of kubeadm's folder, with the cluster's DNS", async () => {
+  test("[27.1.38] pods from the API server and from kubeadm's manifest directory run, with the cluster's DNS", async () => {
     await inNode("mkdir", "-p", `${ETC}/manifests`);
     const fixed = { apiVersion: "v1", kind: "Pod", metadata: { name: "fixed" }, spec: { containers: [SLEEPER] } };
     await writeFile(node.inside(`${ETC}/manifests/fixed.yaml`), JSON.stringify(fixed));

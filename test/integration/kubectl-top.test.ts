@@ -1,4 +1,4 @@
-/** `kubectl top` through the real metrics-server: what it shows of each node matches what runs there. */
+/** Tests `kubectl top` with the real metrics-server: its values match what runs on each node. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
@@ -10,7 +10,7 @@ import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 let cluster: Cluster;
 let pods: ClusterPods;
 
-/** Takes what CPU it gets, and holds 32 MiB that it has written. */
+/** Uses all the CPU it gets, and holds 32 MiB that it has written. */
 const BUSY = sh("head -c 33554432 /dev/zero > /held/zeros; while :; do :; done", "busy");
 const HELD = { name: "held", emptyDir: { medium: "Memory" } };
 
@@ -39,7 +39,7 @@ after(async () => {
   await cluster.down();
 });
 
-/** The columns of each line, without the heads. */
+/** The columns of each line, without the header. */
 async function top(...args: readonly string[]): Promise<readonly (readonly string[])[]> {
   const table = await cluster.kubectl("top", ...args, "--no-headers").catch((error: Error) => {
     if (/not available yet|metrics not available|not yet available/i.test(error.message)) return "";
@@ -56,7 +56,7 @@ const milli = (text = "") => (text.endsWith("m") ? Number(text.slice(0, -1)) : N
 const mebi = (text = "") => Number(text.replace(/Mi$/, ""));
 
 void suite("kubectl top", () => {
-  test("[21.1] kubectl top node shows each node's CPU and memory and their part of what it has", async () => {
+  test("[21.1] kubectl top node shows each node's CPU and memory, and their share of its allocatable", async () => {
     await waitUntil("figures of all nodes", 90_000, async () => {
       const lines = await top("node");
       return lines.length === cluster.nodes.length && lines.every((line) => !line.includes("<unknown>"));
@@ -69,13 +69,13 @@ void suite("kubectl top", () => {
     }
   });
 
-  test("[21.1] kubectl top pod --containers shows what each container uses, within its limits", async () => {
+  test("[21.1] kubectl top pod --containers shows the usage of each container, within its limits", async () => {
     for (const { name } of cluster.nodes) {
       const pod = `busy-${name}`;
       await waitUntil(`figures of ${pod}`, 60_000, async () => (await top("pod", pod, "--containers")).length === 2);
       const lines = await top("pod", pod, "--containers");
       const [busy, idle] = ["busy", "main"].map((container) => lines.find((line) => line[1] === container));
-      // A fifth of a CPU, but for what the scheduler of a busy machine gives it less and its periods give it more.
+      // The limit is a fifth of a CPU. A busy machine's scheduler may give less, and its periods may give more.
       assert.ok(milli(busy?.[2]) > 10 && milli(busy?.[2]) <= 300, `${name}: ${busy?.join(" ")}`);
       assert.ok(mebi(busy?.[3]) >= 32 && mebi(busy?.[3]) <= 64, `${name}: ${busy?.join(" ")}`);
       assert.ok(milli(idle?.[2]) < 10 && mebi(idle?.[3]) < 32, `${name}: ${idle?.join(" ")}`);

@@ -1,4 +1,4 @@
-/** The Mounts port on the real kernel, in a mount namespace of its own. */
+/** The Mounts port on the real kernel, in its own mount namespace. */
 import { fileURLToPath } from "node:url";
 import { inPrivateMounts } from "../support/private-mounts.ts";
 

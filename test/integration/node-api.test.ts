@@ -1,4 +1,4 @@
-/** Deckhand's Node and Lease against a real API server, under the node's own identity and NodeRestriction. */
+/** Deckhand's Node and Lease on a real API server, with the node's own identity and NodeRestriction. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const READY_MS_MAX = 3000;
 const REQUESTS_PER_MINUTE_MAX = 8;
 const signal = new AbortController().signal;
 
-describe("a node of Deckhand's", () => {
+describe("Deckhand's Node and Lease on a real API server", () => {
   let cluster: Cluster;
   let node: ClusterNode;
   let admin: KubeApi;
@@ -52,8 +52,11 @@ describe("a node of Deckhand's", () => {
       () => false,
     );
 
-  /** Ends the agent, removes its Node and Lease and starts the agent again, with these options. Answers with the time between. */
-  async function registerAnew(options?: Parameters<Cluster["changeAgent"]>[2]): Promise<number> {
+  /**
+   * Kills the agent, deletes its Node and Lease and restarts the agent with these options. Returns the time of the
+   * kill.
+   */
+  async function registerAgain(options?: Parameters<Cluster["changeAgent"]>[2]): Promise<number> {
     await agent().kill();
     const diedWallMs = Date.now();
     await cluster.kubectl("delete", "node", node.name);
@@ -62,20 +65,20 @@ describe("a node of Deckhand's", () => {
     return diedWallMs;
   }
 
-  /** What the agent asked of the API server about Nodes and Leases, from the audit log. */
+  /** The agent's requests to the API server, from the audit log. */
   async function requests(): Promise<readonly string[]> {
     const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").filter((line) => line !== "");
     return (
       lines
         .map((line) => JSON.parse(line) as AuditEvent)
         .filter(({ user }) => user.username === `system:node:${node.name}`)
-        // A watch has two entries, of which the second is of its end.
+        // A watch has two entries; the second one marks its end.
         .filter(({ verb, stage }) => stage === (verb === "watch" ? "ResponseStarted" : "ResponseComplete"))
         .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(" "))
     );
   }
 
-  /** How often the agent reported this of its Node. */
+  /** How often the agent reported this event on its Node. */
   async function reported(reason: string): Promise<number> {
     const selector = `--field-selector=involvedObject.kind=Node,involvedObject.name=${node.name},reason=${reason}`;
     const { items } = JSON.parse(await cluster.kubectl("get", "events", selector, "-o", "json")) as {
@@ -90,7 +93,7 @@ describe("a node of Deckhand's", () => {
 
   test("[3.1] [3.13] a new node is ready within 3 s of its agent's start, and an idle node sends at most 8 requests a minute", async (t) => {
     const before = (await requests()).length;
-    await registerAnew();
+    await registerAgain();
     const startedMs = performance.now();
     await waitUntil("the node to be ready", READY_MS_MAX, isReady);
     t.diagnostic(`ready ${Math.round(performance.now() - startedMs)} ms after it listened`);
@@ -107,7 +110,7 @@ describe("a node of Deckhand's", () => {
   });
 
   test("[4.1] the agent watches the pods of its node in all namespaces, and not before it has read its Node", async () => {
-    const sinceMs = await registerAnew();
+    const sinceMs = await registerAgain();
     await waitUntil("the node to be ready", 30_000, isReady);
     const timeOf = ({ requestReceivedTimestamp }: AuditEntry) => Date.parse(requestReceivedTimestamp);
     const entries = (await auditOf(cluster, `system:node:${node.name}`)).filter((entry) => timeOf(entry) >= sinceMs);
@@ -124,10 +127,10 @@ describe("a node of Deckhand's", () => {
     }
   });
 
-  test("[27.4.1] [27.4.2] an agent that starts again takes Node and Lease over as they are", async () => {
+  test("[27.4.1] [27.4.2] a restarted agent keeps the existing Node and Lease", async () => {
     const before = await ownNode();
     const [leaseUid, renewed] = [await leaseField(".metadata.uid"), await leaseField(".spec.renewTime")];
-    // The report of the restarted agent shows only in another second than the one before.
+    // The restarted agent's report is visible only in a later second than the previous report.
     await pause(1_000);
     await agent().restart();
     await waitUntil("the lease to be renewed", 15_000, async () => (await leaseField(".spec.renewTime")) !== renewed);
@@ -165,7 +168,7 @@ describe("a node of Deckhand's", () => {
       await waitUntil("the node to be not ready", 60_000, async () => !(await isReady()));
       const { status, reason, message } = ready(await ownNode()) ?? {};
       assert.deepEqual([status, reason, message], ["False", "KubeletNotReady", "container runtime is down"]);
-      // What is known of the runtime stays.
+      // The known version of the runtime stays published.
       assert.match((await ownNode()).status?.nodeInfo?.containerRuntimeVersion ?? "", /^containerd:\/\/\d/);
     } finally {
       await containerd.restart();
@@ -179,7 +182,7 @@ describe("a node of Deckhand's", () => {
     );
   });
 
-  test("[17.2] [17.8] [3.11] a node with less than its thresholds ask for is under pressure, and reports it", async () => {
+  test("[17.2] [17.8] [3.11] a node below its eviction thresholds reports MemoryPressure and DiskPressure, but no PIDPressure", async () => {
     const evictionHard = { "memory.available": "99%", "imagefs.available": "99.9%", "pid.available": "10" };
     await cluster.changeAgent(node.name, "deckhand", { configuration: { evictionHard } });
     const conditions = async () =>
@@ -227,23 +230,30 @@ describe("a node of Deckhand's", () => {
     assert.deepEqual(ready(await ownNode())?.lastTransitionTime, before?.lastTransitionTime);
   });
 
-  test("[3.1] an agent that may not create Nodes takes the one that the operator made", async () => {
+  test("[3.1] [13.26] an agent that may not create Nodes uses an existing Node, and is NotReady until it has a CSINode", async () => {
     const role = JSON.parse(await cluster.kubectl("get", "clusterrole", "system:node", "-o", "json")) as ClusterRole;
-    const rules = role.rules.map((rule) =>
+    const withoutCreate = role.rules.map((rule) =>
       rule.resources?.includes("nodes") === true
         ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== "create") }
         : rule,
     );
-    const limited = { apiVersion: role.apiVersion, kind: role.kind, metadata: { name: "limited" }, rules };
+    const setRules = (rules: ClusterRole["rules"]) => {
+      const limited = { apiVersion: role.apiVersion, kind: role.kind, metadata: { name: "limited" }, rules };
+      return cluster.kubectl("patch", "clusterrole", "limited", "--type=merge", "-p", JSON.stringify(limited));
+    };
     await cluster.kubectl("create", "clusterrole", "limited", "--verb=get", "--resource=nodes");
-    await cluster.kubectl("patch", "clusterrole", "limited", "--type=merge", "-p", JSON.stringify(limited));
+    await setRules(withoutCreate.filter(({ resources }) => resources?.includes("csinodes") !== true));
     await cluster.kubectl("create", "clusterrolebinding", "limited", "--clusterrole=limited", "--user=limited");
     const labels = { "example.com/by": "operator" };
     const made = await admin.create(nodes, { metadata: { name: "made", labels } }, signal);
-    const kubeconfig = join(node.folder, "limited.kubeconfig");
+    const kubeconfig = join(node.directory, "limited.kubeconfig");
     await writeKubeconfig(cluster.layout, kubeconfig, await cluster.api.clientCertificate("limited", []));
     const flags = [`--kubeconfig=${kubeconfig}`, "--hostname-override=made"];
     await cluster.changeAgent(node.name, "deckhand", { flags });
+    const condition = async () => ready(await nodeNamed("made"));
+    await waitUntil("a reported status", 30_000, async () => (await condition())?.status === "False");
+    assert.match((await condition())?.message ?? "", /CSINode is not yet initialized/);
+    await setRules(withoutCreate);
     await waitUntil("the node to be ready", 30_000, () => isReady("made"));
     const { metadata } = await nodeNamed("made");
     assert.equal(metadata?.uid, made.metadata?.uid);
@@ -251,8 +261,8 @@ describe("a node of Deckhand's", () => {
     assert.equal(metadata.labels["example.com/by"], "operator");
   });
 
-  test("[3.3] [3.4] [3.5] a node of an external cloud has the taint that its controller removes, and keeps the addresses it is given", async () => {
-    await registerAnew({
+  test("[3.3] [3.4] [3.5] a node with --cloud-provider=external has the uninitialized taint, and keeps the addresses set by the cloud", async () => {
+    await registerAgain({
       flags: ["--cloud-provider=external"],
       configuration: { providerID: "cloud:///zone/1", registerWithTaints: [{ key: "own", effect: "NoExecute" }] },
     });
@@ -269,7 +279,7 @@ describe("a node of Deckhand's", () => {
       { type: "InternalIP", address: "192.0.2.77" },
       { type: "InternalIP", address: node.address },
     ];
-    // The agent writes its status upon a capacity that it has to make allocatable.
+    // The agent writes its status because it has to make this capacity allocatable.
     const patch = { kind: "merge", body: { status: { addresses, capacity: { "example.com/dongle": "4" } } } } as const;
     await admin.patch(nodes, { name: node.name }, patch, { subresource: "status" }, signal);
     const allocatable = async () => (await ownNode()).status?.allocatable?.["example.com/dongle"];
@@ -277,8 +287,8 @@ describe("a node of Deckhand's", () => {
     assert.deepEqual((await ownNode()).status?.addresses, addresses);
   });
 
-  test("[3.20] the agent passes the Node's pod range on to the runtime", async () => {
-    await registerAnew();
+  test("[3.20] the agent passes the Node's podCIDR to the runtime", async () => {
+    await registerAgain();
     await waitUntil("the node to be ready", 30_000, isReady);
     const body = { spec: { podCIDR: "198.18.7.0/24", podCIDRs: ["198.18.7.0/24"] } };
     await admin.patch(nodes, { name: node.name }, { kind: "merge", body }, {}, signal);
@@ -293,7 +303,7 @@ describe("a node of Deckhand's", () => {
     );
   });
 
-  test("[3.14] whatever status a node goes to, the server has it after one patch", async (t) => {
+  test("[3.14] one patch changes the server's Node to any other status", async (t) => {
     const name = "patched";
     const condition = record({
       type: fc.constantFrom("A", "B", "C", "D", "Ready"),
@@ -302,7 +312,7 @@ describe("a node of Deckhand's", () => {
       lastHeartbeatTime: fc.constantFrom("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z"),
       lastTransitionTime: fc.constant("2026-01-01T00:00:00Z"),
     });
-    // The server moves addresses of one type together even when it is told to replace the list.
+    // The server groups addresses of the same type even when the patch replaces the list.
     const addressesOfOneTypeTogether = fc
       .uniqueArray(
         record({
@@ -348,7 +358,7 @@ describe("a node of Deckhand's", () => {
   });
 });
 
-/** With the prototype that parsed objects have. */
+/** Records with the prototype of parsed objects. */
 const record = <T extends object>(model: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) =>
   fc.record<T>(model, { noNullPrototype: true });
 

@@ -1,4 +1,4 @@
-/** The loop that holds the groups above all pods, on the kernel's cgroup v1 below a parent of the test's own. */
+/** The controller that maintains the cgroups above all pods, on the kernel's cgroup v1 below the test's own parent. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { cpus } from "node:os";
@@ -28,7 +28,7 @@ const text = async (path: string) => (await readFile(join("/sys/fs/cgroup", path
 const shares = (tier: string) => text(`cpu/${PARENT}/kubepods${tier}/cpu.shares`);
 const memory = () => text(`memory/${PARENT}/kubepods/memory.limit_in_bytes`);
 
-void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and are put back by the minute", async () => {
+void test("[14.8][14.9] kubepods and its QoS cgroups are created, follow the pods, and are restored every minute", async () => {
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
   const on = (root: readonly string[]) =>
     createCgroups({ hierarchies, root, driver: cgroupfsDriver, tree: hostTree, clock: hostClock });
@@ -36,7 +36,7 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
   await pods.apply(["system"], {});
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
   const clock = new ManualClock();
-  const told: string[] = [];
+  const reported: string[] = [];
   const facts = {
     cpus: 4,
     onlineCpus: cpus().length === 1 ? "0" : `0-${cpus().length - 1}`,
@@ -62,9 +62,9 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
     admittedPods,
     tiers: new LatestCell<TiersState>({ kind: "pending" }),
     machine: { facts: () => Promise.resolve({ ...facts, ...names }) },
-    events: { emit: (_, type, reason, message) => told.push(`${type} ${reason} ${message}`) },
+    events: { emit: (_, type, reason, message) => reported.push(`${type} ${reason} ${message}`) },
     clock,
-    log: { info: () => {}, error: (message, error) => told.push(`${message}: ${String(error)}`) },
+    log: { info: () => {}, error: (message, error) => reported.push(`${message}: ${String(error)}`) },
     watch: new Turns(clock).expect("any", 0),
     settings: {
       nodeName: "n1",
@@ -78,8 +78,8 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
   const stop = new AbortController();
   const running = controller.run(stop.signal);
   try {
-    await waitUntil("the events", 10_000, () => Promise.resolve(told.length === 2));
-    assert.deepEqual(told, [
+    await waitUntil("the events", 10_000, () => Promise.resolve(reported.length === 2));
+    assert.deepEqual(reported, [
       "Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods",
       `Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /${PARENT}/system`,
     ]);
@@ -105,5 +105,5 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
     await removeCgroup(`/${PARENT}`);
   }
   assert.deepEqual(await cgroupsLeft(`/${PARENT}`), []);
-  assert.equal(told.length, 2);
+  assert.equal(reported.length, 2);
 });

@@ -1,6 +1,6 @@
 /**
- * Deckhand's Node, Lease and CSINode beside the Go kubelet's recorded ones, field by field. What depends on the machine
- * is held against the machine itself, so that a recording holds on every machine.
+ * Compares Deckhand's Node, Lease and CSINode with the Go kubelet's recorded ones, field by field. Values that depend
+ * on the machine are compared with the machine itself, so that a recording holds on every machine.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -15,16 +15,16 @@ import { neutralDescription, neutralLeaves } from "./node-differential/neutral.t
 
 const recording = Recording.open("node-differential");
 
-/** The Go kubelet warns of an image file system that it has not measured yet; Deckhand measures before it judges. */
+/** The Go kubelet warns about an image file system that it has not measured yet; Deckhand measures first. */
 const ONLY_GO = /^Warning InvalidDiskCapacity /;
 
 /**
- * Deckhand also reports that a new Node is not ready yet; the Go kubelet is silent about the first value of that
+ * Deckhand also reports that a new Node is not ready yet; the Go kubelet reports nothing for the first value of that
  * condition.
  */
 const ONLY_DECKHAND = /^Normal NodeNotReady /;
 
-describe("two nodes side by side", () => {
+describe("Node, Lease and CSINode as under the Go kubelet", () => {
   let cluster: Cluster;
   const facts = new Map<Side, MachineFacts>();
 
@@ -38,7 +38,7 @@ describe("two nodes side by side", () => {
       nodes: SIDES.map((agent) => ({ agent })),
     });
     for (const side of SIDES) facts.set(side, await machineFacts(nodeOf(side)));
-    // The Go kubelet's images come with its second report, and the controllers put their labels, taints and
+    // The Go kubelet's images come with its second report, and the controllers add their labels, taints and
     // annotations.
     for (const side of SIDES) {
       await waitUntil("the Node to be ready", 60_000, async () => {
@@ -61,11 +61,11 @@ describe("two nodes side by side", () => {
     return neutralLeaves({ ...others, status: rest }, nodeOf(side), factsOf(side));
   };
 
-  test("[3.2] [3.6] [3.8] every field of the Node equals the Go kubelet's, but for what depends on the machine", async () => {
+  test("[3.2] [3.6] [3.8] every field of the Node equals the Go kubelet's, except values that depend on the machine", async () => {
     await recording.check("node", node);
   });
 
-  test("[3.3] [3.9] [3.17] annotations, the kubelet's port and the runtime's handlers are there", async () => {
+  test("[3.3] [3.9] [3.17] the Node has the attach-detach annotation, the kubelet port, and runtime handlers and features", async () => {
     for (const side of SIDES) {
       const { metadata, status } = await fullNode(side);
       assert.equal(metadata.annotations["volumes.kubernetes.io/controller-managed-attach-detach"], "true");
@@ -78,7 +78,7 @@ describe("two nodes side by side", () => {
     }
   });
 
-  test("[3.5] [3.18] the address is the operator's with the name after it, and the same features are declared", async () => {
+  test("[3.5] [3.18] the Node has the operator's InternalIP and then its Hostname, and declares the Go kubelet's features", async () => {
     for (const side of SIDES) {
       const { name, address } = nodeOf(side);
       const { status } = await fullNode(side);
@@ -90,7 +90,7 @@ describe("two nodes side by side", () => {
     await recording.check("declared features", async (side) => (await fullNode(side)).status.declaredFeatures);
   });
 
-  test("[3.7] [3.10] allocatable and images equal the Go kubelet's to the digit", async () => {
+  test("[3.7] [3.10] allocatable and images equal the Go kubelet's exactly", async () => {
     await recording.check("allocatable", async (side) => {
       const { status } = await fullNode(side);
       assert.notDeepEqual(status.allocatable, status.capacity);
@@ -117,13 +117,13 @@ describe("two nodes side by side", () => {
       neutralLeaves(await get("csinode", NODES[side]), nodeOf(side), factsOf(side)),
     ));
 
-  test("[3.11] kubectl describe says the same of both, line by line", () =>
+  test("[3.11] kubectl describe node prints the same for both, line by line", () =>
     recording.check("description", async (side) => {
       const text = await cluster.kubectl("describe", "node", NODES[side], "--show-events=false");
       return neutralDescription(text, nodeOf(side), factsOf(side));
     }));
 
-  test("[3.16] [3.21] [23.3] the events of the start carry the Go kubelet's reasons and texts", async () => {
+  test("[3.16] [3.21] [23.3] startup events have the Go kubelet's reasons and messages", async () => {
     await recording.check("events", async (side) => {
       const neutral = new Set((await eventsOf(side)).map((text) => text.replaceAll(NODES[side], "<node>")));
       const leftOut = { go: ONLY_GO, deckhand: ONLY_DECKHAND }[side];
@@ -141,7 +141,7 @@ describe("two nodes side by side", () => {
     return own.map(({ type, reason, message }) => `${type} ${reason} ${message}`);
   }
 
-  deckhandTest("[13.26] [27.4.5] what a driver wrote into the CSINode outlives the agent", async () => {
+  deckhandTest("[13.26] [27.4.5] drivers in the CSINode survive an agent restart", async () => {
     const { name } = nodeOf("deckhand");
     const drivers = [{ name: "disk.example.com", nodeID: "d-1", topologyKeys: null }];
     await cluster.kubectl("patch", "csinode", name, "--type=merge", "-p", JSON.stringify({ spec: { drivers } }));
@@ -163,8 +163,8 @@ const isReady = ({ type, status }: Condition): boolean => type === "Ready" && st
 const REST_MS = 5_000;
 
 /**
- * Until the Node is as recorded; while recording, until it has not changed for some seconds. The comparison then says
- * what differs.
+ * Waits until the Node equals the recorded one or, while recording, until the Node has not changed for some seconds.
+ * The comparison then reports the differences.
  */
 async function comesToRest(node: () => Promise<unknown>): Promise<void> {
   const endMs = performance.now() + 30_000;

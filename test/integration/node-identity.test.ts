@@ -1,4 +1,7 @@
-/** Who a node is to its cluster, on real parts: a first certificate for a token, renewals while pods run, and both kubelets on one set of files. */
+/**
+ * A node's identity on real components: a first certificate from a bootstrap token, renewals while pods run, and both
+ * kubelets on the same files.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { lstat, mkdir, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
@@ -21,7 +24,7 @@ import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { scrape } from "./node-metrics/scrape.ts";
 import { running, WAYS, type Way } from "./node-streams/world.ts";
 
-/** Long enough for a busy machine to renew in the last tenth, short enough to be waited for. */
+/** Long enough for a busy machine to renew in the last tenth of the lifetime, short enough for the test to wait. */
 const SIGNING_SECONDS = 32;
 const TOKEN = { id: "abcdef", secret: "0123456789abcdef" };
 const GROUP = "system:bootstrappers:kubeadm:default-node-token";
@@ -52,13 +55,13 @@ after(async () => {
 });
 
 const KUBELET = "/var/lib/kubelet";
-const folder = () => node.inside(`${KUBELET}/pki`);
-const inPki = (name: string) => join(folder(), name);
-const bootstrapPath = () => join(node.folder, "bootstrap-kubelet.conf");
+const directory = () => node.inside(`${KUBELET}/pki`);
+const inPki = (name: string) => join(directory(), name);
+const bootstrapPath = () => join(node.directory, "bootstrap-kubelet.conf");
 
-/** As kubeadm's drop-in for systemd starts a kubelet. */
+/** The configuration and flags with which kubeadm's systemd drop-in starts a kubelet. */
 const joining = () => ({
-  // The shorter the lease, the more often the node is heard of.
+  // The shorter the lease, the more often the node renews it.
   configuration: { rotateCertificates: true, serverTLSBootstrap: true, nodeLeaseDurationSeconds: 4 },
   flags: [`--kubeconfig=${KUBELET}/kubelet.conf`, `--bootstrap-kubeconfig=${bootstrapPath()}`],
 });
@@ -109,7 +112,7 @@ async function requests(): Promise<readonly CertificateSigningRequest[]> {
 const bySigner = async (signer: string) =>
   (await requests()).filter(({ spec }) => spec.signerName === `kubernetes.io/${signer}`);
 
-/** First certificates; renewals are asked for by the node itself. */
+/** The requests for first certificates; the node requests renewals as itself. */
 const askedWithToken = async () =>
   (await requests()).filter(({ spec }) => spec.username === `system:bootstrap:${TOKEN.id}`);
 
@@ -119,16 +122,16 @@ async function renewedLease(): Promise<string> {
   return cluster.kubectl("get", "lease", "-n", "kube-node-lease", node.name, "-o", "jsonpath={.spec.renewTime}");
 }
 
-/** The node speaks to the server, as itself and now. */
+/** Waits until the node, as itself and now, renews its lease. */
 async function waitForHeartbeat(what: string): Promise<void> {
   const beforeIt = await renewedLease();
   await waitUntil(`a heartbeat ${what}`, 60_000, async () => (await renewedLease()) !== beforeIt, 500);
 }
 
-/** The file that the link of a purpose points to. */
+/** The certificate file to which the link of a purpose points. */
 const currentFile = (purpose: string) => readlink(inPki(`kubelet-${purpose}-current.pem`));
 
-/** What the node shows of itself: its names, and who says so. */
+/** The node's serving certificate: its names, its issuer and its fingerprint. */
 async function served(): Promise<string> {
   const ask = `openssl s_client -connect ${node.address}:10250 </dev/null 2>/dev/null`;
   const read = "openssl x509 -noout -subject -issuer -fingerprint -sha256 -ext subjectAltName";
@@ -137,11 +140,11 @@ async function served(): Promise<string> {
 }
 
 describe("a node's identity", () => {
-  test("[2.4] [27.1.6] without a certificate of the operator's one is made, for the node's name and addresses, and kept", async () => {
-    await waitUntil("the self-signed pair", 30_000, async () => (await readdir(folder())).includes("kubelet.crt"));
+  test("[2.4] [27.1.6] without an operator's certificate the agent creates a self-signed one for the node's name and addresses, and keeps it", async () => {
+    await waitUntil("the self-signed pair", 30_000, async () => (await readdir(directory())).includes("kubelet.crt"));
     const [crt, key] = [inPki("kubelet.crt"), inPki("kubelet.key")];
     assert.deepEqual([(await lstat(crt)).mode & 0o777, (await lstat(key)).mode & 0o777], [0o644, 0o600]);
-    // As an operator would pin it: the file is its own authority, and the node goes by its name and address.
+    // Verified as by an operator who pins it: the file is its own CA, and clients use the node's name and address.
     const name = ["-verify_hostname", node.name];
     const address = ["-verify_ip", node.address];
     for (const wanted of [name, address]) {
@@ -150,15 +153,15 @@ describe("a node's identity", () => {
     const [made] = certificateFacts(await readFile(crt, "utf8"));
     const print = await command("openssl", ["x509", "-in", crt, "-noout", "-fingerprint", "-sha256"]);
     await waitUntil("it to be served", 20_000, async () => (await served()).includes(print.trim()), 200);
-    // The Go kubelet names the host alone; the addresses are ours to add.
+    // The Go kubelet names only the host; Deckhand adds the addresses.
     assert.deepEqual([made?.dnsNames, made?.ipAddresses], [[node.name], [node.address]]);
   });
 
-  test("[2.1] a token that nobody knows brings nothing but another try; the node goes on meanwhile", async () => {
+  test("[2.1] an unknown bootstrap token leads only to another try, and the agent keeps running", async () => {
     await writeBootstrapKubeconfig();
     await cluster.changeAgent(node.name, "deckhand", joining());
     await waitUntil("the pending key", 20_000, async () =>
-      (await readdir(folder())).includes("kubelet-client.key.tmp"),
+      (await readdir(directory())).includes("kubelet-client.key.tmp"),
     );
     const { logFile } = cluster.component(`kubelet@${node.name}`);
     await waitUntil("a refusal", 20_000, async () =>
@@ -170,7 +173,7 @@ describe("a node's identity", () => {
     await waitUntil("the request", 60_000, async () => (await bySigner("kube-apiserver-client-kubelet")).length === 1);
   });
 
-  test("[27.4.7] [27.1.7] started again while its request waits, it goes on with the same", async () => {
+  test("[27.4.7] [27.1.7] an agent restarted while its CSR is pending continues with the same CSR", async () => {
     const [asked] = await bySigner("kube-apiserver-client-kubelet");
     const agent = cluster.component(`kubelet@${node.name}`);
     await agent.restart();
@@ -181,14 +184,15 @@ describe("a node's identity", () => {
     assert.deepEqual(names, [asked?.metadata?.name]);
   });
 
-  test("[27.1.7] [27.4.7] the name of a first request is the one the Go kubelet computes from the same key", async () => {
-    const golden = join(node.folder, "golden");
+  test("[27.1.7] [27.4.7] the first CSR has the name that the Go kubelet computes from the same key", async () => {
+    const golden = join(node.directory, "golden");
     await mkdir(golden);
     const parts = await buildParts();
-    // Without rotation it stays with its first request before it does anything else; nobody is told to approve it yet.
+    // Without rotation the Go kubelet waits for its first request before it does anything else; nothing approves
+    // requests yet.
     const command = [
       parts.path("kubelet"),
-      `--config=${join(node.folder, "kubelet.json")}`,
+      `--config=${join(node.directory, "kubelet.json")}`,
       "--rotate-certificates=false",
       "--hostname-override=golden",
       `--root-dir=${golden}/root`,
@@ -196,8 +200,8 @@ describe("a node's identity", () => {
       `--kubeconfig=${golden}/kubelet.conf`,
       `--bootstrap-kubeconfig=${bootstrapPath()}`,
     ];
-    const untilTold = `"$@" & pid=$!; while [ ! -e ${golden}/stop ]; do sleep 0.1; done; kill $pid; wait $pid`;
-    const ended = node.run("timeout", "60", "sh", "-c", untilTold, "sh", ...command);
+    const untilReported = `"$@" & pid=$!; while [ ! -e ${golden}/stop ]; do sleep 0.1; done; kill $pid; wait $pid`;
+    const ended = node.run("timeout", "60", "sh", "-c", untilReported, "sh", ...command);
     const isGolden = ({ spec }: CertificateSigningRequest) =>
       requestFacts(Buffer.from(spec.request, "base64").toString())?.subject.commonName === "system:node:golden";
     await waitUntil("the Go kubelet's request", 50_000, async () => (await requests()).some(isGolden));
@@ -213,7 +217,7 @@ describe("a node's identity", () => {
     await cluster.kubectl("delete", "csr", name);
   });
 
-  test("[2.1] [27.1.4] [27.1.7] for a token the node gets its certificate, once the token may ask; the kubeconfig points to it", async () => {
+  test("[2.1] [27.1.4] [27.1.7] the node gets its certificate once requests with the token are approved, and the kubeconfig points to it", async () => {
     const madeFirst = await readFile(inPki("kubelet.crt"), "utf8");
     await bind(BINDINGS.slice(1));
     await waitUntil("the first certificate", 60_000, async () => (await currentFile("client")) !== "");
@@ -233,12 +237,12 @@ describe("a node's identity", () => {
     assert.equal((await lstat(node.inside(link))).mode & 0o777, 0o600);
     const pair = await readFile(node.inside(link), "utf8");
     assert.match(pair, /^-----BEGIN CERTIFICATE-----[^]*-----END CERTIFICATE-----\n-----BEGIN EC PRIVATE KEY-----/);
-    const names = await readdir(folder());
+    const names = await readdir(directory());
     assert.ok(!names.includes("kubelet-client.key.tmp"), "the pending key is gone");
     assert.equal(await readFile(inPki("kubelet.crt"), "utf8"), madeFirst);
   });
 
-  test("[2.3] [2.7] a serving certificate that is denied is counted and requested again, and the node serves what it has", async () => {
+  test("[2.3] [2.7] a denied serving certificate is counted and requested again, and the node serves what it has", async () => {
     const denied = await bySigner("kubelet-serving");
     for (const { metadata } of denied) await cluster.kubectl("certificate", "deny", metadata?.name ?? "");
     const names = new Set(denied.map(({ metadata }) => metadata?.name));
@@ -252,13 +256,13 @@ describe("a node's identity", () => {
     for (const name of names) await cluster.kubectl("delete", "csr", name ?? "");
   });
 
-  test("[2.3] [27.1.5] a serving certificate is asked for its addresses, and taken once somebody approves", async () => {
+  test("[2.3] [27.1.5] the agent requests a serving certificate for the node's addresses, and uses it once it is approved", async () => {
     const [asked] = await bySigner("kubelet-serving");
     assert.deepEqual(asked?.spec.usages, ["digital signature", "server auth"]);
     assert.equal(asked.spec.username, `system:node:${node.name}`);
     const request = await command("openssl", ["req", "-verify", "-noout", "-text"], { input: requestText(asked) });
     assert.match(request, new RegExp(`DNS:${node.name}, IP Address:${node.address}\\n`));
-    // The Go kubelet serves nothing until then, and kubectl logs fails with it.
+    // The Go kubelet serves nothing until then, and kubectl logs fails against it.
     assert.match(await served(), new RegExp(`issuer=CN ?= ?${node.name}-ca@`));
     await cluster.kubectl("certificate", "approve", asked.metadata?.name ?? "");
     await waitUntil("the serving certificate", 20_000, async () => (await currentFile("server")) !== "");
@@ -270,7 +274,7 @@ describe("a node's identity", () => {
     await waitUntil("it to be served", 30_000, async () => bySignature.test(await served()), 200);
   });
 
-  test("[27.1.4] [27.1.3] the Go kubelet carries on from our files, and we from its; a pod lives through both", async () => {
+  test("[27.1.4] [27.1.3] the Go kubelet continues with Deckhand's files, and Deckhand with the Go kubelet's, while a pod keeps running", async () => {
     await pods.create(podOn(node.name, "lasting", { containers: [SLEEPER] }));
     await pods.running("lasting");
     const container = () => pods.latest("lasting")?.status?.containerStatuses?.[0]?.containerID;
@@ -281,7 +285,7 @@ describe("a node's identity", () => {
 
     const ours: unknown = parse(await readFile(node.inside(`${KUBELET}/kubelet.conf`), "utf8"));
     await rm(node.inside(`${KUBELET}/kubelet.conf`));
-    for (const name of await readdir(folder())) if (name.startsWith("kubelet-client")) await rm(inPki(name));
+    for (const name of await readdir(directory())) if (name.startsWith("kubelet-client")) await rm(inPki(name));
     await cluster.changeAgent(node.name, "go", joining());
     await waitUntil("the Go kubelet's certificate", 60_000, async () => (await currentFile("client")) !== "");
     const theirs: unknown = parse(await readFile(node.inside(`${KUBELET}/kubelet.conf`), "utf8"));
@@ -293,7 +297,7 @@ describe("a node's identity", () => {
     assert.equal(container(), began, "its container is the same");
   });
 
-  test("[2.2] the certificate is renewed between 70 and 90 % of its life: same process, same pods, and what comes later is heard of", async () => {
+  test("[2.2] the client certificate is renewed after 70 % of its lifetime in the same process, and later pods run", async () => {
     const agent = cluster.component(`kubelet@${node.name}`);
     const [{ pid }, old] = [agent, await currentFile("client")];
     const [before] = certificateFacts(await readFile(node.inside(old), "utf8"));
@@ -316,7 +320,7 @@ describe("a node's identity", () => {
     assert.ok((await agent.isAlive()) && agent.pid === pid, "no new start");
   });
 
-  test("[2.2] [2.3] streams that were open before carry bytes both ways after the client's and the serving certificate were renewed", async () => {
+  test("[2.2] [2.3] open streams carry bytes both ways after the client and the serving certificate were renewed", async () => {
     const agent = cluster.component(`kubelet@${node.name}`);
     const { pid } = agent;
     await pods.create(
@@ -339,7 +343,7 @@ describe("a node's identity", () => {
       async () => (await currentFile("client")) !== oldClient,
       200,
     );
-    // Somebody has to say yes to each.
+    // Each request must be approved.
     const renewed = async () => {
       for (const { metadata, status } of await bySigner("kubelet-serving")) {
         if (status?.conditions === undefined) await cluster.kubectl("certificate", "approve", metadata?.name ?? "");
@@ -354,11 +358,11 @@ describe("a node's identity", () => {
     assert.ok((await agent.isAlive()) && agent.pid === pid, "no new start");
   });
 
-  test("[2.7] the node's metrics have the rest of life of both certificates, and the life of those that were replaced", async () => {
+  test("[2.7] the node's metrics have the remaining lifetime of both certificates, and the lifetime of replaced ones", async () => {
     let figures = await scrape(cluster, node);
     const valueOf = (name: string, end = "") =>
       figures.get(name)?.samples.find((sample) => sample.name === `${name}${end}`)?.value ?? assert.fail(name);
-    // The agent shows a certificate once its file is synced, which takes seconds on a busy disk.
+    // The metrics show a certificate once its file is synced, which takes seconds on a busy disk.
     const areShown = async () => {
       figures = await scrape(cluster, node);
       const differences = ["client", "server"].map(async (purpose) => {
@@ -410,7 +414,7 @@ describe("a node's identity", () => {
   });
 });
 
-/** An exec that gives back what it hears, and one connection through a forwarded port. */
+/** An exec session that echoes its input, and one connection through a forwarded port. */
 async function openSession(way: Way) {
   const [file, ...first] = cluster.kubectlCommand;
   const start = (...args: readonly string[]) => running(file, [...first, ...args], way.env);

@@ -1,4 +1,4 @@
-/** The metrics of a node with Deckhand, compared with those of a Go kubelet that carried the same load. */
+/** Compares the metrics of a Deckhand node with those of a Go kubelet under the same load. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -22,7 +22,7 @@ import { OWN_PACE, OWN_VALUE, SAME_GROWTH, SAME_GROWTH_OF, SAME_VALUE, STILL } f
 import { ask, figuresOf, growth, labelNames, type Scrape, scrape } from "./node-metrics/scrape.ts";
 
 const SUITE = "node-metrics";
-/** The Go kubelet counts its pods every two seconds, and looks at its runtime every second. */
+/** The Go kubelet counts its pods every two seconds and relists its runtime every second. */
 const STEADY_MS = 6_000;
 
 const recording = Recording.open(SUITE);
@@ -30,7 +30,7 @@ const table = metricsTable();
 const listed = new Map(table.families.map((family) => [family.name, family]));
 let cluster: Cluster;
 let directory: string;
-/** Before the load, while it runs, and after it. */
+/** Scrapes before, during and after the load. */
 const scrapes: Readonly<Record<Side, Scrape[]>> = { go: [], deckhand: [] };
 
 const nodeOf = (side: Side): ClusterNode =>
@@ -60,7 +60,10 @@ after(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** On every node before anything is counted: whether pods that need an image at the same time share a pull is chance. */
+/**
+ * Runs a pod with the image on every node before anything is counted: it is chance whether pods that need an image at
+ * the same time share a pull.
+ */
 async function haveTheImage(): Promise<void> {
   const names = cluster.nodes.map(({ name }) => `warm-${name}`);
   const items = cluster.nodes.map(({ name }) => ({
@@ -85,8 +88,8 @@ async function look(): Promise<void> {
 }
 
 /**
- * Scrapes until the values of each side are final: while recording, until they have stopped changing, else until they equal recorded
- * ones or the time is up; the check that follows fails then.
+ * Scrapes until the values of each side are final. While recording, the values are final once they stop changing.
+ * Otherwise they are final once they equal recorded ones, or when the time is up; the check that follows then fails.
  */
 async function settled(questions: ReadonlyMap<string, (side: Side) => unknown>): Promise<void> {
   const read = () => neutralJson([...questions.values()].map((valueOf) => SIDES.map(valueOf)));
@@ -115,10 +118,10 @@ interface DescribedFamily {
 }
 
 const FAMILY = "family ";
-/** Without the help: Deckhand's is in its own words. */
+/** Without the help text: Deckhand's differs. */
 const described = (family: ReadFamily): DescribedFamily => ({ kind: family.kind, labels: labelNames(family) });
 
-/** What the Go kubelet shows, by name. */
+/** The Go kubelet's recorded metric families, by name. */
 const familiesOfGo = (): ReadonlyMap<string, DescribedFamily> =>
   new Map(
     readRecording(SUITE)
@@ -137,7 +140,9 @@ const volumes = [
 ];
 const container = (script: string) => ({ name: "main", image: BUSYBOX_IMAGE, command: ["sh", "-c", script] });
 
-/** Runs; fails once and runs then; and, last, runs to its end, from an image that is pulled. */
+/**
+ * The first pod runs; the second fails once and then runs; the third terminates, with an image that is always pulled.
+ */
 const load = (node: string): readonly [object, object, object] => {
   const pod = (name: string, spec: object) => ({
     apiVersion: "v1",
@@ -173,7 +178,7 @@ const familiesOfBoth = (kind: "gauge" | "counted"): readonly string[] =>
     .map(([name]) => name)
     .filter((name) => lastOf("deckhand").has(name));
 
-/** Gauges that say something about the machine, and what they must say. */
+/** Gauges that describe the machine, and their expected values. */
 const MACHINE_VALUE: Readonly<Record<string, (side: Side) => Promise<number>>> = {
   process_max_fds: (side) => limitOf(side, "Max open files"),
   process_virtual_memory_max_bytes: (side) => limitOf(side, "Max address space"),
@@ -187,7 +192,7 @@ async function limitOf(side: Side, name: string): Promise<number> {
   return value === "unlimited" ? 2 ** 64 : Number(value);
 }
 
-void suite("the figures of a node", () => {
+void suite("metrics of a node", () => {
   test("every node carries a load", async () => {
     const file = join(directory, "load.json");
     const apply = async (items: readonly object[]) => {
@@ -196,7 +201,7 @@ void suite("the figures of a node", () => {
     };
     await apply(cluster.nodes.flatMap(({ name }) => load(name).slice(0, 2)));
     for (const node of cluster.nodes) {
-      const manifests = join(node.folder, "manifests");
+      const manifests = join(node.directory, "manifests");
       await mkdir(manifests, { recursive: true });
       await writeFile(join(manifests, "static.json"), JSON.stringify(staticPod));
     }
@@ -204,7 +209,7 @@ void suite("the figures of a node", () => {
       "-o",
       "jsonpath={range .items[*]}{.metadata.name}={.status.phase}/{.status.containerStatuses[0].restartCount} {end}",
     ];
-    // While the Go kubelet pulls an image, it pulls it for every other pod that needs it, too.
+    // While the Go kubelet pulls an image, every other pod that needs the image pulls it, too.
     await waitUntil("all that have their image to run", 90_000, async () => {
       const said = await cluster.kubectl("get", "pods", ...phases);
       return said.match(/=Running/g)?.length === 3 * cluster.nodes.length;
@@ -222,7 +227,7 @@ void suite("the figures of a node", () => {
     });
   });
 
-  test("[21.6][1.10][3.21] gauges of both are equal once both have come to rest", async () => {
+  test("[21.6][1.10][3.21] gauges of both agents are equal once they stop changing", async () => {
     const valueOf = (name: string) => (side: Side) => figuresOf(lastOf(side).get(name));
     await settleAndCheck(new Map(SAME_VALUE.map((name) => [`gauge ${name}`, valueOf(name)])));
     for (const side of SIDES) {
@@ -246,7 +251,7 @@ void suite("the figures of a node", () => {
     assert.equal(names.join(), `node=${NODES.deckhand}`);
   });
 
-  test("[21.6][9.12][9.14] counters of both have grown by the same where the load is what they count", async () => {
+  test("[21.6][9.12][9.14] counters that depend on the load have grown by the same under both agents", async () => {
     const running = cluster.nodes.map(({ name }) => `runs-${name}`);
     await cluster.kubectl("delete", "pod", ...running, "--timeout=60s");
     const growthOf = (name: string) => (side: Side) => {
@@ -269,7 +274,7 @@ void suite("the figures of a node", () => {
     }
   });
 
-  test("[21.6][19.8] a family of the Go kubelet's is here with its kind and labels, waits for a row, or is left out with a reason", async () => {
+  test("[21.6][19.8] each metric family of the Go kubelet exists with its kind and labels, waits for a row, or is left out with a reason", async () => {
     if (comparisonMode === "record") {
       for (const [name, family] of lastOf("go")) await recording.check(FAMILY + name, () => described(family));
       return;
@@ -299,7 +304,7 @@ void suite("the figures of a node", () => {
     assert.ok(compared.length >= 70, String(compared.length));
   });
 
-  test("[20.13][21.7][10.4] bounds of histograms are the Go kubelet's, written as it writes them", async () => {
+  test("[20.13][21.7][10.4] histogram bounds equal the Go kubelet's, in its notation", async () => {
     const isShown = (name: string) => (comparisonMode === "record" ? lastOf("go") : lastOf("deckhand")).has(name);
     const shown = comparisonMode === "record" ? lastOf("go") : familiesOfGo();
     const histograms = [...shown].flatMap(([name, { kind }]) =>
@@ -317,9 +322,10 @@ void suite("the figures of a node", () => {
     }
   });
 
-  test("[20.13] promtool finds no error, and nothing to complain of that it does not of the Go kubelet", async () => {
+  test("[20.13] promtool finds no error, and reports no other findings than for the Go kubelet", async () => {
     for (const path of ["/metrics", "/metrics/slis", "/metrics/probes"]) {
-      // About families that both have: others of the Go kubelet are left out, and of Deckhand's others nothing may be found.
+      // Of the Go kubelet's findings, only those about families that Deckhand also has count. Other families of
+      // Deckhand may have no findings.
       await recording.check(`promtool ${path}`, async (side) => {
         const { findings, errors } = await checkedByPromtool(nodeOf(side), path);
         assert.deepEqual(errors, [], side);
@@ -329,7 +335,7 @@ void suite("the figures of a node", () => {
     }
   });
 
-  test("[20.13] formats and packing are agreed upon as with the Go kubelet; who takes nothing but OpenMetrics gets that", async () => {
+  test("[20.13] formats and compression are negotiated as by the Go kubelet; OpenMetrics is served when only that is accepted", async () => {
     const prometheus =
       "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5," +
       "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
@@ -356,7 +362,7 @@ void suite("the figures of a node", () => {
     assert.ok(readExposition(open.body.toString(), "openMetrics").size > 70);
   });
 
-  test("[9.14] what askers do through the runtime is counted, and what their statistics take is not", async () => {
+  test("[9.14] kubectl exec counts as a runtime operation, and reading stats does not", async () => {
     for (const node of cluster.nodes) {
       const { name } = node;
       await cluster.kubectl("exec", `fails-${name}`, "--", "true");
@@ -369,13 +375,13 @@ void suite("the figures of a node", () => {
     }
   });
 
-  test("[20.13] health checks are counted, on an endpoint of their own", async () => {
-    // Only the Go kubelet has a server of device plugins to check yet (16.1).
+  test("[20.13] health checks are counted at /metrics/slis", async () => {
+    // Only the Go kubelet has a device plugin server to check so far (16.1).
     const isCommon = (key: string) => !key.startsWith("name=device-plugin,");
     for (const node of cluster.nodes) {
       assert.equal((await ask(cluster, node, "/healthz")).status, 200);
       let health = await scrape(cluster, node, "/metrics/slis");
-      // An answer serves for a second.
+      // A cached response is served for one second.
       await waitUntil("the checks to be counted", 10_000, async () => {
         health = await scrape(cluster, node, "/metrics/slis");
         return health.has("kubernetes_healthcheck");
@@ -393,14 +399,14 @@ void suite("the figures of a node", () => {
     }
   });
 
-  deckhandTest("the number of compared values has not shrunk", () => {
+  deckhandTest("compares more than 700 values", () => {
     figure("values compared", recording.compared, "values");
     assert.ok(recording.compared > 700, String(recording.compared));
   });
 });
 
 interface Findings {
-  /** Each begins with the name of its family. */
+  /** Each finding begins with the name of its metric family. */
   readonly findings: readonly string[];
   readonly errors: readonly string[];
 }
@@ -409,7 +415,7 @@ async function checkedByPromtool(node: ClusterNode, path: string): Promise<Findi
   const { body } = await ask(cluster, node, path);
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const promtool = execFile("promtool", ["check", "metrics"], (error, stdout, stderr) => {
-    // 3: it has something to complain of.
+    // promtool exits with 3 when it has findings.
     if (error !== null && error.code !== 3) reject(new Error(`promtool of ${node.name}${path}: ${stderr}${stdout}`));
     else resolve(`${stdout}${stderr}`);
   });

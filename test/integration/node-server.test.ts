@@ -1,4 +1,7 @@
-/** The node's own API with a real API server behind it: who may ask, through its proxy and directly, and what is swapped meanwhile. */
+/**
+ * The node's own API with a real API server behind it: authentication and authorization, through the API server's proxy
+ * and directly, and certificates that are replaced meanwhile.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -29,7 +32,7 @@ const SINGLE: readonly Guard[] = [
   "pods",
   "healthz",
 ];
-/** The lines of the README, in its order. */
+/** The kubectl command lines of the README, in its order. */
 const LINES = readFileSync(inRepository("README.md"), "utf8")
   .split("\n")
   .filter((line) => line.startsWith("kubectl "));
@@ -37,16 +40,16 @@ const ALL_VERBS = ["get", "create", "update", "patch", "delete"];
 
 describe("the node's own API", () => {
   let made: TestCertificates;
-  let folder: string;
+  let directory: string;
   let cluster: Cluster;
   let node: ClusterNode;
-  /** Signs clients, and serving certificates. */
+  /** `authority` signs client certificates, `operator` signs serving certificates. */
   let authority: Identity;
   let operator: Identity;
   const callers: NodeCaller[] = [];
   const tokensSent: string[] = [];
 
-  const file = (name: string) => join(folder, name);
+  const file = (name: string) => join(directory, name);
   const configuration = () => ({
     tlsCertFile: file("serving.crt"),
     tlsPrivateKeyFile: file("serving.key"),
@@ -109,7 +112,7 @@ describe("the node's own API", () => {
 
   before(async () => {
     made = await TestCertificates.in();
-    folder = await mkdtemp(join(tmpdir(), "deckhand-node-server-"));
+    directory = await mkdtemp(join(tmpdir(), "deckhand-node-server-"));
     operator = await made.selfSigned({ subject: "/CN=operator" });
     await show(await serving("first"));
     const options = { configuration: configuration() };
@@ -117,7 +120,7 @@ describe("the node's own API", () => {
     [node] = cluster.nodes as [ClusterNode];
     const ca = (name: string) => readFile(join(cluster.layout.certificates, `ca.${name}`), "utf8");
     authority = { certificatePem: await ca("crt"), keyPem: await ca("key") };
-    await copyFile(cluster.api.caFile, file("client-ca.crt")); // Until now nobody could be believed.
+    await copyFile(cluster.api.caFile, file("client-ca.crt")); // Until now no client could be trusted.
     const anybody = caller();
     await waitUntil("the node's API to answer", 20_000, () => isListening(anybody));
   });
@@ -125,11 +128,11 @@ describe("the node's own API", () => {
   after(async () => {
     for (const one of callers) one[Symbol.dispose]();
     await cluster.down();
-    await rm(folder, { recursive: true, force: true });
+    await rm(directory, { recursive: true, force: true });
     await made[Symbol.asyncDispose]();
   });
 
-  test("[20.1] the API server is let in by its certificate, a service account by its token, and nobody else", async () => {
+  test("[20.1] the API server authenticates by its certificate, a service account by its token, and all others get 401", async () => {
     const throughProxy = (path: string) => cluster.kubectl("get", "--raw", `/api/v1/nodes/${node.name}/proxy${path}`);
     await waitUntil("the node to be known", 20_000, () =>
       throughProxy("/healthz").then(
@@ -155,7 +158,7 @@ describe("the node's own API", () => {
     assert.deepEqual(answerOf(await caller().ask("/healthz")), [401, "Unauthorized"]);
   });
 
-  test("[20.2] [20.3] every path, for every identity and method, opens to those who were given it and to nobody else", async (t) => {
+  test("[20.2] [20.3] every path, for every identity and method, is open to the users to whom RBAC grants it and to no others", async (t) => {
     const grants = new Map<string, Grant>([
       ["none-given", { verbs: [], guards: [] }],
       ["reads-proxy", { verbs: ["get"], guards: ["proxy"] }],
@@ -164,12 +167,12 @@ describe("the node's own API", () => {
       ...SINGLE.map((guard) => [`only-${guard}`, { verbs: ALL_VERBS, guards: [guard] }] as const),
     ]);
     await give(grants);
-    const stranger = await made.selfSigned({ subject: "/CN=stranger" });
+    const other = await made.selfSigned({ subject: "/CN=other" });
     const subject = "/O=system:masters/CN=admin";
     const refused: readonly NodeCaller[] = [
       caller(),
       caller({ token: "no.such.token" }),
-      caller({ identity: await made.issue(stranger, { subject }) }),
+      caller({ identity: await made.issue(other, { subject }) }),
       caller({ identity: await made.issue(authority, { subject, days: -1 }) }),
       caller({ identity: await made.issue(authority, { subject, extensions: [FOR_SERVERS] }) }),
       caller({ identity: await made.issue(authority, { subject, digest: "sha1" }) }),
@@ -201,7 +204,7 @@ describe("the node's own API", () => {
         );
       });
     }
-    // An authority's own certificate counts as the Go kubelet counts it: as whoever it names, who has been given nothing.
+    // As in the Go kubelet, the CA's own certificate authenticates as the user that it names, who has no permissions.
     const { status } = await caller({ identity: authority }).ask("/pods");
     check(status === 403, `an authority as itself: ${status}`);
     t.diagnostic(`${asserted} requests`);
@@ -209,7 +212,7 @@ describe("the node's own API", () => {
     assert.ok(asserted >= 2000);
   });
 
-  test("[20.2] who is refused is told why in the Go kubelet's words", async () => {
+  test("[20.2] a 403 response has the Go kubelet's message", async () => {
     const one = caller({ identity: await identityOf("only-stats") });
     assert.deepEqual(answerOf(await one.ask("/pods")), [
       403,
@@ -222,7 +225,7 @@ describe("the node's own API", () => {
     ]);
   });
 
-  test("[2.4] a new serving certificate is shown within moments, and open connections stay", async () => {
+  test("[2.4] a new serving certificate is served within 10 s, and open connections stay", async () => {
     const admin = caller({ identity: await identityOf("everything") });
     await admin.ask("/healthz");
     assert.equal(await shownName(), "first");
@@ -236,7 +239,7 @@ describe("the node's own API", () => {
     await waitUntil("the third certificate", 10_000, async () => (await shownName()) === "third");
   });
 
-  test("[2.6] a new client authority is believed within moments, and the old one no longer", async () => {
+  test("[2.6] a new client CA is trusted within 10 s, and a removed one no longer", async () => {
     const next = await made.selfSigned({ subject: "/CN=next-authority" });
     const old = caller({ identity: await identityOf("everything") });
     const young = caller({ identity: await made.issue(next, { subject: "/CN=everything" }) });
@@ -252,7 +255,7 @@ describe("the node's own API", () => {
     await waitUntil("the first to be believed again", 10_000, async () => (await status(old)) === 200);
   });
 
-  test("[20.18] the port that asks nobody serves what monitors read and nothing else", async () => {
+  test("[20.18] the read-only port serves what monitors read and nothing else", async () => {
     const at = (path: string) => askPlainly(`http://${node.address}:${READ_ONLY_PORT}${path}`);
     assert.deepEqual(answerOf(await at("/healthz")), [200, "ok"]);
     const pods = JSON.parse((await at("/pods")).body) as { readonly kind: string };
@@ -263,8 +266,8 @@ describe("the node's own API", () => {
     }
   });
 
-  test("[20.4] [20.5] [20.15] what the node says of its pods and of itself is what the API server and the runtime say", async () => {
-    await cluster.kubectl("create", "serviceaccount", "default").catch(() => ""); // No controller made it here.
+  test("[20.4] [20.5] [20.15] the node's pages about its pods and itself agree with the API server and the runtime", async () => {
+    await cluster.kubectl("create", "serviceaccount", "default").catch(() => ""); // No controller creates it here.
     const pod = podOn(node.name, "asked-for", { containers: [SLEEPER] });
     await writeFile(file("pod.json"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
     await cluster.kubectl("create", "-f", file("pod.json"));
@@ -290,7 +293,7 @@ describe("the node's own API", () => {
     assert.match((await admin.ask("/statusz")).body, /\nBinary version: 1\.36\.4\n/);
   });
 
-  test("the README's commands about the node's API answer", async () => {
+  test("the README's kubectl commands for the node's API work", async () => {
     const says = sh(`echo here; ${STAY}`);
     const pod = podOn(node.name, "web", { containers: [says] });
     await writeFile(file("web.json"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
@@ -310,7 +313,7 @@ describe("the node's own API", () => {
     }
   });
 
-  test("[20.16] the log's verbosity changes on demand, and a profile of the process is taken", async () => {
+  test("[20.16] /debug/flags/v changes the log's verbosity, and /debug/pprof/profile returns a profile of the process", async () => {
     const admin = caller({ identity: await identityOf("everything") });
     const log = () => readFile(cluster.component(`kubelet@${node.name}`).logFile, "utf8");
     const lines = async () =>
@@ -327,13 +330,13 @@ describe("the node's own API", () => {
     assert.ok(profile.nodes.length > 0);
   });
 
-  test("no token that anybody sent is in the log of the node", async () => {
+  test("the node's log contains no token that a client sent", async () => {
     assert.ok(tokensSent.length > 0);
     const text = await readFile(cluster.component(`kubelet@${node.name}`).logFile, "utf8");
     for (const token of tokensSent) assert.ok(!text.includes(token));
   });
 
-  test("[20.1] [20.17] anybody is system:anonymous where that is allowed, and closed pages say so to who may ask", async () => {
+  test("[20.1] [20.17] with anonymous authentication clients are system:anonymous, and authorized ones get 405 from disabled pages", async () => {
     const { authentication, ...rest } = configuration();
     await cluster.changeAgent(node.name, "deckhand", {
       configuration: {
@@ -353,18 +356,18 @@ describe("the node's own API", () => {
     });
     assert.deepEqual(wrong, []);
     assert.equal((await caller({ token: "no.such.token" }).ask("/pods")).status, 401);
-    const stranger = await made.selfSigned({ subject: "/CN=stranger" });
-    assert.equal((await caller({ identity: stranger }).ask("/pods")).status, 401);
+    const other = await made.selfSigned({ subject: "/CN=other" });
+    assert.equal((await caller({ identity: other }).ask("/pods")).status, 401);
     const admin = caller({ identity: await identityOf("everything") });
     assert.deepEqual(answerOf(await admin.ask("/exec/a/b/c")), [405, "Debug endpoints are disabled.\n"]);
     assert.deepEqual(answerOf(await admin.ask("/healthz")), [200, "ok"]);
   });
 
-  test("[1.26] without a server nothing listens, and the node goes on", async () => {
+  test("[1.26] with enableServer: false nothing listens, and the node keeps working", async () => {
     await cluster.changeAgent(node.name, "deckhand", { configuration: { ...configuration(), enableServer: false } });
     await assert.rejects(caller().ask("/healthz"), { code: "ECONNREFUSED" });
     await assert.rejects(askPlainly(`http://${node.address}:${READ_ONLY_PORT}/healthz`), { code: "ECONNREFUSED" });
-    await cluster.kubectl("delete", "pod", "asked-for", "--wait", "--timeout=60s"); // It is the node that ends it.
+    await cluster.kubectl("delete", "pod", "asked-for", "--wait", "--timeout=60s"); // The node terminates it.
   });
 
   const answerOf = ({ status, body }: Said) => [status, body];
@@ -379,7 +382,7 @@ const isListening = (anybody: NodeCaller) =>
 type Path = (typeof GUARDED_PATHS)[number];
 type Method = (typeof METHODS)[number];
 
-/** Small: every path with the methods that count most, and one path of each kind with the others. */
+/** In a small run: every path with the methods that matter most, and one path of each kind with the others. */
 const REQUESTS: readonly (readonly [Path, Method])[] = GUARDED_PATHS.flatMap((path, index) => {
   const isFirst = GUARDED_PATHS.findIndex(({ guards, executes }) => isSame(path, { guards, executes })) === index;
   const methods = METHODS.filter((method) => wholeSize() || isFirst || method === "GET" || method === "POST");

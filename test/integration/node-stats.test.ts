@@ -1,8 +1,8 @@
 /**
- * What a node reports of its own use at /stats/summary, /metrics/resource and /metrics/cadvisor. Which series there
- * are, and their constant values, are the Go kubelet's, which are recorded; every value that moves is held against the
- * kernel's own files, read just before and just after the node was asked. Where a Go kubelet runs beside Deckhand with
- * the same pods, the values of both are compared too.
+ * What a node reports about its usage at /stats/summary, /metrics/resource and /metrics/cadvisor. The set of series and
+ * their constant values must equal the Go kubelet's recorded ones. Every changing value is compared with the kernel's
+ * own files, read just before and just after the request. If a Go kubelet runs beside Deckhand with the same pods, the
+ * values of both are compared too.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -47,7 +47,7 @@ interface NodeSide {
 }
 
 let cluster: Cluster;
-/** The machine's interfaces when the cluster came up: those of other tests come and go. */
+/** The machine's interfaces when the cluster started: interfaces of other tests come and go. */
 let interfacesBefore: ReadonlyMap<string, string>;
 const sides = new Map<Side, NodeSide>();
 let neutral: Neutral;
@@ -57,9 +57,9 @@ const sideOf = (side: Side) => sides.get(side) ?? assert.fail(`${side} does not 
 const raw = (side: Side, path: string) => cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy${path}`);
 
 const NAME = `stats${process.pid}`;
-/** Of every program that is not a container; both agents report it as the kubelet's. */
+/** The cgroup of all programs that are not containers; both agents report it as the kubelet's. */
 const KUBELET_GROUP = `/deckhand-${NAME}/parts`;
-/** Volumes are measured more often than once in a minute, so that nobody waits for it. */
+/** Volumes are measured more often than once a minute, so that tests do not wait for it. */
 const configuration = { volumeStatsAggPeriod: "5s", kubeletCgroups: KUBELET_GROUP };
 
 before(async () => {
@@ -87,7 +87,8 @@ before(async () => {
 after(() => cluster?.down());
 
 /**
- * The agent has measured each container twice, containerd has measured what each wrote, and volumes have been measured.
+ * True once the agent has measured each container twice, containerd has measured what each container wrote, and the
+ * volumes have been measured.
  */
 async function isSettled(side: Side): Promise<boolean> {
   const summary = summarySeries(sideOf(side).normal(await raw(side, "/stats/summary")));
@@ -134,7 +135,7 @@ async function lookAt(side: Side): Promise<Look> {
 const shapeAt = async (side: Side, endpoint: Endpoint) =>
   shapeOf(await seriesAt(side, endpoint), ENDPOINTS[endpoint][2], neutral);
 
-/** Until no series has come for some seconds: cAdvisor finds groups and measures them at a pace of its own. */
+/** Waits until no series has been added for some seconds: cAdvisor finds and measures cgroups at its own pace. */
 async function comesToRest(): Promise<void> {
   const shapes = async () => {
     const all = await lookAt("go");
@@ -151,16 +152,16 @@ async function comesToRest(): Promise<void> {
   });
 }
 
-/** cAdvisor reads a group every ten to twenty seconds: all of what it reports was read since. */
+/** True if all values were read after the given time: cAdvisor reads each cgroup every ten to twenty seconds. */
 const isSince = (momentMs: number, series: Series): boolean =>
   [...series.values()].every(({ atMs }) => atMs === undefined || momentMs < atMs);
 
-/** Of both agents, where both run. */
+/** Of both agents, if both run. */
 let looks: Readonly<Record<Endpoint, readonly [theirs: Looks, ours: Looks]>> | undefined;
 
 /**
- * Both at about the same time, twice, with all that the Go kubelet reports the second time read between the two looks
- * at Deckhand.
+ * Reads both agents at about the same time, twice. All values of the Go kubelet's second report are read between the
+ * two reads of Deckhand.
  */
 async function lookTwice(): Promise<typeof looks> {
   const [theirFirst, ourFirst] = await Promise.all([lookAt("go"), lookAt("deckhand")]);
@@ -190,7 +191,9 @@ function report(name: string, { compared, onlyPresent, known, unexplained }: Com
   assert.deepEqual(unexplained, []);
 }
 
-/** The series and their constant values are the Go kubelet's; so are the values, where it runs. */
+/**
+ * Checks that the series and their constant values equal the Go kubelet's, and so do the values if the Go kubelet runs.
+ */
 async function held(name: string, endpoint: Endpoint, differences: Differences): Promise<void> {
   const before = recording.compared;
   await recording.check(endpoint, (side) => shapeAt(side, endpoint));
@@ -200,7 +203,7 @@ async function held(name: string, endpoint: Endpoint, differences: Differences):
   report(name, compare(theirs, own, ENDPOINTS[endpoint][2], differences));
 }
 
-/** For so long one reading serves everybody who asks. */
+/** For this long, one reading serves all requests. */
 const SHARED_MS = 1_500;
 
 interface Asked {
@@ -211,7 +214,7 @@ interface Asked {
   readonly after: KernelAt;
 }
 
-/** One answer of Deckhand's between two readings of the kernel's files. */
+/** One response of Deckhand between two readings of the kernel's files. */
 async function ask(endpoint: Endpoint, places: WorkloadPlaces): Promise<Asked> {
   const { node } = sideOf("deckhand");
   await pause(SHARED_MS);
@@ -234,11 +237,11 @@ function confirmed(name: string, { compared, troubles }: Held, least: number): v
   assert.ok(compared >= least, `${compared} values are too few`);
 }
 
-void suite("what a node reports of its use", () => {
-  test("[20.12][21.3][21.4] the summary has the Go kubelet's fields, with its values", () =>
+void suite("usage of a node", () => {
+  test("[20.12][21.3][21.4] /stats/summary has the Go kubelet's fields and values", () =>
     held("summary", "summary", SUMMARY_DIFFERENCES));
 
-  test("[20.12] the light summary has CPU, memory and swap, and nothing else", async () => {
+  test("[20.12] /stats/summary?only_cpu_and_memory=true has CPU, memory and swap, and nothing else", async () => {
     await held("light summary", "light", SUMMARY_DIFFERENCES);
     for (const side of SIDES) {
       const { pods } = JSON.parse(await raw(side, ENDPOINTS.light[0])) as Summary;
@@ -247,14 +250,14 @@ void suite("what a node reports of its use", () => {
     }
   });
 
-  test("[21.1][21.2] the resource metrics are the Go kubelet's, each with the moment it was read at", () =>
+  test("[21.1][21.2] /metrics/resource equals the Go kubelet's, with the time of reading of each sample", () =>
     held("resource metrics", "resource", []));
 
-  test("[21.5] cAdvisor's metrics have its families, rows, labels and values", () =>
+  test("[21.5] /metrics/cadvisor has cAdvisor's families, series, labels and values", () =>
     held("cAdvisor's metrics", "cadvisor", CADVISOR_DIFFERENCES));
 
   deckhandTest(
-    "[20.12][21.3][21.5] every value is what the kernel says of the same group, network and disk",
+    "[20.12][21.3][21.5] every value equals the kernel's for the same cgroup, network and disk",
     async () => {
       const { node, namespace } = sideOf("deckhand");
       const places = await placesOf(cluster, node, namespace, { kubeletGroup: KUBELET_GROUP, startedMs });
@@ -281,13 +284,13 @@ void suite("what a node reports of its use", () => {
   );
 
   deckhandTest(
-    "[21.8] nothing is read while nobody asks: figures are those of the moment, and askers of one moment share them",
+    "[21.8] stats are read on request: values are current, and concurrent requests share one reading",
     async () => {
       const times = async (path: string) => {
         const families = readExposition(await raw("deckhand", path));
         return Number(families.get("node_cpu_usage_seconds_total")?.samples[0]?.atText);
       };
-      // On a busy machine two who ask at once may be more than a second apart.
+      // On a busy machine, two concurrent requests may be more than a second apart.
       await waitUntil("two who ask in one moment to get the same", 60_000, async () => {
         const askedMs = Date.now();
         const [one, other] = await Promise.all([times("/metrics/resource"), times("/metrics/resource")]);
@@ -297,7 +300,7 @@ void suite("what a node reports of its use", () => {
     },
   );
 
-  test("[13.27] a claim's volume is reported with its file system's room", async () => {
+  test("[13.27] the volume of a PersistentVolumeClaim is reported with its name and the capacity of its file system", async () => {
     for (const side of SIDES) {
       const summary = await seriesAt(side, "summary");
       const reported = (field: string) => summary.get(`.pods[keeper].volume[data].${field}`)?.value;
@@ -319,7 +322,7 @@ async function isMeasured(places: WorkloadPlaces): Promise<boolean> {
   );
 }
 
-/** Every interface of the machine and every file system has its series, unless it came or went meanwhile. */
+/** Every interface of the machine and every file system has a series, unless it came or went meanwhile. */
 function assertEachOf({ text, before, after }: Asked): void {
   const families = readExposition(text);
   const named = (family: string, label: string) =>

@@ -1,4 +1,7 @@
-/** Exec, attach, cp, port-forward, run and checkpoint as users have them: kubectl, the API server, Deckhand's node and containerd, by both ways of kubectl's. */
+/**
+ * Exec, attach, cp, port-forward, run and checkpoint as users run them: kubectl, the API server, a Deckhand node and
+ * containerd, with both of kubectl's protocols (WebSocket and SPDY).
+ */
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -36,7 +39,7 @@ before(async () => {
     pod("serve", { name: "app", image: AGNHOST_IMAGE, args: ["netexec"] }),
     pod("web", sleeper, "by-go", world.goNode.name),
   ];
-  const file = join(world.folder, "pods.json");
+  const file = join(world.directory, "pods.json");
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));
   await world.cluster.kubectl("apply", "-f", file);
   await world.cluster.kubectl("wait", "--for=condition=Ready", "pod/web", "pod/echo", "pod/serve", "--timeout=90s");
@@ -55,7 +58,7 @@ const pod = (name: string, container: object, namespace = "default", nodeName = 
 const exec = (way: Way, args: readonly string[], input?: string | Uint8Array) =>
   world.kubectl(way, ["exec", ...args], input === undefined ? {} : { input });
 
-/** What is running in the pod with these words on its command line. */
+/** The number of processes in the pod with this text on their command line. */
 async function processes(words: string): Promise<number> {
   const { stdout } = await exec(WAYS[1], ["web", "--", "sh", "-c", `ps | grep -v grep | grep -c '${words}'`]);
   return Number(stdout);
@@ -69,7 +72,7 @@ const PORT_FORWARD = {
 
 void suite("streams of a node", () => {
   for (const way of WAYS) {
-    test(`[20.7][20.8][20.9] kubectl exec by ${way.name}: exit codes, input, and errors apart from output`, async () => {
+    test(`[20.7][20.8][20.9] kubectl exec by ${way.name} passes exit codes and input, and separates stderr from stdout`, async () => {
       const { code, stdout, stderr } = await exec(way, ["web", "--", "sh", "-c", "echo out; echo err >&2; exit 3"]);
       assert.deepEqual([code, stdout], [3, "out\n"]);
       assert.match(stderr, /^err\ncommand terminated with exit code 3\n$/);
@@ -84,15 +87,15 @@ void suite("streams of a node", () => {
       for (const { carried } of await ended()) assert.equal(carried, way.carried);
     });
 
-    test(`1 MB of output right before the exit is whole, by ${way.name}`, async () => {
+    test(`1 MB of output right before the exit is complete, by ${way.name}`, async () => {
       for (let count = 0; count < (wholeSize() ? 50 : 3); count += 1) {
         const { stdout, code } = await exec(way, ["web", "--", "sh", "-c", "head -c 1048576 /dev/zero | tr '\\0' x"]);
         assert.deepEqual([stdout.length, code], [1_048_576, 0]);
       }
     });
 
-    test(`[20.7] kubectl exec -it by ${way.name} has a terminal of the user's size, and follows it`, async () => {
-      const tty = join(world.folder, `tty-${way.name}`);
+    test(`[20.7] kubectl exec -it by ${way.name} has a terminal of the user's size, and follows its changes`, async () => {
+      const tty = join(world.directory, `tty-${way.name}`);
       const loop = "while sleep 0.2; do stty size; done";
       const line = [...world.cluster.kubectlCommand, "exec", "-it", "web", "--", "sh", "-c", `'${loop}'`].join(" ");
       const shell = `tty > ${tty}; stty cols 111 rows 33; exec ${line}`;
@@ -104,10 +107,10 @@ void suite("streams of a node", () => {
       assert.equal(await session.code, 130, session.output());
     });
 
-    test(`[20.7] kubectl attach by ${way.name} speaks with the first process`, async () => {
+    test(`[20.7] kubectl attach by ${way.name} reaches the container's first process`, async () => {
       const session = world.start(way, ["attach", "-i", "echo"]);
       const word = `hello by ${way.name}`;
-      // What is said before the attachment stands is heard once it does.
+      // Input that is sent before the attachment is established arrives once it is.
       session.child.stdin?.write(`${word}\n`);
       await waitUntil("its echo", 30_000, async () => session.output().includes(word));
       session.child.kill("SIGKILL");
@@ -121,9 +124,9 @@ void suite("streams of a node", () => {
       );
     });
 
-    test(`[20.7] kubectl cp by ${way.name}, both ways, is identical to the byte`, async () => {
+    test(`[20.7] kubectl cp by ${way.name} copies identical bytes in both directions`, async () => {
       const bytes = wholeSize() ? 200 * 2 ** 20 : 4 * 2 ** 20;
-      const [here, back] = [join(world.folder, `here-${way.name}`), join(world.folder, `back-${way.name}`)];
+      const [here, back] = [join(world.directory, `here-${way.name}`), join(world.directory, `back-${way.name}`)];
       await writeFile(here, randomBytes(bytes));
       const started = process.hrtime.bigint();
       for (const [from, to] of [
@@ -158,7 +161,7 @@ void suite("streams of a node", () => {
       );
     });
 
-    test(`a client killed in the middle leaves nothing behind, by ${way.name}`, async () => {
+    test(`a killed client leaves no process and no stream behind, by ${way.name}`, async () => {
       const mark = `cat /dev/stdin ${way.name}`;
       const before = (await world.ended()).length;
       const session = world.start(way, ["exec", "-i", "web", "--", "sh", "-c", `cat /dev/stdin; : ${mark}`]);
@@ -166,15 +169,15 @@ void suite("streams of a node", () => {
       session.child.kill("SIGKILL");
       await session.code;
       await waitUntil("its end", 30_000, async () => (await processes(mark)) === 0);
-      const told = (await world.ended()).slice(before);
+      const reported = (await world.ended()).slice(before);
       assert.ok(
-        told.some(({ reason, carried }) => reason === "client" && carried === way.carried),
-        JSON.stringify(told),
+        reported.some(({ reason, carried }) => reason === "client" && carried === way.carried),
+        JSON.stringify(reported),
       );
     });
   }
 
-  test("[20.7][20.10][20.14] every answer has the status, the type and the words of the Go kubelet's", async () => {
+  test("[20.7][20.10][20.14] every answer has the status, the type and the text of the Go kubelet's", async () => {
     const upgrade = { Connection: "Upgrade", Upgrade: "SPDY/3.1", "X-Stream-Protocol-Version": "v4.channel.k8s.io" };
     const opening = (protocol: string) => ({ Connection: "Upgrade", ...webSocket(protocol) });
     const portForward = { ...PORT_FORWARD, "X-Stream-Protocol-Version": "no such protocol" };
@@ -224,7 +227,7 @@ void suite("streams of a node", () => {
       ["POST", "/checkpoint/NS/web/app?timeout=-1"],
       ["GET", "/checkpoint/NS/web/app"],
     ];
-    // Nothing has no type.
+    // An empty body has no type.
     const neutral = (namespace: string, { status, type, body }: Answer) =>
       [status, body && type, body.replaceAll(namespace, "NS").replaceAll(/[0-9a-f]{32,}/g, "ID")] as const;
     const differences: object[] = [];
@@ -237,7 +240,7 @@ void suite("streams of a node", () => {
     assert.deepEqual(differences, []);
   });
 
-  test("[20.10] run answers with plain output, and with what a command that failed has said", async () => {
+  test("[20.10] run returns plain output, and the output of a command that failed", async () => {
     const raw = (cmd: string) =>
       world.kubectl(WAYS[0], [
         "create",
@@ -251,17 +254,17 @@ void suite("streams of a node", () => {
     assert.match(failed.stderr, /command 'ls \/none' exited with 1: ls: \/none: No such file or directory/);
   });
 
-  test("[20.14][27.1.30] a checkpoint fails with containerd's words where there is no tool for it, and its folder is private", async () => {
+  test("[20.14][27.1.30] a checkpoint without CRIU fails with containerd's message, and the checkpoint directory is private", async () => {
     const path = `/api/v1/nodes/${world.node.name}/proxy/checkpoint/default/web/app?timeout=5`;
     const { stderr } = await world.kubectl(WAYS[0], ["create", "--raw", path, "-f", "/dev/null"]);
     assert.match(stderr, /checkpointing of default\/web\/app failed \(rpc error: code = /);
     assert.match(stderr, /criu/i);
-    const folder = world.node.inside("/var/lib/kubelet/checkpoints");
-    assert.equal((await stat(folder)).mode & 0o777, 0o700);
-    assert.deepEqual(await readdir(folder), []);
+    const directory = world.node.inside("/var/lib/kubelet/checkpoints");
+    assert.equal((await stat(directory)).mode & 0o777, 0o700);
+    assert.deepEqual(await readdir(directory), []);
   });
 
-  test("[3.18] the node declares that it takes WebSockets itself", async () => {
+  test("[3.18] the node declares the feature ExtendWebSocketsToKubelet", async () => {
     const features = await world.cluster.kubectl(
       "get",
       "node",
@@ -272,7 +275,7 @@ void suite("streams of a node", () => {
     assert.ok((JSON.parse(features) as readonly string[]).includes("ExtendWebSocketsToKubelet"), features);
   });
 
-  test("a runtime that dies under a stream is a failure to the user, never an exit with 0, and the next command runs", async () => {
+  test("a stream whose runtime dies fails for the user, never with exit code 0, and the next command runs", async () => {
     const session = world.start(WAYS[0], ["exec", "web", "--", "sh", "-c", "while :; do echo tick; sleep 0.1; done"]);
     await waitUntil("the first word", 30_000, async () => session.output().includes("tick"));
     const containerd = world.cluster.component(`containerd@${world.node.name}`);
@@ -283,7 +286,7 @@ void suite("streams of a node", () => {
     await waitUntil("a command", 60_000, async () => (await exec(WAYS[0], ["web", "--", "true"])).code === 0);
   });
 
-  test("a pod that goes ends the streams into it, and their users are told of a failure", async () => {
+  test("a deleted pod ends the streams into it, and kubectl exits with 137", async () => {
     const sessions = WAYS.map((way) =>
       world.start(way, ["exec", "echo", "--", "sh", "-c", "echo ready; while :; do sleep 0.1; done"]),
     );
@@ -296,7 +299,7 @@ void suite("streams of a node", () => {
     const agent = world.cluster.component(`kubelet@${world.node.name}`);
     const descriptors = async () => (await readdir(`/proc/${agent.pid}/fd`)).length;
     const before = await descriptors();
-    const told = (await world.ended()).length;
+    const reported = (await world.ended()).length;
     const cycles = wholeSize() ? 10_000 : 200;
     const question = { method: "POST", path: "/portForward/default/web", headers: PORT_FORWARD };
     const drop = async () => {
@@ -305,23 +308,23 @@ void suite("streams of a node", () => {
       }
     };
     await Promise.all(Array.from({ length: 8 }, drop));
-    await waitUntil("the end of each", 60_000, async () => (await world.ended()).length === told + cycles);
+    await waitUntil("the end of each", 60_000, async () => (await world.ended()).length === reported + cycles);
     await waitUntil("its descriptors", 30_000, async () => (await descriptors()) <= before + 5);
   });
 
-  test("[20.17] with debugging handlers off all of it is closed, in the words of the Go kubelet, and what was open is cut", async () => {
+  test("[20.17] with debugging handlers disabled streams get the Go kubelet's message, and open ones are closed", async () => {
     const { configuration } = world;
-    const told = (await world.ended()).length;
+    const reported = (await world.ended()).length;
     const session = world.start(WAYS[0], ["exec", "web", "--", "sh", "-c", "echo ready; while :; do sleep 0.1; done"]);
     await waitUntil("the command", 30_000, async () => session.output().includes("ready"));
-    // The kernel asks a silent client whether it is there.
+    // The kernel probes a silent client with TCP keep-alives.
     const connections = async () => (await world.node.run("ss", "-tnoH", "sport", "=", ":10250")).stdout;
     await waitUntil("the keep-alive", 10_000, async () => (await connections()).includes("timer:(keepalive,"));
     await world.cluster.changeAgent(world.node.name, "deckhand", {
       configuration: { ...configuration, enableDebuggingHandlers: false },
     });
     assert.notEqual(await session.code, 0);
-    const ended = (await world.ended()).slice(told);
+    const ended = (await world.ended()).slice(reported);
     assert.deepEqual(ended, [{ verb: "exec", carried: "translated", reason: "shutdown" }]);
     const closed = async () =>
       (await exec(WAYS[1], ["web", "--", "true"])).stderr.includes("Debug endpoints are disabled.");
@@ -336,7 +339,7 @@ async function digest(file: string): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Twenty connections wait in the middle of their question, one of them breaks; the others get their answers. */
+/** Twenty connections wait in the middle of their request and one of them breaks; the others get their answers. */
 async function dropOneOfMany(port: number): Promise<void> {
   const sockets = await Promise.all(
     Array.from({ length: 20 }, async () => {

@@ -1,7 +1,7 @@
 /**
- * The Go kubelet and Deckhand get the same wrong command lines and files: the same exit code and the same essential
- * text. Each process ends by itself; one that does not is killed, and the test fails. The Go kubelet's outcomes are
- * recorded.
+ * The Go kubelet and Deckhand get the same wrong command lines and files, and must exit with the same code and the same
+ * essential text. Each process exits by itself; one that does not is killed, and the test fails. The Go kubelet's
+ * outcomes are recorded.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,9 +18,9 @@ import { deckhandTest, SIDES, type Side } from "../golden/sides.ts";
 import { builtBundle } from "../support/built-program.ts";
 
 const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-/** Far above what either program needs: a busy machine is not a kubelet that hangs. */
+/** Far above what either program needs, so that a busy machine does not look like a kubelet that hangs. */
 const LIMIT_MS = 30_000;
-/** Every process has a directory of its own; a start is mostly one core's work. */
+/** Every process has its own directory; a start uses mostly one core. */
 const AT_ONCE = { concurrency: 3 };
 
 const recording = Recording.open("options-differential");
@@ -51,7 +51,7 @@ async function programOf(side: Side): Promise<readonly [program: string, ...args
   return [process.execPath, kubelet];
 }
 
-/** Runs the side's program in a new directory that holds the files. The directory's name is left out of the output. */
+/** Runs the side's program in a new directory with the files. The output has a placeholder for the directory's name. */
 async function run(side: Side, args: readonly string[], files: Files = {}): Promise<Outcome> {
   const directory = mkdtempSync(join(scratch, "run-"));
   for (const [file, text] of Object.entries(files)) {
@@ -84,7 +84,9 @@ function ended(program: string, args: readonly string[], directory: string): Pro
   return promise;
 }
 
-/** The error in the last line of the log, without where Go's sources lie and its dump of the whole configuration. */
+/**
+ * The error in the last line of the log, without the paths of Go's sources and Go's dump of the whole configuration.
+ */
 function errorOf({ stderr }: Outcome): string {
   const quoted = /"command failed" err=(".*")\n$/.exec(stderr)?.[1];
   const text =
@@ -103,7 +105,7 @@ const deprecationsOf = ({ stderr }: Outcome) => stderr.split("\n").filter((line)
 
 const lenientOf = ({ stderr }: Outcome) => /"Using lenient decoding[\s\S]*?(?=\nE)/.exec(stderr)?.[0] ?? "";
 
-/** What a program says when it rejects its options. It exits with 1. */
+/** The output of a program that rejects its options. The program must exit with 1. */
 async function rejected(side: Side, args: readonly string[], files?: Files) {
   const outcome = await run(side, args, files);
   assert.equal(outcome.exitCode, 1);
@@ -161,7 +163,7 @@ const FLAG_CASES: readonly (readonly [string, ...(readonly string[])])[] = [
   ["1.9", "--exit-on-lock-contention", "--fail-cgroupv1=false"],
   ["1.12", "--authentication-token-webhook", "--fail-cgroupv1=false"],
   ["1.12", "--authorization-mode=Webhook", "--fail-cgroupv1=false"],
-  // The machines of this suite have version 1, on which neither runs unless its options allow it.
+  // The machines of this suite have cgroup v1, on which neither program runs unless its options allow it.
   ["14.1", "--v=0"],
   ["14.1", "--fail-cgroupv1=true", "--cgroup-driver=systemd"],
   ["1.3", "--config=none.yaml"],
@@ -174,7 +176,7 @@ void suite("the Go kubelet and Deckhand reject the same command lines with the s
   }
 });
 
-// The Go kubelet asks its runtime first. In upstream's sources: cmd/kubelet/app/server.go, getReservedCPUs.
+// The Go kubelet queries its runtime first. In upstream's sources: cmd/kubelet/app/server.go, getReservedCPUs.
 void deckhandTest("[1.29] Deckhand rejects reserved CPUs that this machine has not got", async () => {
   const online = (await readFile("/sys/devices/system/cpu/online", "utf8")).trim();
   const { exitCode, error } = await rejected("deckhand", ["--reserved-cpus=0-60000", "--fail-cgroupv1=false"]);
@@ -186,7 +188,7 @@ void deckhandTest("[1.29] Deckhand rejects reserved CPUs that this machine has n
 void deckhandTest("[1.27] Deckhand says that it does not run as root, once, and goes on", async () => {
   const [program, ...first] = programs.get("deckhand") ?? assert.fail("deckhand does not run");
   const args = ["--reserved-cpus=0-60000", "--fail-cgroupv1=false"];
-  // Root in a user namespace that calls it by another number: the program's files stay readable.
+  // Root in a user namespace that maps root to another UID: the program's files stay readable.
   const outcome = await ended("unshare", ["--user", "--map-user=65534", program, ...first, ...args], scratch);
   const said = outcome.stderr.split("\n").filter((line) => line.includes("insufficient permissions"));
   assert.equal(said.length, 1, outcome.stderr);
@@ -267,16 +269,16 @@ void suite("the Go kubelet and Deckhand reject the same files with the same word
       recording.check(`file: ${text}`, (side) => rejected(side, ["--config", "c.yaml"], { "c.yaml": text })));
   }
 
-  test("[1.3] no YAML: both name a line", () => {
+  test("[1.3] both errors name a line of a file that is not YAML", () => {
     const files = { "c.yaml": `${HEADER}a: [\n` };
     return recording.check("no YAML", async (side) => {
       const { error, ...others } = await rejected(side, ["--config", "c.yaml"], files);
-      // The parsers count lines and name the trouble differently.
+      // The parsers count lines and name the error differently.
       return { ...others, error: error.replace(/(error failed to decode: yaml: line )\d+: [\s\S]*/, "$1<number>") };
     });
   });
 
-  test("[1.10] a wrong gate in a file stops both; the Go kubelet panics, Deckhand reports it", () => {
+  test("[1.10] an unknown feature gate in a file stops both: the Go kubelet panics, Deckhand reports an error", () => {
     const files = { "c.yaml": `${HEADER}featureGates: {Nope: true}\n` };
     return recording.check("a wrong gate in a file", async (side) => {
       const outcome = await run(side, ["--config", "c.yaml"], files);
@@ -326,14 +328,14 @@ void suite("the Go kubelet's own description of itself", () => {
       return outcome;
     }));
 
-  test("[1.2] every flag of its --help is ours, deprecated alike, and no other but our own", () =>
+  test("[1.2] Deckhand has exactly the flags of --help, with the same deprecations, besides its own deckhand- flags", () =>
     recording.check("flags of --help", async (side) => {
       const flags = side === "go" ? flagsOfHelp((await run(side, ["--help"])).stdout) : ownFlags();
       assert.ok(flags.length > 140, String(flags.length));
       return flags.toSorted();
     }));
 
-  test("[1.10] every gate of its --help is ours, with its stage and default", () =>
+  test("[1.10] Deckhand has exactly the feature gates of --help, with the same stages and defaults", () =>
     recording.check("gates of --help", async (side) => {
       const gates = side === "go" ? gatesOfHelp((await run(side, ["--help"])).stdout) : ownGates();
       assert.ok(gates.length > 140, String(gates.length));

@@ -1,7 +1,7 @@
 /**
- * Ordinary pods under Deckhand, compared with what the Go kubelet did with the same pods: volumes of every kind, environment,
- * names and resolvers, images with and without credentials, and each of them rejected in every way a user meets. Statuses, events,
- * what a container sees, the node's files and mounts and the requests to the runtime must be the same, and nothing may be left.
+ * Compares Deckhand with the Go kubelet on ordinary pods: volumes of every kind, environment, names and resolvers,
+ * images with and without credentials, and common failures of each. Statuses, events, what a container sees, the node's
+ * files and mounts and the requests to the runtime must be the same, and nothing may be left behind.
  */
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
@@ -38,13 +38,13 @@ const CASES: readonly Case[] = [
 const LATER_CASES: readonly Case[] = [...WITHOUT_CLUSTER_DNS, ...OVER_THE_LIMIT, ...WITHOUT_RESOLVER_FILE];
 const ALL_CASES = [...PATIENT_CASES, ...CASES, ...LATER_CASES];
 
-/** Both pull one image after the other, and more of them than the usual limit lets through at once. */
+/** Both agents pull images serially; the pull rate limit is higher than the default. */
 const AT_FIRST = { configuration: { serializeImagePulls: true, registryPullQPS: 100, registryBurst: 100 } };
 const LATER = {
   configuration: { serializeImagePulls: false, registryPullQPS: 1, registryBurst: 1, clusterDNS: [] },
 };
 
-/** More servers, domains and characters than a resolver takes. */
+/** More name servers, search domains and characters than a resolver supports. */
 const LONG_RESOLVER_FILE = [
   ...[1, 2, 3, 4].map((index) => `nameserver 192.0.2.${index}`),
   `search ${Array.from({ length: 34 }, (_, index) => `domain-${index}.test.`).join(" ")}`,
@@ -68,7 +68,7 @@ before(async () => {
 
   if (selected(LATER_CASES).length === 0) return;
   await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, LATER)));
-  const files = SIDES.map((side) => join(both.node(side).folder, "resolv.conf"));
+  const files = SIDES.map((side) => join(both.node(side).directory, "resolv.conf"));
   for (const file of files) await writeFile(file, LONG_RESOLVER_FILE);
   await runs.run(world, [...WITHOUT_CLUSTER_DNS, ...OVER_THE_LIMIT]);
   for (const file of files) await rm(file);
@@ -82,16 +82,16 @@ after(async () => {
 
 const alike = (row: string) => runs.alike(row);
 
-void suite("the same ordinary pods under both agents", () => {
-  test("[9.1][9.2] an image is there, is pulled or is not, as the policy says, and the events tell it", async () => {
+void suite("ordinary pods under both agents", () => {
+  test("[9.1][9.2] imagePullPolicy decides whether an image is pulled, with the Go kubelet's events", async () => {
     for (const row of ["9.1", "9.2"]) await alike(row);
   });
 
-  test("[9.3] a pull in vain waits, and keeps saying why", async () => {
+  test("[9.3] a failed pull backs off and keeps reporting the cause", async () => {
     await alike("9.3");
   });
 
-  test("[9.4] pulls go one after the other when that is asked for, and none goes over the limit", async () => {
+  test("[9.4] serializeImagePulls pulls one image at a time, and no pull exceeds the rate limit", async () => {
     for (const side of SIDES) {
       const pulls = (world.node(side).criProxy?.calls ?? []).filter(({ method }) => method === "PullImage");
       const serial = pulls.filter(({ request }) => !JSON.stringify(imageOf(request)).match(/served-2[12]:/));
@@ -104,79 +104,79 @@ void suite("the same ordinary pods under both agents", () => {
     await alike("9.4");
   });
 
-  test("[9.5][9.6] credentials of the pod's secrets and of the node's files are tried, each for its own images", async () => {
+  test("[9.5][9.6] pull secrets and the node's credential files are tried, each for its own images", async () => {
     for (const row of ["9.5", "9.6"]) await alike(row);
   });
 
-  test("[9.12] an image is mounted as a volume, or the pod says why it is not", async () => {
+  test("[9.12] an image is mounted as a volume, or the pod reports why it is not", async () => {
     await alike("9.12");
   });
 
-  test("[13.1] containers start when every volume is there, and until then the events say what is missing", async () => {
+  test("[13.1] containers start once every volume is mounted, and until then events name what is missing", async () => {
     await alike("13.1");
   });
 
-  test("[13.4][13.5][27.1.12] empty folders on disk and in memory have the same modes, sizes and marks", async () => {
+  test("[13.4][13.5][27.1.12] emptyDir volumes on disk and in memory have the same modes, sizes and ready files", async () => {
     for (const row of ["13.4", "13.5", "27.1.12"]) await alike(row);
   });
 
-  test("[13.6] paths of the host are checked for their type, made where asked for, and owned by whom they were", async () => {
+  test("[13.6] hostPath types are checked, missing paths are created if the type allows it, and ownership is unchanged", async () => {
     await alike("13.6");
   });
 
-  test("[13.7][27.1.9][27.1.11] files of ConfigMaps and Secrets are the same, and so is the way they are laid out", async () => {
+  test("[13.7][27.1.9][27.1.11] ConfigMap and Secret volumes have the same files and the same layout", async () => {
     for (const row of ["13.7", "27.1.9", "27.1.11"]) await alike(row);
   });
 
-  test("[13.8] what is changed in the cluster changes in the volumes and nowhere else", async () => {
+  test("[13.8] edits of ConfigMaps, Secrets and labels reach the volumes and nothing else", async () => {
     await alike("13.8");
   });
 
-  test("[13.9][13.10] files of the pod's own fields, and of all sources together, are the same", async () => {
+  test("[13.9][13.10] downwardAPI and projected volumes have the same files", async () => {
     for (const row of ["13.9", "13.10"]) await alike(row);
   });
 
-  test("[13.11] tokens claim the same and can be read by the same users", async () => {
+  test("[13.11] service account tokens have the same claims and are readable by the same users", async () => {
     await alike("13.11");
   });
 
-  test("[13.13] the group of the pod gets at the same files in the same way", async () => {
+  test("[13.13] fsGroup gives access to the same files in the same way", async () => {
     await alike("13.13");
   });
 
-  test("[13.14][27.1.16] parts of volumes are mounted from the same place, and none from outside the volume", async () => {
+  test("[13.14][27.1.16] subPaths are mounted from the same source, and none from outside the volume", async () => {
     for (const row of ["13.14", "27.1.16"]) await alike(row);
   });
 
-  test("[13.15] mounts are read-only, recursive and propagated alike", async () => {
+  test("[13.15] read-only, recursive read-only and propagation of mounts are the same", async () => {
     await alike("13.15");
   });
 
-  test("[13.16][13.30] claims lead to the same volumes, and those that lead nowhere are told in the same words", async () => {
+  test("[13.16][13.30] claims resolve to the same volumes, and unusable claims report the Go kubelet's message", async () => {
     for (const row of ["13.16", "13.30"]) await alike(row);
   });
 
-  test("[24.1][24.2][24.3] the resolver is made of the same servers, domains and options, and cut in the same way", async () => {
+  test("[24.1][24.2][24.3] resolv.conf has the same servers, search domains and options, truncated in the same way", async () => {
     for (const row of ["24.1", "24.2", "24.3"]) await alike(row);
   });
 
-  test("[7.27][24.4][27.1.14] names and the file of hosts are the same, byte for byte", async () => {
+  test("[7.27][24.4][27.1.14] host names and /etc/hosts are the same, byte for byte", async () => {
     for (const row of ["7.27", "24.4", "27.1.14"]) await alike(row);
   });
 
-  test("[24.5] the resolver's file is the same, byte for byte", async () => {
+  test("[24.5] /etc/resolv.conf is the same, byte for byte", async () => {
     await alike("24.5");
   });
 
-  test("[24.6] the variables of Services are the same", async () => {
+  test("[24.6] service environment variables are the same", async () => {
     await alike("24.6");
   });
 
-  test("[24.7][7.21] variables and commands are put together alike, and what is missing is told in the same words", async () => {
+  test("[24.7][7.21] environment and commands expand the same, and missing references report the Go kubelet's message", async () => {
     for (const row of ["24.7", "7.21"]) await alike(row);
   });
 
-  test("[24.8][24.9] fields and resources of the pod become the same variables", async () => {
+  test("[24.8][24.9] fieldRef and resourceFieldRef give the same variables", async () => {
     for (const row of ["24.8", "24.9"]) await alike(row);
   });
 

@@ -1,4 +1,7 @@
-/** What users type, on a node of Deckhand's: each kind of workload with its volumes, its token and its environment, from kubectl to the files on the node. */
+/**
+ * What users type, on a Deckhand node: each kind of workload with its volumes, its token and its environment, from
+ * kubectl to the files on the node.
+ */
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,19 +15,19 @@ import { STAY } from "../support/cluster-pods.ts";
 
 let cluster: Cluster;
 let node: ClusterNode;
-let folder: string;
+let directory: string;
 
 before(async () => {
   cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand" }] });
   node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
-  folder = await mkdtemp(join(cluster.layout.folder, "manifests-"));
+  directory = await mkdtemp(join(cluster.layout.directory, "manifests-"));
 });
 
 after(() => cluster.down());
 
-/** As a user does: a file, and `kubectl apply`. */
+/** Applies objects as a user does: with a file and `kubectl apply`. */
 async function apply(...objects: readonly object[]): Promise<void> {
-  const file = join(folder, `${Math.random().toString(36).slice(2)}.json`);
+  const file = join(directory, `${Math.random().toString(36).slice(2)}.json`);
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
   await cluster.kubectl("apply", "-f", file);
 }
@@ -32,9 +35,9 @@ async function apply(...objects: readonly object[]): Promise<void> {
 const field = async (what: string, path: string) =>
   (await cluster.kubectl("get", ...what.split(" "), "-o", `jsonpath={${path}}`)).trim();
 const PODS = "/var/lib/kubelet/pods";
-const podFolder = async (pod: string) => node.inside(`${PODS}/${await field(`pod ${pod}`, ".metadata.uid")}`);
+const podDirectory = async (pod: string) => node.inside(`${PODS}/${await field(`pod ${pod}`, ".metadata.uid")}`);
 
-/** What the only container of a pod has written, as the runtime keeps it. */
+/** The output of a pod's container, by default the one with the pod's name, from the runtime's log file. */
 async function logOf(pod: string, container = pod): Promise<string> {
   const uid = await field(`pod ${pod}`, ".metadata.uid");
   const lines = (
@@ -46,7 +49,7 @@ async function logOf(pod: string, container = pod): Promise<string> {
 const SLEEP = ["sh", "-c", STAY];
 
 void suite("ordinary pods", () => {
-  test("[13.10][13.11][7.21] kubectl run: the pod has its token, the cluster's certificate and its namespace, and they are gone with it", async () => {
+  test("[13.10][13.11][7.21] kubectl run: the pod has its token, the cluster's certificate and its namespace, which are removed with it", async () => {
     await cluster.kubectl(
       "run",
       "web",
@@ -59,7 +62,7 @@ void suite("ordinary pods", () => {
       "echo $(GREETING) $GREETING; sleep 1000",
     );
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s");
-    const own = await podFolder("web");
+    const own = await podDirectory("web");
     const [volume = ""] = await readdir(join(own, "volumes", "kubernetes.io~projected"));
     const files = join(own, "volumes", "kubernetes.io~projected", volume);
     assert.deepEqual((await readdir(files)).filter((name) => !name.startsWith("..")).sort(), [
@@ -111,7 +114,7 @@ void suite("ordinary pods", () => {
     }
   });
 
-  test("[13.11][24.6] from inside a pod the API server answers to the pod's token, at the Service its environment names", async () => {
+  test("[13.11][24.6] from inside a pod the API server accepts the pod's token, at the Service in the pod's environment", async () => {
     await apply({
       apiVersion: "v1",
       kind: "Pod",
@@ -127,7 +130,7 @@ void suite("ordinary pods", () => {
       },
     });
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/client", "--timeout=60s");
-    // It says nothing of a good answer; with the third call the first two have had theirs.
+    // The client logs nothing for a successful answer; with the third call the first two have had theirs.
     const calls = async () => (await logOf("client")).split("\n").filter((line) => line.includes("authz_header="));
     await waitUntil("three calls", 30_000, async () => (await calls()).length >= 3);
     assert.doesNotMatch(await logOf("client"), /status=failed|authz_header=<empty>/);
@@ -145,8 +148,8 @@ void suite("ordinary pods", () => {
     await cluster.kubectl("delete", "deployment", "shop", "--cascade=foreground", "--timeout=60s");
   });
 
-  test("[13.16][13.30][13.2] a StatefulSet on a local PersistentVolume keeps its data over a new pod", async () => {
-    const disk = join(node.folder, "disk");
+  test("[13.16][13.30][13.2] a StatefulSet on a local PersistentVolume keeps its data when its pod is replaced", async () => {
+    const disk = join(node.directory, "disk");
     await mkdir(disk);
     const labels = { app: "db" };
     await apply(
@@ -255,7 +258,7 @@ void suite("ordinary pods", () => {
   });
 
   test("[13.6][13.8] a DaemonSet reads a hostPath, and an edited ConfigMap reaches its file at once", async () => {
-    const shared = join(node.folder, "shared");
+    const shared = join(node.directory, "shared");
     await mkdir(shared);
     await writeFile(join(shared, "note"), "from the node");
     await cluster.kubectl("create", "configmap", "live", "--from-literal=value=first");
@@ -296,7 +299,7 @@ void suite("ordinary pods", () => {
     await cluster.kubectl("rollout", "status", "daemonset/agent", "--timeout=90s");
     const pod = await field("pods -l app=agent", ".items[0].metadata.name");
     await waitUntil("the note", 10_000, async () => (await logOf(pod, "agent")).includes("from the node"));
-    const file = join(await podFolder(pod), "volumes", "kubernetes.io~configmap", "live", "value");
+    const file = join(await podDirectory(pod), "volumes", "kubernetes.io~configmap", "live", "value");
     assert.equal(await readFile(file, "utf8"), "first");
     const sinceMs = performance.now();
     await cluster.kubectl("patch", "configmap", "live", "--type=merge", "-p", '{"data":{"value":"second"}}');
@@ -308,7 +311,7 @@ void suite("ordinary pods", () => {
     assert.deepEqual(await readdir(shared), ["note"], "what a hostPath holds stays");
   });
 
-  test("[24.1][24.5] a pod finds a Service by its short, its half and its full name, from a CoreDNS that is a pod of ours, and reaches it", async () => {
+  test("[24.1][24.5] a pod resolves a Service's short, partial and full name with CoreDNS on a Deckhand node, and reaches the Service", async () => {
     await startClusterDns(cluster);
     await cluster.kubectl("create", "namespace", "elsewhere");
     const labels = { app: "store" };
@@ -332,7 +335,7 @@ void suite("ordinary pods", () => {
     await apply(...store("default"), ...store("elsewhere"));
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/store-default", "--timeout=60s");
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/store-elsewhere", "-n", "elsewhere", "--timeout=60s");
-    // Its own resolver: that of a static busybox crashes on any name.
+    // agnhost, for its own resolver: that of a static busybox crashes on any name.
     const dial = (name: string) => `http://127.0.0.1:8080/dial?protocol=http&port=80&request=hostname&host=${name}`;
     const names = ["store", "store.default", "store.elsewhere", "store.elsewhere.svc.cluster.local"];
     const asks = names.map(

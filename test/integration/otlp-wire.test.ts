@@ -1,4 +1,6 @@
-/** Spans on their way to a collector that is not ours, by every kind of address that the configuration takes. */
+/**
+ * Exports spans to a collector on a third-party gRPC server, by every kind of address that the configuration accepts.
+ */
 import assert from "node:assert/strict";
 import { createSocket } from "node:dgram";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -13,7 +15,7 @@ import { openTracing } from "../../src/wire/otlp/open-tracing.ts";
 import { keptLog } from "../support/quiet-log.ts";
 import { startTraceCollector } from "../support/trace-collector.ts";
 
-/** Two spans, one within the other, by this address; what the log says of it. */
+/** Exports two spans, one within the other, to this address, and returns the log lines. */
 async function tell(endpoint: string): Promise<readonly string[]> {
   const log = keptLog();
   const options = { endpoint, perMillion: 1_000_000, hostName: "n1" };
@@ -25,17 +27,17 @@ async function tell(endpoint: string): Promise<readonly string[]> {
   return log.lines;
 }
 
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "otlp-"));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
+async function directoryOf(t: TestContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), "otlp-"));
+  t.after(() => rm(directory, { recursive: true, force: true }));
+  return directory;
 }
 
-/** A name server that knows every name as this machine. */
+/** A name server that resolves every name to 127.0.0.1. */
 async function startNameServer(t: TestContext): Promise<number> {
   const server = createSocket("udp4");
   server.on("message", (query, { port, address }) => {
-    // The question as it came, and one answer that points to it: an address of four bytes, for a minute.
+    // The question as received, and one answer that points to it: an IPv4 address with a TTL of one minute.
     const question = query.subarray(12, query.indexOf(0, 12) + 5);
     const head = Buffer.from([query[0] ?? 0, query[1] ?? 0, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
     const answer = Buffer.from([0xc0, 0x0c, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 0, 1]);
@@ -46,7 +48,7 @@ async function startNameServer(t: TestContext): Promise<number> {
   return server.address().port;
 }
 
-/** A socket without a file that leads on to a port. */
+/** An abstract socket, which has no file, that forwards to a port. */
 async function startAbstractSocket(t: TestContext, port: number): Promise<string> {
   const name = `/deckhand-otlp-${process.pid}`;
   const server = createServer((asker) => {
@@ -60,8 +62,8 @@ async function startAbstractSocket(t: TestContext, port: number): Promise<string
   return name;
 }
 
-test("[22.3] spans reach a collector on a port, by a name and by a name server's word, and on sockets with and without a file", async (t) => {
-  const socket = join(await folderOf(t), "collector.sock");
+test("[22.3] spans reach a collector on a port, by a name, through a name server, and on Unix and abstract sockets", async (t) => {
+  const socket = join(await directoryOf(t), "collector.sock");
   const [onSocket, onPort] = [await startTraceCollector(`unix://${socket}`), await startTraceCollector("127.0.0.1:0")];
   t.after(() => {
     onSocket.close();
@@ -77,34 +79,34 @@ test("[22.3] spans reach a collector on a port, by a name and by a name server's
     `unix://${socket}`,
   ];
   for (const endpoint of endpoints) assert.deepEqual(await tell(endpoint), [], endpoint);
-  const told = [...onPort.spans, ...onSocket.spans];
+  const reported = [...onPort.spans, ...onSocket.spans];
   assert.deepEqual(
-    told.filter(({ name }) => name === "inner").map(({ attributes }) => attributes["endpoint"]),
+    reported.filter(({ name }) => name === "inner").map(({ attributes }) => attributes["endpoint"]),
     endpoints,
   );
   assert.equal(onSocket.spans.length, 2);
-  for (const { name, traceId, parentId, resource } of told) {
-    const outer = told.find((span) => span.name === "outer" && span.traceId === traceId);
+  for (const { name, traceId, parentId, resource } of reported) {
+    const outer = reported.find((span) => span.name === "outer" && span.traceId === traceId);
     assert.equal(parentId, name === "inner" ? outer?.spanId : "");
     assert.deepEqual(resource, { "service.name": "kubelet", "host.name": "n1" });
   }
 });
 
-test("[22.3] a collector that is nowhere, or that is no collector, costs nothing but a line in the log", async (t) => {
-  const nobody = join(await folderOf(t), "nobody.sock");
+test("[22.3] a collector that is unreachable, or that is no collector, causes only a log line", async (t) => {
+  const nobody = join(await directoryOf(t), "nobody.sock");
   assert.match(
     (await tell(`unix://${nobody}`)).join("\n"),
-    /Traces cannot be sent \{"lost":0,"waiting":2,"err":".*ENOENT/,
+    /Failed to send traces \{"lost":0,"waiting":2,"err":".*ENOENT/,
   );
-  assert.match((await tell("")).join("\n"), /Traces cannot be sent .*not an address/);
+  assert.match((await tell("")).join("\n"), /Failed to send traces .*not an address/);
   const closing = createServer((asker) => asker.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
   await new Promise<void>((resolve) => closing.listen(0, "127.0.0.1", resolve));
   t.after(() => closing.close());
   const { port } = closing.address() as AddressInfo;
-  assert.match((await tell(`127.0.0.1:${port}`)).join("\n"), /Traces cannot be sent /);
+  assert.match((await tell(`127.0.0.1:${port}`)).join("\n"), /Failed to send traces /);
 });
 
-test("[22.3] a collector that takes a connection and never answers holds up an end for five seconds and no longer", async (t) => {
+test("[22.3] a collector that accepts a connection and never answers delays shutdown for five seconds and no longer", async (t) => {
   const silent = createServer((asker) => asker.on("error", () => {}).resume());
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
   t.after(() => silent.close());

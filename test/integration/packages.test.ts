@@ -1,4 +1,4 @@
-/** What `npm run package` makes: the same bytes each time, and an npm package that runs with nothing beside it but Node. */
+/** The output of `npm run package`: the same bytes each time, and an npm package that needs only Node.js. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ interface Part {
   readonly components?: readonly Part[];
 }
 
-/** An OCI archive of one manifest, as a root directory. */
+/** Unpacks an OCI archive with one manifest into a root directory. */
 async function unpackImage(archive: string, root: string, layout: string): Promise<void> {
   for (const directory of [root, layout]) mkdirSync(directory);
   await command("tar", ["--extract", "--file", archive, "--directory", layout]);
@@ -38,47 +38,47 @@ async function unpackImage(archive: string, root: string, layout: string): Promi
 }
 
 describe("npm run package", () => {
-  const folder = scratch();
+  const directory = scratch();
   let program: BuiltProgram;
   let packages: Packages;
 
   before(async () => {
     const lines = examplesUnder("docs/install.md", "Building the packages");
     assert.deepEqual(lines, ["npm run package"]);
-    // As it is typed, but not into the repository: others build there.
-    await typed(`${lines.join()} -- --to ${folder.path("dist")}`, inRepository(""));
+    // Run as documented, but not into the repository: other tests build there.
+    await typed(`${lines.join()} -- --to ${directory.path("dist")}`, inRepository(""));
     program = await builtProgram();
-    packages = buildPackages(program, folder.path("packages"));
+    packages = buildPackages(program, directory.path("packages"));
   });
-  after(() => folder[Symbol.dispose]());
+  after(() => directory[Symbol.dispose]());
 
   test("makes a Debian package, an image and an npm package, and nothing else", () => {
     const files = ["deckhand-0.0.0-amd64.oci.tar", "deckhand-0.0.0.tgz", "deckhand_0.0.0_amd64.deb"];
-    assert.deepEqual(readdirSync(folder.path("packages")).toSorted(), files);
-    assert.deepEqual(readdirSync(folder.path("dist/packages")).toSorted(), ["SHA256SUMS", ...files].toSorted());
+    assert.deepEqual(readdirSync(directory.path("packages")).toSorted(), files);
+    assert.deepEqual(readdirSync(directory.path("dist/packages")).toSorted(), ["SHA256SUMS", ...files].toSorted());
     for (const what of ["deb", "image", "npm"] as const)
       figure(`${what} package`, statSync(packages[what]).size, "bytes");
   });
 
-  test("gives the same bytes, wherever they are written", () => {
+  test("gives the same bytes in any output directory", () => {
     for (const file of [packages.deb, packages.image, packages.npm]) {
-      assert.equal(sha256(folder.path(`dist/packages/${basename(file)}`)), sha256(file), file);
+      assert.equal(sha256(directory.path(`dist/packages/${basename(file)}`)), sha256(file), file);
     }
   });
 
-  test("sha256sum accepts the packages by their checksums, and no other bytes", async () => {
+  test("sha256sum accepts the packages with SHA256SUMS, and rejects changed bytes", async () => {
     const check = ["--check", "--strict", "SHA256SUMS"];
-    const cwd = folder.path("dist/packages");
+    const cwd = directory.path("dist/packages");
     assert.equal((await command("sha256sum", check, { cwd })).match(/: OK$/gm)?.length, 3);
-    folder.write("changed/SHA256SUMS", readFileSync(join(cwd, "SHA256SUMS"), "utf8"));
-    for (const file of [packages.deb, packages.image]) copyFileSync(file, folder.path(`changed/${basename(file)}`));
-    writeFileSync(folder.path(`changed/${basename(packages.npm)}`), readFileSync(packages.npm).subarray(1));
-    await assert.rejects(command("sha256sum", check, { cwd: folder.path("changed") }));
+    directory.write("changed/SHA256SUMS", readFileSync(join(cwd, "SHA256SUMS"), "utf8"));
+    for (const file of [packages.deb, packages.image]) copyFileSync(file, directory.path(`changed/${basename(file)}`));
+    writeFileSync(directory.path(`changed/${basename(packages.npm)}`), readFileSync(packages.npm).subarray(1));
+    await assert.rejects(command("sha256sum", check, { cwd: directory.path("changed") }));
   });
 
-  test("the image's bill of materials has each of its Debian files, with its hash and its package", async () => {
-    const root = folder.path("image");
-    await unpackImage(packages.image, root, folder.path("layout"));
+  test("the image's bill of materials lists each of its Debian files, with its hash and package", async () => {
+    const root = directory.path("image");
+    await unpackImage(packages.image, root, directory.path("layout"));
     const bill = JSON.parse(readFileSync(join(root, "usr/share/doc/deckhand/sbom.cdx.json"), "utf8")) as Part;
     const parts = bill.components ?? [];
     const listed = parts
@@ -97,10 +97,10 @@ describe("npm run package", () => {
     assert.match(libc?.version ?? "", /^2\.\d+/);
   });
 
-  test("the one file does what the page says of it", async () => {
+  test("the single executable prints what docs/install.md says", async () => {
     const said = new Map<string, string>();
     for (const line of examplesUnder("docs/install.md", "One file")) {
-      said.set(line, await typed(line, folder.path("dist")));
+      said.set(line, await typed(line, directory.path("dist")));
     }
     assert.equal(said.get("./deckhand --version"), "deckhand 0.0.0 (Kubernetes v1.36.4)\n");
     assert.equal(said.get("./deckhand kubelet --version"), "Kubernetes v1.36.4\n");
@@ -108,10 +108,10 @@ describe("npm run package", () => {
     assert.match(said.get("./deckhand sbom") ?? "", /"bomFormat": "CycloneDX"/);
   });
 
-  test("the Debian package holds the executable as it was built, and needs what that is linked with", async () => {
-    await command("dpkg-deb", ["--extract", packages.deb, folder.path("extracted")]);
-    assert.equal(sha256(folder.path("extracted/usr/bin/deckhand")), sha256(program.executable));
-    const kubelet = folder.path("extracted/usr/bin/kubelet");
+  test("the Debian package contains the built executable, and depends on the libraries it is linked with", async () => {
+    await command("dpkg-deb", ["--extract", packages.deb, directory.path("extracted")]);
+    assert.equal(sha256(directory.path("extracted/usr/bin/deckhand")), sha256(program.executable));
+    const kubelet = directory.path("extracted/usr/bin/kubelet");
     assert.equal(await command(kubelet, ["--version"]), "Kubernetes v1.36.4\n");
     const depends = await command("dpkg-deb", ["--field", packages.deb, "Pre-Depends"]);
     const linked = await command("ldd", [program.executable]);
@@ -130,22 +130,22 @@ describe("npm run package", () => {
     }
   });
 
-  test("the npm package, installed into an empty folder, has no dependencies and runs, by npx too", async () => {
-    folder.write("app/package.json", "{}");
-    const cwd = folder.path("app");
+  test("the npm package, installed into an empty directory, has no dependencies and runs, also with npx", async () => {
+    directory.write("app/package.json", "{}");
+    const cwd = directory.path("app");
     const offline = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
     const [install = "", npx = "", ...more] = examplesUnder("docs/install.md", "The npm package");
     assert.deepEqual(more, []);
-    copyFileSync(packages.npm, folder.path(`app/${basename(packages.npm)}`));
+    copyFileSync(packages.npm, directory.path(`app/${basename(packages.npm)}`));
     await typed(`${install} ${offline.join(" ")}`.replace(" deckhand-", " ./deckhand-"), cwd);
     assert.deepEqual(
-      readdirSync(folder.path("app/node_modules")).filter((name) => !name.startsWith(".")),
+      readdirSync(directory.path("app/node_modules")).filter((name) => !name.startsWith(".")),
       ["deckhand"],
     );
     const version = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
-    assert.equal(await command(folder.path("app/node_modules/.bin/deckhand"), ["--version"], { cwd }), version);
+    assert.equal(await command(directory.path("app/node_modules/.bin/deckhand"), ["--version"], { cwd }), version);
     assert.equal(await typed(npx, cwd), version);
-    const installed = folder.path("app/node_modules/.bin/deckhand");
+    const installed = directory.path("app/node_modules/.bin/deckhand");
     assert.match(await command(installed, ["licences"]), /^Deckhand 0\.0\.0 is licensed under Apache-2\.0/);
     assert.match(await command(installed, ["sbom"]), /"bomFormat": "CycloneDX"/);
   });

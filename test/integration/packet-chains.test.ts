@@ -1,4 +1,4 @@
-/** The real iptables, in a network namespace that is the test's own and goes with it. */
+/** The packet chains port on real iptables, in the test's own network namespace, which is removed with it. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { after } from "node:test";
@@ -15,7 +15,7 @@ after(async () => {
   }
 });
 
-/** Its name once the namespace is made: until then the process is still ours in ours. */
+/** True once the process is in its own namespace: until then it has another name, and is still in this one. */
 const isSleep = (pid: number) => execFileSync("cat", [`/proc/${pid}/comm`], { encoding: "utf8" }).trim() === "sleep";
 
 packetChainsContract("iptables", async () => {

@@ -1,4 +1,6 @@
-/** Static pods, their mirrors and the pods of the API server, through our own loops and with a node's own identity. */
+/**
+ * Static pods, their mirror pods and the pods of the API server, through Deckhand's loops and with a node's identity.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -41,11 +43,11 @@ const manifest = (name: string, image: string) => ({
   spec: { hostNetwork: true, priorityClassName: "system-node-critical", containers: [{ name: "app", image }] },
 });
 
-describe("the sources of pods, against a real API server", () => {
+describe("pod sources on a real API server", () => {
   let cluster: Cluster;
   let admin: KubeApi;
   let node: KubeApi;
-  let folder: string;
+  let directory: string;
   let namespace: string;
   const shutdown = new AbortController();
   const loops: Promise<void>[] = [];
@@ -59,7 +61,7 @@ describe("the sources of pods, against a real API server", () => {
     cluster = await startCluster({ controlPlane: "api", nodes: [] });
     admin = await clientOf(cluster);
     node = await clientOf(cluster, { credentials: await identityOf(cluster, "system:node:n1", ["system:nodes"]) });
-    folder = await mkdtemp(join(tmpdir(), "manifests-"));
+    directory = await mkdtemp(join(tmpdir(), "manifests-"));
     namespace = await newNamespace(admin);
     const files = createHostFiles({ clock: hostClock });
     const [clock, random] = [hostClock, hostRandom];
@@ -67,7 +69,7 @@ describe("the sources of pods, against a real API server", () => {
       sandboxes: [],
       mirrors: desiredPods.value.mirrors,
     }));
-    const options = { path: folder, checkEveryMs: 20_000, nodeName: "n1" };
+    const options = { path: directory, checkEveryMs: 20_000, nodeName: "n1" };
     const events = { emit: () => {} };
     loops.push(
       runFileSource(
@@ -100,7 +102,7 @@ describe("the sources of pods, against a real API server", () => {
     shutdown.abort(new Error("the test is over"));
     await Promise.all(loops);
     await Promise.all([admin.close(), node.close()]);
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
     await cluster.down();
   });
 
@@ -114,9 +116,9 @@ describe("the sources of pods, against a real API server", () => {
     return found;
   };
 
-  test("[4.10] while the Node is not there a static pod has no mirror, and it has one as soon as it is", async () => {
-    await writeFile(join(folder, "etcd.yaml"), JSON.stringify(manifest("etcd", "registry.k8s.io/etcd:3.6.5")));
-    await writeFile(join(folder, "garbage.yaml"), "kind: [");
+  test("[4.10] a static pod has no mirror pod until the Node exists, and gets one as soon as it does", async () => {
+    await writeFile(join(directory, "etcd.yaml"), JSON.stringify(manifest("etcd", "registry.k8s.io/etcd:3.6.5")));
+    await writeFile(join(directory, "garbage.yaml"), "kind: [");
     await waitUntil("the file source", 10_000, () => Promise.resolve(desiredPods.value.pods.size === 1));
     assert.equal(await mirror(), undefined);
     const made = await node.create(nodes, { metadata: { name: "n1" } }, forever);
@@ -124,7 +126,7 @@ describe("the sources of pods, against a real API server", () => {
     await mirrorWith("the mirror", (found) => found !== undefined);
   });
 
-  test("[4.8] the mirror says what the static pod is, and belongs to the Node", async () => {
+  test("[4.8] the mirror pod has the static pod's annotations, labels and priority, and is owned by the Node", async () => {
     const [desired] = [...desiredPods.value.pods.values()];
     const { metadata, spec } = (await mirror()) ?? {};
     const annotations = metadata?.annotations ?? {};
@@ -144,7 +146,7 @@ describe("the sources of pods, against a real API server", () => {
     ["at once", ["--grace-period=0", "--force"]],
     ["with its grace period", ["--wait=false"]],
   ] as const) {
-    test(`[4.8] a mirror deleted by hand ${how} comes back, and the static pod stays`, async () => {
+    test(`[4.8] a mirror pod deleted with kubectl ${how} is recreated, and the static pod stays`, async () => {
       const before = (await mirror())?.metadata?.uid;
       await cluster.kubectl("delete", "pod", "-n", "kube-system", "etcd-n1", ...args);
       const isNew = ({ metadata }: Pod) => metadata?.uid !== before && metadata?.deletionTimestamp === undefined;
@@ -153,10 +155,10 @@ describe("the sources of pods, against a real API server", () => {
     });
   }
 
-  test("[4.5] [4.8] [27.4.4] an edited manifest is another UID, and its mirror another object with the new hash", async () => {
+  test("[4.5] [4.8] [27.4.4] an edited manifest gets a new UID, and a new mirror pod with the new hash", async () => {
     const [before] = desiredPods.value.pods.keys();
     const mirrorBefore = (await mirror())?.metadata?.uid;
-    await writeFile(join(folder, "etcd.yaml"), JSON.stringify(manifest("etcd", "registry.k8s.io/etcd:3.6.6")));
+    await writeFile(join(directory, "etcd.yaml"), JSON.stringify(manifest("etcd", "registry.k8s.io/etcd:3.6.6")));
     const found = await mirrorWith("the mirror to change", (one) => {
       const hash = one?.metadata?.annotations?.[CONFIG_MIRROR];
       return hash !== undefined && hash !== before;
@@ -166,7 +168,7 @@ describe("the sources of pods, against a real API server", () => {
     assert.notEqual(found?.metadata?.uid, mirrorBefore);
   });
 
-  test("[4.1] a pod bound to the node is seen, its change and its end too, and pods of other nodes are not", async () => {
+  test("[4.1] a pod bound to the node is observed, with its changes and deletion, and pods of other nodes are not", async () => {
     const pod = (name: string, nodeName: string): Pod => ({
       metadata: { name, namespace },
       spec: { nodeName, automountServiceAccountToken: false, containers: [{ name: "a", image: "i:1" }] },
@@ -195,7 +197,7 @@ describe("the sources of pods, against a real API server", () => {
     assert.equal(desiredPods.value.pods.size, 1);
   });
 
-  test("[4.1] they were watched in all namespaces by the node's name, and not before the Node was there", async () => {
+  test("[4.1] pods are watched in all namespaces by nodeName, and only after the Node exists", async () => {
     const ours = (await readFile(cluster.api.auditLog, "utf8"))
       .split("\n")
       .filter((line) => line.includes('"system:node:n1"'))
@@ -213,19 +215,20 @@ describe("the sources of pods, against a real API server", () => {
     assert.ok(watches.every(({ requestReceivedTimestamp }) => requestReceivedTimestamp > madeAt));
   });
 
-  test("[4.8] a removed manifest takes its mirror with it", async () => {
-    await rm(join(folder, "etcd.yaml"));
+  test("[4.8] removing a manifest deletes its mirror pod", async () => {
+    await rm(join(directory, "etcd.yaml"));
     await mirrorWith("the mirror to go", (found) => found === undefined);
     assert.deepEqual([desiredPods.value.pods.size, desiredPods.value.sourcesReady], [0, true]);
   });
 
-  test("[4.8] a node's identity may do all that we ask for, and nothing is asked twice", async () => {
+  test("[4.8] no request of the node's identity fails, except one delete of a mirror pod that is gone", async () => {
     const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").filter((line) => line !== "");
     const ours = lines
       .map((line) => JSON.parse(line) as AuditLine)
       .filter(({ user }) => user.username === "system:node:n1");
     assert.ok(ours.some(({ verb }) => verb === "create") && ours.some(({ verb }) => verb === "delete"));
-    // A mirror that is deleted by force is marked first and may be gone when our own delete arrives.
+    // A mirror pod deleted with force gets a deletionTimestamp first, and may be gone when Deckhand's own delete
+    // arrives.
     const isRace = ({ verb, responseStatus }: AuditLine) => verb === "delete" && responseStatus?.code === 404;
     const failed = ours.filter((line) => (line.responseStatus?.code ?? 200) >= 400);
     assert.deepEqual(

@@ -1,4 +1,7 @@
-/** What asking costs the node, and what it does to the asked when we ourselves are held up: the real adapter against a server in another process. */
+/**
+ * What network probes cost the node, and how they treat the probed containers when the agent itself is delayed: the
+ * real adapter against a server in another process.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -27,14 +30,14 @@ const PER_SECOND = 600;
 const TURN_MS = 100;
 const LASTS_MS = wholeSize() ? 60_000 : 3_000;
 
-describe("asking over the network", () => {
+describe("probes over the network", () => {
   let child: ChildProcess;
   let ports: ProbeServers["ports"];
 
   before(async () => {
     child = fork(SERVER, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    const [told] = (await once(child, "message")) as [ProbeServers["ports"]];
-    ports = told;
+    const [reported] = (await once(child, "message")) as [ProbeServers["ports"]];
+    ports = reported;
   });
 
   after(async () => {
@@ -65,14 +68,14 @@ describe("asking over the network", () => {
     { grpc: { port: ports.grpc } },
   ];
 
-  /** Of our end of connections to the servers. */
+  /** The number of connections to the servers in TIME_WAIT on our side. */
   async function waiting(): Promise<number> {
     const far = new Set(Object.values(ports).map((port) => port.toString(16).toUpperCase().padStart(4, "0")));
     const lines = (await readFile("/proc/net/tcp", "utf8")).split("\n").map((line) => line.trim().split(/\s+/));
     return lines.filter(([, , to = "", state]) => state === TIME_WAIT && far.has(to.split(":")[1] ?? "")).length;
   }
 
-  test("[12.3] [12.4] [12.5] a thousand questions leave no connection that waits on the node", async () => {
+  test("[12.3] [12.4] [12.5] a thousand probes leave no connection in TIME_WAIT on the node", async () => {
     const cpu = process.cpuUsage();
     for (let round = 0; round < ROUNDS; round += 1) {
       const all = Array.from({ length: TARGETS }, (_, index) => put(kinds()[index % kinds().length] ?? {}, 30));
@@ -87,7 +90,7 @@ describe("asking over the network", () => {
     assert.equal(await waiting(), 0);
   });
 
-  test("[12.3] [12.4] scenario 29: 600 questions a second go on and on, none fails because of us, and none stays behind", async () => {
+  test("[12.3] [12.4] scenario 29: 600 probes a second over a long time succeed and leave no connection in TIME_WAIT", async () => {
     const outcomes: Promise<ProbeOutcome>[] = [];
     const sinceMs = performance.now();
     for (let turn = 0; turn < LASTS_MS / TURN_MS; turn += 1) {
@@ -103,9 +106,9 @@ describe("asking over the network", () => {
     figure("questions a second", Math.round(outcomes.length / tookSeconds), "1/s");
   });
 
-  test("[12.7] the agent is held up for three seconds in the midst of 200 questions of one second: none counts as a failure", async () => {
+  test("[12.7] no probe fails when the agent is blocked for three seconds during 200 probes with a timeout of one second", async () => {
     const all = Array.from({ length: TARGETS }, (_, index) => put(kinds()[index % kinds().length] ?? {}, 1));
-    // Every question is on its way, no answer is read.
+    // Every probe is in flight, and no answer has been read.
     await new Promise((resolve) => setImmediate(resolve));
     const untilMs = performance.now() + 3_000;
     while (performance.now() < untilMs);
@@ -121,12 +124,12 @@ describe("asking over the network", () => {
     );
   });
 
-  test("[12.3] a server that is silent while we are not held up has failed, on time", async () => {
+  test("[12.3] a probe of a silent server times out, on time, while the agent is not delayed", async () => {
     const begunMs = performance.now();
     const outcome = await put({ httpGet: { path: "/slow", port: ports.http } }, 1);
     const tookMs = performance.now() - begunMs;
     assert.ok(outcome.kind === "timeout" || outcome.kind === "notRun", JSON.stringify(outcome));
-    // A timer of Node's may be a millisecond early, and a machine that is busy lets us listen for longer.
+    // A Node.js timer may fire a millisecond early, and a busy machine makes us wait longer.
     assert.ok(tookMs >= 999 && tookMs < 15_000, `${tookMs} ms`);
   });
 });

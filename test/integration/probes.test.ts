@@ -1,7 +1,7 @@
 /**
- * Probes on real parts: the same pods under Deckhand as under the Go kubelet. What becomes of each pod, its events and its metrics are those that are
- * recorded of the Go kubelet; and what probes have found stays as it is when the agent is killed, runs without an API server, or takes a
- * node over.
+ * Probes on real components: the same pods under Deckhand and the Go kubelet. The state of each pod, its events and its
+ * metrics must equal those recorded for the Go kubelet. Probe results must survive when the agent is killed, runs
+ * without an API server, or replaces the Go kubelet on a node.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -23,14 +23,14 @@ import { CASES, HOST_PORT, isReady, isStill, type ProbeCase, RESTARTED } from ".
 
 const AGENT = `kubelet@${NODES.deckhand}`;
 const SERVER = "kube-apiserver";
-/** As long as every probe here needs to run several times. */
+/** Long enough for every probe here to run several times. */
 const SETTLE_MS = 8_000;
 
 const recording = Recording.open("probes");
 let both: BothAgents;
 let cluster: Cluster;
 let pods: ClusterPods;
-/** Where Deckhand runs alone, it takes its node over from the Go kubelet before all other tests. */
+/** Where Deckhand runs alone, it replaces the Go kubelet on its node before all other tests. */
 let assertTakenOver: () => void = () => assert.fail("Deckhand took no node over");
 
 before(async () => {
@@ -41,12 +41,13 @@ before(async () => {
 
 after(() => both.end());
 
-/** Ports that a container of a case listens on. */
+/** Refused connections to ports that a container of a case listens on. */
 const REFUSED_WHILE_STARTING = /<address>:(?:8080|18765|5000)\b.*connect: connection refused/;
 
 /**
- * Events that depend on the moment. BackOff: whether a container has failed for the second time depends on how long one looks. Refused
- * connections to a port that the container will listen on: whether a probe comes before the container listens is chance.
+ * Events that depend on timing. BackOff: it depends on the time of observation whether a container has failed for the
+ * second time. Refused connections to a port that the container will listen on: it is chance whether a probe comes
+ * before the container listens.
  */
 const isByChance = (text: string): boolean => text.startsWith("BackOff ") || REFUSED_WHILE_STARTING.test(text);
 
@@ -58,7 +59,10 @@ async function eventsOf(name: string): Promise<ReadonlySet<string>> {
   return new Set(texts.filter((text) => !isByChance(text)));
 }
 
-/** While recording, the reading that has stopped changing; else the first that equals a recorded answer, or the last. */
+/**
+ * While recording, the reading that has stopped changing; otherwise the first that equals a recorded answer, or the
+ * last.
+ */
 async function settled<T>(question: string, read: () => Promise<T>): Promise<T> {
   let reading = await read();
   let changedMs = performance.now();
@@ -72,7 +76,7 @@ async function settled<T>(question: string, read: () => Promise<T>): Promise<T> 
   return reading;
 }
 
-/** Of images that are made on each machine. */
+/** Digests of images that are built on each machine. */
 const DIGEST = /\bsha256:[0-9a-f]{64}\b/g;
 
 const statusIn = (pod: Pod): unknown =>
@@ -80,7 +84,7 @@ const statusIn = (pod: Pod): unknown =>
 
 const statusOf = (name: string): unknown => statusIn(pods.latest(name) ?? assert.fail(`there is ${name}`));
 
-/** What a container that restarts keeps, whenever one looks. */
+/** The parts of a restarting container's status that do not depend on the time of observation. */
 const restartOf = (pod: Pod): unknown => ({
   phase: pod.status?.phase,
   containers: (pod.status?.containerStatuses ?? []).map(({ name, lastState }) => ({
@@ -124,13 +128,13 @@ const PATIENT: ProbeCase["spec"] = {
   ],
 };
 
-// Over HTTP: the Go kubelet v1.36 cancels exec probes with the pod's last ordinary sync.
+// HTTP probes, because the Go kubelet v1.36 cancels exec probes with the pod's last ordinary sync.
 const DRAINING_PROBE: Probe = {
   httpGet: { path: "/ok", port: 8080 },
   periodSeconds: 1,
   failureThreshold: 1,
   initialDelaySeconds: 3,
-  // A busy machine must not decide.
+  // A slow response of a busy machine must not fail the probe.
   timeoutSeconds: 10,
 };
 
@@ -148,7 +152,7 @@ const DRAINING: ProbeCase["spec"] = {
   ],
 };
 
-/** Deletes the pod once it runs, and returns when it is gone. */
+/** Deletes the pod once it runs, and returns when the pod is gone. */
 async function drain(side: Side): Promise<void> {
   const name = nameOn(side, "draining");
   await pods.running(name, 120_000);
@@ -192,7 +196,7 @@ describe("probes under both agents", () => {
     });
   }
 
-  test("[12.2] [12.3] [11.1] those that stay as they are have the same status in every field", async () => {
+  test("[12.2] [12.3] [11.1] pods that are not restarted have the same status in every field", async () => {
     for (const { name, what } of CASES.filter((each) => each.what !== RESTARTED)) {
       await recording.check(`${name} status`, (side) =>
         settled(`${name} status`, async () => statusOf(nameOn(side, name))),
@@ -206,7 +210,7 @@ describe("probes under both agents", () => {
     }
   });
 
-  test("[12.7] those that are restarted keep how they ended", async () => {
+  test("[12.7] restarted containers keep their exit code and reason in lastState", async () => {
     for (const { name, what, is } of CASES.filter((each) => each.what === RESTARTED)) {
       await recording.check(`${name} restart`, async (side) =>
         restartOf(await pods.first(nameOn(side, name), what, is)),
@@ -214,7 +218,7 @@ describe("probes under both agents", () => {
     }
   });
 
-  test("[12.10] probes are counted and measured under the same names and labels, and forgotten with their pods", async () => {
+  test("[12.10] probes are counted and timed in metrics of the same names and labels, which go with their pods", async () => {
     const ready = ["exec-ready", "http-ready", "tcp-ready", "grpc-ready"];
     const scrapes = new Map<Side, Scrape>();
     for (const side of SIDES) scrapes.set(side, await scrape(cluster, both.node(side), "/metrics/probes"));
@@ -243,7 +247,7 @@ describe("probes under both agents", () => {
     });
   });
 
-  test("[12.8] [7.14] a container that is killed for a probe has the probe's grace, on the wire too", async () => {
+  test("[12.8] [7.14] a container killed for a probe gets the probe's grace period in StopContainer", async () => {
     for (const side of SIDES) {
       const name = nameOn(side, "grace");
       await pods.first(name, "was restarted", isRestarted, 60_000);
@@ -258,7 +262,7 @@ describe("probes under both agents", () => {
     }
   });
 
-  test("[12.1] a probe is put from its initial delay on, and it takes as many answers in a row as its threshold says", async () => {
+  test("[12.1] a probe starts after initialDelaySeconds, and its container is ready after successThreshold successes", async () => {
     for (const side of SIDES) {
       const pod = await pods.first(nameOn(side, "patient"), "was ready", isReady, 90_000);
       const startedAt = pod.status?.containerStatuses?.[0]?.state?.running?.startedAt ?? "";
@@ -269,7 +273,7 @@ describe("probes under both agents", () => {
     }
   });
 
-  test("[12.9] while a pod ends its readiness is asked and its liveness is not", async () => {
+  test("[12.9] readiness probes run while a pod terminates, and liveness probes do not", async () => {
     for (const result of await drained) if (result.status === "rejected") throw result.reason;
     for (const side of SIDES) {
       const name = nameOn(side, "draining");
@@ -282,7 +286,7 @@ describe("probes under both agents", () => {
     }
   });
 
-  deckhandTest("the number of compared values has not shrunk", () => {
+  deckhandTest("compares more than 1 000 values", () => {
     figure("values compared", recording.compared, "values");
     assert.ok(recording.compared > 1_000, String(recording.compared));
   });
@@ -290,13 +294,13 @@ describe("probes under both agents", () => {
 
 const isRestarted = (pod: Pod) => (pod.status?.containerStatuses?.[0]?.restartCount ?? 0) >= 1;
 
-/** Who writes a pod's conditions beside the agent: the cluster itself declares the pods of a silent node not ready. */
+/** Who writes a pod's conditions: the cluster's controllers also do, declaring the pods of a silent node not ready. */
 type Words = "all" | "agent";
 
 const STILL = CASES.filter(isStill);
 const stillOn = (side: Side) => STILL.map(({ name }) => nameOn(side, name)).filter((name) => pods.latest(name));
 
-/** What a restart of an agent must not change, of each pod that stays as it is on a node. */
+/** What a restart of the agent must not change, for each pod in its final state on a node. */
 function keptOf(names: readonly string[], words: Words): ReadonlyMap<string, unknown> {
   assert.ok(names.length > 15, `${names.length} pods`);
   return new Map(names.map((name) => [name, keptOfPod(pods.latest(name), words)]));
@@ -312,7 +316,7 @@ const keptOfPod = (pod: Pod | undefined, words: Words) => ({
   ),
 });
 
-/** Remembers what the pods are; the answer asserts that none of their later versions differs. */
+/** Remembers the current state of the pods. The returned function asserts that no later version of them differs. */
 function watchUnchanged(names: readonly string[], words: Words): () => void {
   const before = keptOf(names, words);
   const seen = new Map(names.map((name) => [name, pods.versions(name).length]));
@@ -333,9 +337,12 @@ async function changesNothing(names: readonly string[], words: Words, act: () =>
   assertUnchanged();
 }
 
-/** Pods that Deckhand has not started and has never seen, under the Go kubelet on the node that Deckhand then takes over. */
+/**
+ * Pods that the Go kubelet runs on Deckhand's node before Deckhand replaces it: Deckhand has neither started nor seen
+ * them.
+ */
 const taken = (name: string) => nameOn("deckhand", `taken-${name}`);
-/** Its host port is the one of another case's pod on this node. */
+/** Uses another host port: a pod of another case on this node has the original one. */
 const takenSpec = (spec: ProbeCase["spec"]) =>
   JSON.parse(JSON.stringify(spec).replaceAll(String(HOST_PORT), String(HOST_PORT + 1))) as ProbeCase["spec"];
 
@@ -351,19 +358,23 @@ async function takeOver(): Promise<() => void> {
   return assertUnchanged;
 }
 
-describe("what probes have said outlives the agent that asked", () => {
-  deckhandTest("[11.12] nor does ours when it takes a node over from the Go kubelet", async () => {
-    if (comparisonMode === "live") {
-      await changesNothing(stillOn("go"), "agent", () => cluster.changeAgent(NODES.go, "deckhand"));
-      return;
-    }
-    // The probes of these pods ran many times since the take-over: all other tests came after it.
-    assertTakenOver();
-    for (const { name } of STILL) await pods.delete(taken(name));
-  });
+describe("probe results survive the agent", () => {
+  deckhandTest(
+    "[11.12] replacing the Go kubelet with Deckhand changes no readiness and no transition time",
+    async () => {
+      if (comparisonMode === "live") {
+        await changesNothing(stillOn("go"), "agent", () => cluster.changeAgent(NODES.go, "deckhand"));
+        return;
+      }
+      // The probes of these pods have run many times since Deckhand replaced the Go kubelet: all other tests ran in
+      // between.
+      assertTakenOver();
+      for (const { name } of STILL) await pods.delete(taken(name));
+    },
+  );
 
   deckhandTest(
-    "[11.12] an agent that is killed and comes back changes nobody's readiness, nor a time of transition",
+    "[11.12] an agent that is killed and restarted changes no pod's readiness and no transition time",
     async () => {
       await changesNothing(stillOn("deckhand"), "all", async () => {
         const agent = cluster.component(AGENT);
@@ -377,7 +388,7 @@ describe("what probes have said outlives the agent that asked", () => {
   );
 
   deckhandTest(
-    "[11.12] nor does one that comes back while the API server is away, nor the API server's return",
+    "[11.12] an agent restarted without an API server changes no readiness, nor does the API server's return",
     async () => {
       await changesNothing(stillOn("deckhand"), "agent", async () => {
         await cluster.component(AGENT).kill();

@@ -1,4 +1,4 @@
-/** A node's machine restarts: what becomes of its pods under Deckhand is what becomes of them under the Go kubelet. */
+/** The machine of a node reboots: its pods recover under Deckhand as under the Go kubelet. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
@@ -13,7 +13,7 @@ import { settled } from "../support/settled.ts";
 
 const recording = Recording.open("reboot");
 
-/** Under the load of a whole test run. */
+/** Long enough under the load of a whole test run. */
 const SOON_MS = 180_000;
 
 const SPECS = {
@@ -50,8 +50,8 @@ before(async () => {
 
 after(() => both.end());
 
-void suite("a restart of the machine", () => {
-  test("[7.3] a pod keeps its UID, has a new sandbox with a new address, is set up again, and its counts go on", async () => {
+void suite("a reboot of the machine", () => {
+  test("[7.3] a pod keeps its UID, gets a new sandbox and address, reruns its init container, and its restart counts increase", async () => {
     for (const side of SIDES) {
       const name = nameOn(side, "web");
       const old = earlier.get(name) ?? assert.fail(name);
@@ -74,11 +74,11 @@ void suite("a restart of the machine", () => {
     );
   });
 
-  test("[7.3] a pod that is never restarted has failed with it", async () => {
+  test("[7.3] a pod with restartPolicy Never fails", async () => {
     await recording.check("once status", async (side) => {
       const name = nameOn(side, "once");
       const pod = await pods.first(name, "has failed", hasEndedWhole, SOON_MS);
-      // The Go kubelet forgets the address with its process; Deckhand keeps it published.
+      // The Go kubelet loses the address when its process ends; Deckhand keeps it published.
       if (side === "deckhand") assert.equal(pod.status?.podIP, earlier.get(name)?.status?.podIP);
       const { podIP: _, podIPs: __, ...status } = pod.status ?? {};
       return neutralStatus({ ...pod, status });

@@ -1,6 +1,6 @@
 /**
- * Pods whose resources change while they run: what Deckhand publishes, reports and asks of the runtime is what the Go kubelet does, and a node that
- * changes its agent in the middle of it goes on where it was.
+ * Pods whose resources change while they run: Deckhand publishes, reports and requests from the runtime what the Go
+ * kubelet does. A node that changes its agent in the middle of a resize continues where it was.
  */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
@@ -28,7 +28,7 @@ import { CASES, type Ending } from "./resize/cases.ts";
 const recording = Recording.open("resize");
 const REFUSAL = { code: 2, details: "the runtime refuses" };
 
-/** Pods at once on a node; with both agents on the machine, fewer. */
+/** Concurrent pods on a node; fewer with both agents on the machine. */
 const AT_ONCE = comparisonMode === "recorded" ? 24 : 8;
 const WAIT_MS = 120_000;
 
@@ -44,26 +44,29 @@ before(async () => {
 
 after(() => both.end());
 
-/** Answers with the generation of the changed spec. */
+/** Returns the generation of the changed spec. */
 async function resize(name: string, change: object): Promise<number> {
   const patch = ["--subresource", "resize", "--patch", JSON.stringify(change)];
   const answer = await cluster.kubectl("patch", "pod", name, ...patch, "-o", "json");
   return (JSON.parse(answer) as Pod).metadata?.generation ?? 0;
 }
 
-/** Once the change that has just been made has come to its end. */
+/** Resizes a pod, and returns it once this change has reached the ending. */
 async function resizeTo(name: string, change: object, ending: Ending): Promise<Pod> {
   const generation = await resize(name, change);
   const isNow = (pod: Pod) => (pod.metadata?.generation ?? 0) >= generation && HAS_ENDED[ending](pod);
   return pods.first(name, `was ${ending}`, isNow, WAIT_MS);
 }
 
-/** With twenty seconds until it starts again, or more: one that happens to run is told of its change. */
+/**
+ * In CrashLoopBackOff, with twenty seconds or more until the next start: the runtime would get the change of a
+ * container that happens to run.
+ */
 const isLooping = ({ status }: Pod) =>
   status?.containerStatuses?.some(
     ({ state, restartCount }) => state?.waiting?.reason === "CrashLoopBackOff" && restartCount > 0,
   ) === true;
-/** One that sets up goes on doing so here. */
+/** In this suite init containers keep running. */
 const isSettingUp = ({ spec, status }: Pod) =>
   status?.initContainerStatuses?.some(
     ({ name, state }) =>
@@ -84,13 +87,13 @@ const HAS_ENDED: Readonly<Record<Ending, (pod: Pod) => boolean>> = {
 const isSeen = ({ metadata }: Pod, condition: PodCondition | undefined) =>
   condition?.observedGeneration === metadata?.generation;
 
-/** As its status tells it, once it tells of the last change. */
+/** Whether the status shows the wanted resources, once it covers the last change. */
 function hasWhatItWants({ metadata, spec, status }: Pod): boolean {
   if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return false;
-  const told = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const reported = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].every(({ name, resources }) => {
-    const own = told.find((one) => one.name === name);
-    // One that was never made has nothing.
+    const own = reported.find((one) => one.name === name);
+    // A container that was never created has no resources.
     if (own?.containerID === undefined) return true;
     const wants = { limits: resources?.limits ?? {}, requests: resources?.requests ?? {} };
     const has = { limits: own?.resources?.limits ?? {}, requests: own?.resources?.requests ?? {} };
@@ -105,7 +108,7 @@ async function follow(name: string, side: Side): Promise<Pod> {
   await pods.first(own, "is up", isUp, WAIT_MS);
   for (const change of changes) await resizeTo(own, change, ending);
   const latest = () => pods.latest(own) ?? assert.fail(own);
-  // What follows at once, such as a container that starts again, belongs to it.
+  // What follows at once, such as a container's restart, belongs to the resize.
   await pause(3_000);
   await waitUntil(`${own} to be up again`, WAIT_MS, () =>
     Promise.resolve(isUp(latest()) && HAS_ENDED[ending](latest())),
@@ -113,7 +116,7 @@ async function follow(name: string, side: Side): Promise<Pod> {
   return latest();
 }
 
-/** What the runtime was asked to change of a pod's containers and sandbox, in order. */
+/** The UpdateContainerResources requests for a pod's containers, in order. */
 function updatesOf(pod: Pod, side: Side): readonly unknown[] {
   const runs = runsOf(both.proxy(side).calls, pod.metadata?.uid ?? "");
   const names = new Map(runs.map(({ id, container }) => [id, container]));
@@ -122,10 +125,13 @@ function updatesOf(pod: Pod, side: Side): readonly unknown[] {
     .map(({ id, request }) => [names.get(id), neutralMessage(request, pod, NODES[side])]);
 }
 
-/** What Deckhand adds to the Go kubelet's words. */
+/** What Deckhand appends to the Go kubelet's message. */
 const WAITS_FOR = /(?<=capacity: \d+); [^"]*/;
 
-/** Without what depends on the machine and the moment: its capacity, what others hold, and usage, which the Go kubelet reads some seconds late. */
+/**
+ * Without what depends on the machine and the moment: its capacity, what other pods hold, and usage, which the Go
+ * kubelet reads some seconds late.
+ */
 const neutral = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)
@@ -136,8 +142,8 @@ const neutral = (value: unknown): unknown =>
   );
 
 /**
- * Without what the Go kubelet derives from its earlier statuses of a pod as a whole: it keeps the memory that was requested first, and publishes what
- * the kernel has for "no limit".
+ * The status without what the Go kubelet derives from its earlier statuses of a pod as a whole: it keeps the memory
+ * that was requested first, and publishes the kernel's value for "no limit".
  */
 function statusOf(pod: Pod): unknown {
   const { resources } = pod.status ?? {};
@@ -158,7 +164,10 @@ async function eventsOf(name: string, side: Side, pod: Pod): Promise<readonly st
   return [...new Set([...events.keys()].map((text) => neutral(text) as string))].toSorted();
 }
 
-/** The Go kubelet may call a resize completed before it has begun, with what the pod had: a race that its own source names. */
+/**
+ * The Go kubelet may report a resize as completed before it has begun, with the pod's old resources: a race that its
+ * own source names.
+ */
 const withoutCompleted = (events: readonly string[]) => events.filter((text) => !text.includes(COMPLETED));
 
 const restartsOfAll = (pod: Pod) => (pod.status?.containerStatuses ?? []).map((one) => [one.name, one.restartCount]);
@@ -209,7 +218,7 @@ describe("resizes", () => {
     assert.deepEqual(after(COMPLETED), after(STARTED));
   }
 
-  test("[8.2] [11.4] a resize that waits says for whom, after the words of the Go kubelet", async () => {
+  test("[8.2] [11.4] the message of a deferred resize names the pods it waits for, after the Go kubelet's message", async () => {
     await recording.check("too-much-now message", (side) => {
       const { message = "" } = pending(of("too-much-now", side)) ?? {};
       if (side === "deckhand") assert.match(message, WAITS_FOR);
@@ -217,10 +226,10 @@ describe("resizes", () => {
     });
   });
 
-  test("[8.3] [8.6] what waits is granted when a pod goes, and counted under the same names", async () => {
+  test("[8.3] [8.6] a deferred resize is granted when another pod is deleted, and counted in the same metrics", async () => {
     const own = SIDES.map((side) => nameOn(side, "holder"));
     for (const side of SIDES) {
-      // Beside a whole pod that waits the Go kubelet does not count what it grants.
+      // While a pod-level resize is deferred, the Go kubelet does not count what it grants.
       await pods.delete(nameOn(side, "pod-level-too-much-now"), 1);
       await pods.gone(nameOn(side, "pod-level-too-much-now"));
       const holder = { ...SLEEPER, resources: { requests: { cpu: "900m" } } };
@@ -288,7 +297,7 @@ describe("resizes", () => {
     });
   });
 
-  test("[27.1.27] [27.2.4] the Go kubelet's checkpoints are there, with its checksum and its content", async () => {
+  test("[27.1.27] [27.2.4] the checkpoint files have the Go kubelet's checksum and content", async () => {
     const done = Object.keys(CASES).filter((name) => CASES[name]?.ending === "done");
     for (const file of ["allocated_pods_state", "actuated_pods_state"]) {
       await recording.check(file, async (side) => {
@@ -315,7 +324,7 @@ describe("a node changes its agent while pods are resized", () => {
   const restartsOf = (name: string) => pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount;
 
   deckhandTest(
-    "[8.1] [5.13] [27.1.27] from ours to the Go kubelet and back: nothing restarts, and each goes on with what the other granted",
+    "[8.1] [5.13] [27.1.27] from Deckhand to the Go kubelet and back: nothing restarts, and each continues with what the other granted",
     async () => {
       const node = NODES.deckhand;
       for (const name of NAMES) {
@@ -340,7 +349,7 @@ describe("a node changes its agent while pods are resized", () => {
     },
   );
 
-  deckhandTest("[27.1.27] a corrupt checkpoint is set aside, and never keeps the agent from its pods", async () => {
+  deckhandTest("[27.1.27] a corrupt checkpoint is renamed, and the agent still manages its pods", async () => {
     const node = both.node("deckhand");
     const file = onMachine(node, "/var/lib/kubelet/allocated_pods_state");
     await cluster.component(`kubelet@${node.name}`).kill();

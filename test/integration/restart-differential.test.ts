@@ -1,6 +1,6 @@
 /**
- * Every restart policy with every way to end: what Deckhand publishes, reports as events, when it restarts a container, and what it asks of the
- * runtime is what the Go kubelet does.
+ * Every restart policy with every way to terminate: what Deckhand publishes, reports as events and requests from the
+ * runtime, and when it restarts a container, is what the Go kubelet does.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -24,10 +24,10 @@ const recording = Recording.open("restart-differential");
 
 const nameOf = ({ policy, end }: RestartCase, side: Side) => `${policy.toLowerCase()}-${end}-${NODES[side]}`;
 
-/** Of the runs 0, 1 and 2: how long after its end the next one may begin. */
+/** For the runs 0, 1 and 2: how long after its end the next one may begin. */
 const BACKOFFS_MS = [0, 10_000, 20_000] as const;
 const LATER_THAN_GO_MS_MAX = 1_000;
-/** Recorded delays are rounded up to this, so that runs of the recording agree more often. */
+/** Recorded delays are rounded up to a multiple of this, so that runs of the recording agree more often. */
 const RECORDED_STEP_MS = 100;
 
 const waitsAfter = (restarts: number) => (pod: Pod) => {
@@ -45,7 +45,7 @@ before(async () => {
   world = await BothAgents.start();
   ({ pods } = world);
   for (const [index, one] of CASES.entries()) {
-    // Neither side always goes first, and a crowd would measure the machine.
+    // Alternates which side is first, and spreads the pods over time: a crowd would measure the machine.
     for (const side of index % 2 === 0 ? SIDES : SIDES.toReversed()) {
       await pods.create(podOn(NODES[side], nameOf(one, side), one.spec));
       await pause(APART_MS);
@@ -68,7 +68,7 @@ void suite("pods that end", () => {
     }
   });
 
-  test("[7.13][7.18] a pod that is restarted waits with the same status, after each of its ends", async () => {
+  test("[7.13][7.18] a pod that is restarted waits with the same status, after each termination", async () => {
     const codes = { exit0: 0, exit1: 1, signal: 137, oom: 137 } as const;
     for (const restarts of [1, 2]) {
       for (const one of RESTARTED) {
@@ -83,7 +83,7 @@ void suite("pods that end", () => {
     }
   });
 
-  test("[7.13] the runs begin when the back-off ends, never before and not after the Go kubelet's", async (t) => {
+  test("[7.13] containers restart when the back-off ends, never before and not later than the Go kubelet's", async (t) => {
     const runs = (one: RestartCase, side: Side) => runsOf(world.proxy(side).calls, uidOf(one, side)).length;
     const done = async () => SIDES.every((side) => RESTARTED.every((one) => runs(one, side) > BACKOFFS_MS.length));
     await waitUntil("the third restart of all", WAIT_MS, done, 200);
@@ -123,7 +123,7 @@ void suite("pods that end", () => {
     }
   });
 
-  test("[23.1][7.13] the events are the same, in the same words", async () => {
+  test("[23.1][7.13] the events have the same reasons, messages and counts", async () => {
     for (const one of CASES) {
       const question = `${titleOf(one)} events`;
       await recording.check(question, (side) => settled(recording, question, () => eventsOf(one, side)));
@@ -131,14 +131,14 @@ void suite("pods that end", () => {
   });
 });
 
-/** Their kinds, and how often each was reported where the pod has ended. */
+/** The kinds of events, with their counts if the pod has terminated. */
 async function eventsOf(one: RestartCase, side: Side): Promise<unknown> {
   const name = nameOf(one, side);
   const events = neutralEvents(await pods.eventsOf(name), pods.latest(name) ?? assert.fail(name));
   return isRestarted(one) ? new Set(events.keys()) : events;
 }
 
-/** One pod's moment says nothing on a machine that others keep busy; the middle of all does. */
+/** The delay of one pod means nothing on a machine that others keep busy; the median of all does. */
 const summary = (delays: readonly number[]) => ({
   median: delays.toSorted((a, b) => a - b)[Math.floor(delays.length / 2)] ?? assert.fail("something was measured"),
   latest: Math.max(...delays),
@@ -147,7 +147,7 @@ const summary = (delays: readonly number[]) => ({
 const uidOf = (one: RestartCase, side: Side): string =>
   pods.latest(nameOf(one, side))?.metadata?.uid ?? assert.fail(titleOf(one));
 
-/** For each back-off: how long after its end the next run of each pod began. None begins before. */
+/** For each back-off: how long after its end the next run of each pod began. No run of Deckhand begins before. */
 function lateness(side: Side): readonly (readonly number[])[] {
   const delays = new Map(RESTARTED.map((one) => [titleOf(one), delaysOf(one, side)]));
   return BACKOFFS_MS.map((floorMs, index) =>
@@ -160,7 +160,7 @@ function lateness(side: Side): readonly (readonly number[])[] {
   );
 }
 
-/** From the end of each of the first runs to the start of the next. */
+/** The delays from the end of each of the first runs to the start of the next. */
 function delaysOf(one: RestartCase, side: Side): readonly number[] {
   const runs = runsOf(world.proxy(side).calls, uidOf(one, side));
   assert.deepEqual(

@@ -1,6 +1,6 @@
 /**
- * Init containers, sidecars, hooks, restart rules, ephemeral containers, and whole lives from start to end: what Deckhand publishes, reports as
- * events and asks of the runtime for such pods is what the Go kubelet does.
+ * Init containers, sidecars, hooks, restart rules, ephemeral containers, and whole lives from start to end: what
+ * Deckhand publishes, reports as events and requests from the runtime for such pods is what the Go kubelet does.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -23,9 +23,9 @@ import { CASES } from "./roles-differential/cases.ts";
 
 const recording = Recording.open("roles-differential");
 
-/** Pods at once on a node; with both agents on the machine, fewer. */
+/** Concurrent pods on a node; fewer with both agents on the machine. */
 const AT_ONCE = comparisonMode === "recorded" ? 16 : 8;
-/** No shorter state of a pod counts as its rest. */
+/** A state of a pod that lasts this long counts as final. */
 const REST_MS = 1_500;
 const WAIT_MS = 120_000;
 
@@ -47,7 +47,7 @@ function withoutAddress(pod: Pod): Pod {
 
 interface Seen {
   readonly pod: Pod;
-  /** The last version before it was gone. */
+  /** The last version before the pod was removed. */
   readonly last: Pod | undefined;
   readonly sequence: PodSequence;
 }
@@ -67,7 +67,10 @@ async function observe(name: string, { spec, until, ends, meanwhile }: Case, sid
   return { pod, last, sequence: await podSequence(both, own, side) };
 }
 
-/** Of the first versions in a row that are as wanted, the last: an agent may need several writes until all of a state is published. */
+/**
+ * The last of the first consecutive versions that are as wanted: an agent may need several writes until all of a state
+ * is published.
+ */
 async function rested(own: string, { what, is }: Case["until"]): Promise<Pod> {
   await pods.first(own, what, is, WAIT_MS);
   let pod: Pod | undefined;
@@ -86,14 +89,14 @@ void suite("pods with roles", () => {
   const observed = new Observed<Seen>();
   const of = (name: string, side: Side) => observed.of(name, side);
 
-  /** The slowest first: one that began last would run on alone. */
+  /** The slowest cases first: a slow one that began last would run alone. */
   const goesOn = (name: string) => CASES[name]?.until.goesOn === true;
   const names = [...Object.keys(CASES).filter(goesOn), ...Object.keys(CASES).filter((name) => !goesOn(name))];
 
   before(() => observed.observe(names, AT_ONCE, (name, side) => observe(name, CASES[name] ?? assert.fail(name), side)));
 
   for (const [name, { rows, ends, onlyGo }] of Object.entries(CASES)) {
-    // A title names three at most; `differential-rows.ts` has them all.
+    // A title names at most three rows; `differential-rows.ts` has them all.
     const named = rows.slice(0, 3).map((row) => `[${row}]`);
     test(`${named.join("")} ${name}: status, events and runtime requests are the Go kubelet's`, async () => {
       await recording.check(`${name} status`, (side) => neutralStatus(of(name, side).pod));
@@ -127,20 +130,20 @@ void suite("pods with roles", () => {
     neutralEvents(await pods.eventsOf(nameOn(side, name)), of(name, side).pod);
   const isOnlyGo = (name: string, event: string) => CASES[name]?.onlyGo?.event.test(event) === true;
 
-  /** With their counts, or without them where the pod goes on. */
+  /** Events with their counts, or without them if the pod keeps changing. */
   async function eventsOf(name: string, side: Side): Promise<unknown> {
     const counts = [...(await countsOf(name, side))].filter(([event]) => side !== "go" || !isOnlyGo(name, event));
     return goesOn(name) ? new Set(counts.map(([event]) => event)) : new Map(counts);
   }
 
-  /** Only the first of each container where the pod goes on. */
+  /** If the pod keeps changing, only the first message of each container. */
   function firstMessages(name: string, method: string, side: Side, pod: Pod): readonly unknown[] {
     const messages = messagesOf(both.proxy(side), method, pod, NODES[side]);
     const wanted = goesOn(name) ? messages.filter(isFirst) : messages;
     return wanted.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
   }
 
-  test("[7.9] containers are asked to end in the same order, sidecars last and the first of them last of all", () => {
+  test("[7.9] StopContainer calls have the same order: containers first, then sidecars in reverse order", () => {
     const orders = SIDES.map((side) => stopOrder(side, of("sidecars-in-order", side).pod));
     for (const order of orders) {
       assert.deepEqual(order.slice(0, 2).toSorted(), ["main", "other"]);
@@ -148,7 +151,7 @@ void suite("pods with roles", () => {
     }
   });
 
-  test("[7.15] the next container waits for the hook of the one before, under both", () => {
+  test("[7.15] postStart hook blocks the next container, under both agents", () => {
     for (const side of SIDES) {
       const [main, second] = runsOf(both.proxy(side).calls, of("post-start", side).pod.metadata?.uid ?? "");
       assert.ok(main?.container === "main" && second?.container === "second");
@@ -170,7 +173,7 @@ const isFirst = (message: unknown): boolean =>
   0;
 
 void suite("ephemeral containers", () => {
-  test("[7.20] kubectl debug adds one that sees the processes of its target, and its pod is published like the Go kubelet's", async () => {
+  test("[7.20] kubectl debug adds an ephemeral container that sees its target's processes, and its pod has the Go kubelet's status", async () => {
     await compareDebugged("looked-into", ["ps", "-o", "args"], (_, debug) => debug);
     for (const side of SIDES) {
       const log = await both.cluster.kubectl("logs", nameOn(side, "looked-into"), "-c", "debug");
@@ -178,8 +181,9 @@ void suite("ephemeral containers", () => {
     }
   });
 
-  test("[7.20] one that cannot start has terminated, where the Go kubelet reports that it waits; all else is the same", async () => {
-    // No agent restarts it, so it does not wait: the Go kubelet publishes that only after its own restart.
+  test("[7.20] ephemeral container that cannot start is terminated, where the Go kubelet reports waiting; all else is the same", async () => {
+    // No agent restarts an ephemeral container, so it does not wait. The Go kubelet publishes that only after its own
+    // restart.
     await compareDebugged("looked-into-in-vain", ["/no/such/program"], (side, debug) => {
       if (side === "deckhand") {
         assert.equal(debug.state?.terminated?.reason, "StartError");

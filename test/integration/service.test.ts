@@ -1,4 +1,7 @@
-/** The agent as a service: what its manager hears, from whom and when. A socket of the test's stands in for systemd's. */
+/**
+ * The agent as a service: which notifications its manager receives, from which process and when. A socket of the test
+ * stands in for systemd's.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,14 +16,17 @@ import { listenForNotices, type NotifyListener } from "../support/notify-listene
 
 const forever = new AbortController().signal;
 
-/** A network, a /var/log and kernel settings of its own; the agent is the process that was started, so its id is known. */
+/**
+ * Gives the agent its own network, /var/log and kernel settings. The agent is the started process itself, so its PID is
+ * known.
+ */
 const BOX = ["unshare", "--net", "--mount", "--propagation", "private", "--", "sh", "-ec"];
 const ASK_HEALTH =
   'fetch("http://127.0.0.1:10248/healthz").then((it) => it.text()).then((it) => process.stdout.write(it))';
 const PREPARE = 'ip link set lo up; mount -t tmpfs tmpfs /var/log; exec "$@"';
 
 describe("a service manager", () => {
-  const folder = scratch();
+  const directory = scratch();
   let listener: NotifyListener;
   let executable: string;
   let agent: ChildProcess | undefined;
@@ -28,22 +34,22 @@ describe("a service manager", () => {
 
   before(async () => {
     ({ executable } = await builtProgram());
-    folder.write(
+    directory.write(
       "kubelet.json",
       JSON.stringify({
         apiVersion: "kubelet.config.k8s.io/v1beta1",
         kind: "KubeletConfiguration",
-        // Nobody answers there: a node without its runtime is a node all the same.
-        containerRuntimeEndpoint: `unix://${folder.path("nobody.sock")}`,
+        // No runtime listens there: a node without its runtime is a node all the same.
+        containerRuntimeEndpoint: `unix://${directory.path("nobody.sock")}`,
         authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
         authorization: { mode: "AlwaysAllow" },
         failCgroupV1: false,
         failSwapOn: false,
-        podLogsDir: folder.path("logs"),
+        podLogsDir: directory.path("logs"),
       }),
     );
-    await makeKernelSettings(folder.path("machine"));
-    listener = await listenForNotices(folder.root);
+    await makeKernelSettings(directory.path("machine"));
+    listener = await listenForNotices(directory.root);
   });
 
   afterEach(async () => {
@@ -55,16 +61,16 @@ describe("a service manager", () => {
 
   after(async () => {
     await listener.end();
-    folder[Symbol.dispose]();
+    directory[Symbol.dispose]();
   });
 
   function start(
     environment: Readonly<Record<string, string>>,
     ...more: readonly string[]
   ): ChildProcess & { readonly pid: number } {
-    const flags = [`--config=${folder.path("kubelet.json")}`, `--root-dir=${folder.path("lib")}`];
-    const program = [executable, "kubelet", ...flags, `--cert-dir=${folder.path("pki")}`, ...more];
-    const [file = "", ...args] = [...BOX, PREPARE, "sh", ...behindOwnKernel(folder.path("machine"), program)];
+    const flags = [`--config=${directory.path("kubelet.json")}`, `--root-dir=${directory.path("lib")}`];
+    const program = [executable, "kubelet", ...flags, `--cert-dir=${directory.path("pki")}`, ...more];
+    const [file = "", ...args] = [...BOX, PREPARE, "sh", ...behindOwnKernel(directory.path("machine"), program)];
     const child = spawn(file, args, {
       stdio: ["ignore", "ignore", "pipe"],
       env: { ...process.env, NOTIFY_SOCKET: listener.socket, ...environment },
@@ -81,7 +87,7 @@ describe("a service manager", () => {
   const from = (pid: number) => listener.heard.filter((each) => each.pid === pid);
   const textsFrom = (pid: number) => from(pid).map(({ text }) => text);
 
-  test("[1.18] hears what it is told as from the process itself, which is what it takes", async () => {
+  test("[1.18] receives notifications from the process itself, the only ones that it accepts", async () => {
     const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: listener.socket });
     assert.ok(manager !== undefined);
     for (const news of ["ready", "alive", "stopping"] as const) await manager.tell(news, forever);
@@ -89,14 +95,14 @@ describe("a service manager", () => {
     assert.deepEqual(textsFrom(process.pid), ["READY=1", "WATCHDOG=1", "STOPPING=1"]);
   });
 
-  test("that cannot be reached is an error that says so; where there is none, there is nothing to tell", async () => {
-    const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: folder.path("nowhere") });
+  test("that cannot be reached makes notifications fail, and without NOTIFY_SOCKET there is none", async () => {
+    const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: directory.path("nowhere") });
     await assert.rejects(manager?.tell("ready", forever) ?? Promise.resolve(), /Failed to notify init system/);
     assert.equal(serviceManagerOf({ NOTIFY_SOCKET: "" }), undefined);
     assert.equal(serviceManagerOf({}), undefined);
   });
 
-  test("[1.18] [27.1.39] hears that the agent is ready once its health answers, that it lives at half of the watchdog's time, and that it stops", async () => {
+  test("[1.18] [27.1.39] receives READY=1 once /healthz answers, WATCHDOG=1 at half of the watchdog's time, and STOPPING=1 at the end", async () => {
     const { pid } = start({ WATCHDOG_USEC: "2400000" });
     await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
     assert.equal(await command("nsenter", ["-t", String(pid), "-n", process.execPath, "-e", ASK_HEALTH]), "ok");
@@ -104,7 +110,7 @@ describe("a service manager", () => {
     await waitUntil("four signs of life", 20_000, () => Promise.resolve(from(pid).length >= seen + 4));
     const lives = from(pid).filter(({ text }) => text === "WATCHDOG=1");
     const gapsMs = lives.slice(1).map(({ atMs }, index) => atMs - (lives[index]?.atMs ?? 0));
-    // Due every 1.2 s; one that the machine's load held up puts off none of the others.
+    // Due every 1.2 s; one that the machine's load delays does not delay the others.
     const meanMs = gapsMs.reduce((sum, ms) => sum + ms, 0) / gapsMs.length;
     assert.ok(meanMs > 800, gapsMs.join(", "));
     agent?.kill("SIGTERM");
@@ -116,7 +122,7 @@ describe("a service manager", () => {
     );
   });
 
-  test("[1.18] without a watchdog hears that the agent is ready, and nothing more until it stops", async () => {
+  test("[1.18] without a watchdog receives READY=1, and nothing more until STOPPING=1", async () => {
     const { pid } = start({ WATCHDOG_USEC: "2400000", WATCHDOG_PID: "1" });
     await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).length > 0));
     agent?.kill("SIGTERM");
@@ -124,24 +130,24 @@ describe("a service manager", () => {
     assert.deepEqual(textsFrom(pid), ["READY=1", "STOPPING=1"]);
   });
 
-  test("[1.25] hears that the agent is ready also where its health cannot be asked", async () => {
+  test("[1.25] receives READY=1 also when the healthz server cannot listen", async () => {
     const { pid } = start({}, "--healthz-bind-address=192.0.2.1");
     await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
     assert.match(said, /Failed to start healthz server.*192\.0\.2\.1:10248/);
   });
 
-  test("[1.17] hears that the agent ends, which it does with a failure, when somebody takes its lock away", async () => {
+  test("[1.17] receives STOPPING=1 from an agent that loses its lock and exits with 1", async () => {
     const { pid } = start({});
     await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
     const holder = (await command("pgrep", ["-P", String(pid), "-x", "flock"])).trim();
     process.kill(Number(holder), "SIGKILL");
     assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [1, null], said);
-    assert.match(said, /Shutting down, since another agent may take this node; pods stay as they are/);
+    assert.match(said, /Shutting down because another agent may take over this node; pods keep running/);
     assert.match(said, /the lock \S+deckhand\/lock is lost: who held it ended with SIGKILL/);
     await waitUntil("the last message", 5_000, () => Promise.resolve(textsFrom(pid).at(-1) === "STOPPING=1"));
   });
 
-  test("[1.18] that would wait for a second or less has the agent refuse to start", async () => {
+  test("[1.18] with a watchdog of one second or less makes the agent exit with 1 at its start", async () => {
     const { pid } = start({ WATCHDOG_USEC: "1000000" });
     assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [1, null]);
     assert.match(said, /configure watchdog timeout too small: 1000ms/);

@@ -1,4 +1,4 @@
-/** A manifest read by us and by a real API server: the same defaults, the same refusals. */
+/** A manifest read by Deckhand and by a real API server: the same defaults, the same rejections. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,7 +21,7 @@ function read(manifest: unknown): Pod {
   return defaultPod(decoded.value);
 }
 
-/** What plugins of the API server add, which has nothing to do with defaults. */
+/** Fields that admission plugins of the API server add; they are no defaults. */
 const addedByPlugins = ["priority", "preemptionPolicy", "serviceAccount", "serviceAccountName", "tolerations"];
 
 const isEmpty = (value: unknown): boolean =>
@@ -32,7 +32,7 @@ const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 
-/** Where two specs differ. A field one side leaves out must be empty on the other. */
+/** Where two specs differ. A field that one side omits must be empty on the other. */
 function differences(ours: unknown, theirs: unknown, path: string): readonly string[] {
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
   if (isObject(ours) && isObject(theirs) && Array.isArray(ours) === Array.isArray(theirs)) {
@@ -43,7 +43,7 @@ function differences(ours: unknown, theirs: unknown, path: string): readonly str
   return [`${path}: ours ${JSON.stringify(ours)}, the server's ${JSON.stringify(theirs)}`];
 }
 
-/** Scalars of which YAML's versions think differently. */
+/** Scalars that YAML versions interpret differently. */
 const scalars = `
   - 0644
   - 0o644
@@ -91,7 +91,7 @@ const scalars = `
   - [x, "y: z"]
 `;
 
-describe("a manifest, read by us and by the API server", () => {
+describe("a manifest, read by Deckhand and by the API server", () => {
   let cluster: Cluster;
   let api: Awaited<ReturnType<typeof rawApi>>;
 
@@ -106,24 +106,24 @@ describe("a manifest, read by us and by the API server", () => {
     await cluster.down();
   });
 
-  test("[4.4] YAML is read as the Go tools read it, scalar by scalar", async () => {
+  test("[4.4] YAML is parsed as kubectl parses it, scalar by scalar", async () => {
     const text = `apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  x:${scalars.replaceAll("\n", "\n  ")}\n---\nother: document\n`;
-    const folder = await mkdtemp(join(tmpdir(), "yaml-"));
+    const directory = await mkdtemp(join(tmpdir(), "yaml-"));
     try {
-      const file = join(folder, "pod.yaml");
+      const file = join(directory, "pod.yaml");
       await writeFile(file, text.replace(/---[^]*$/, ""));
       const flags = ["--dry-run=client", "--validate=false", "-o", "json"];
       const theirs = JSON.parse(await cluster.kubectl("create", "-f", file, ...flags)) as { spec: { x: unknown } };
       const ours = parseManifest(new TextEncoder().encode(text));
-      // By way of JSON, which has one zero.
+      // Through JSON, which has no negative zero.
       const read = JSON.parse(JSON.stringify(ours.kind === "ok" ? ours.value : ours)) as typeof theirs;
       assert.deepEqual(read.spec.x, theirs.spec.x);
     } finally {
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     }
   });
 
-  test("[4.4] manifests have the defaults the API server gives them, field by field", async (t) => {
+  test("[4.4] manifests get the API server's defaults, field by field", async (t) => {
     t.diagnostic(`${goodManifests.length} manifests`);
     assert.ok(goodManifests.length >= 30);
     const found: string[] = [];
@@ -138,7 +138,7 @@ describe("a manifest, read by us and by the API server", () => {
     assert.deepEqual(found, []);
   });
 
-  test("[4.4] bad manifests are refused with the API server's own words", async (t) => {
+  test("[4.4] bad manifests are rejected with the API server's messages", async (t) => {
     t.diagnostic(`${badManifests.length} manifests`);
     const found: string[] = [];
     for (const [name, manifest] of badManifests) {

@@ -1,4 +1,4 @@
-/** A static pod that a Go kubelet runs, as we would find it: the same pod, under its UID, with its mirror. */
+/** A static pod that a Go kubelet runs, as Deckhand finds it: the same pod, under its UID, with its mirror pod. */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -56,7 +56,7 @@ describe("a static pod of a Go kubelet", () => {
     api = await clientOf(cluster);
     const [node] = cluster.nodes;
     assert.ok(node);
-    path = join(node.folder, "manifests", "web.yaml");
+    path = join(node.directory, "manifests", "web.yaml");
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, yaml("3600"));
     await waitUntil("the static pod to run", 60_000, async () => {
@@ -80,14 +80,14 @@ describe("a static pod of a Go kubelet", () => {
     return first;
   };
 
-  test("[4.2] [4.5] its sandbox has the annotations we look for, and its hash is its UID", () => {
+  test("[4.2] [4.5] its sandbox has the config source and hash annotations, and the hash is its UID", () => {
     const sandbox = world.sandboxes?.find(({ metadata }) => metadata.name === "web-n1");
     assert.equal(sandbox?.annotations[CONFIG_SOURCE], "file");
     assert.equal(sandbox?.annotations[CONFIG_HASH], sandbox?.metadata.uid);
     assert.match(sandbox?.metadata.uid ?? "", /^[0-9a-f]{32}$/);
   });
 
-  test("[4.5] [27.2.7] an unchanged manifest is adopted under the UID it runs under, and its mirror stays", async () => {
+  test("[4.5] [27.2.7] an unchanged manifest is adopted under the UID of the running pod, and its mirror pod stays", async () => {
     const unchanged = manifest(yaml("3600"));
     const named = staticUidOf(unchanged, world);
     assert.equal(named.kind, "known");

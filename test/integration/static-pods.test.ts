@@ -1,4 +1,4 @@
-/** Static pods on a real node: from files and from a URL, with mirrors, without an API server, and in spite of it. */
+/** Static pods on a real node: from files and a URL, with mirror pods, also deleted ones, and without an API server. */
 import assert from "node:assert/strict";
 import { readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
@@ -13,7 +13,7 @@ import { StaticWorld, staticManifest, staticUid } from "../support/static-world.
 import { NODE, NODE_USER } from "../support/survival-world.ts";
 import { manifestDirectory } from "./static-pods/manifest-directory.ts";
 
-describe("static pods on a node of ours", () => {
+describe("static pods on a Deckhand node", () => {
   let world: StaticWorld;
   let server: Server | undefined;
 
@@ -37,7 +37,7 @@ describe("static pods on a node of ours", () => {
   // First, because it counts every static pod on the node.
   manifestDirectory(() => world, { edits: 10, garbage: 50 });
 
-  test("[4.4] [4.8] [11.13] one that is added runs, and its mirror shows it with its hash, its owner and its status", async () => {
+  test("[4.4] [4.8] [11.13] an added static pod runs, and its mirror pod has its hash, owner and status", async () => {
     await world.put("web.yaml", staticManifest("web"));
     const mirror = await world.ready("web", 1);
     const { annotations = {}, ownerReferences, uid } = mirror.metadata ?? {};
@@ -53,7 +53,7 @@ describe("static pods on a node of ours", () => {
     assert.equal(mirror.status?.phase, "Running");
   });
 
-  test("[4.8] a mirror deleted by hand comes back, and the containers are not touched", async () => {
+  test("[4.8] a deleted mirror pod is recreated, and the containers are unaffected", async () => {
     const before = await world.ready("web");
     for (let round = 0; round < 3; round += 1) {
       const { uid } = await world.ready("web").then(({ metadata }) => ({ uid: metadata?.uid }));
@@ -67,7 +67,7 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[11.13] a container that dies is restarted, and the mirror's status follows", async () => {
+  test("[11.13] a container that dies is restarted, and the mirror pod's status follows", async () => {
     await world.put("mortal.yaml", staticManifest("mortal"));
     const uid = staticUid(await world.ready("mortal"));
     world.oracle.mayEnd(uid);
@@ -80,7 +80,7 @@ describe("static pods on a node of ours", () => {
     assert.equal(world.oracle.containersOf(uid).length, 2);
   });
 
-  test("[6.8] [4.5] an edit and its taking back: another UID and the first again, one after the other", async () => {
+  test("[6.8] [4.5] an edit and its reversal give a new UID and then the first one, one pod after the other", async () => {
     const first = staticUid(await world.ready("web", 1));
     world.oracle.mayEnd(first);
     await world.put("web.yaml", staticManifest("web", 2));
@@ -103,7 +103,7 @@ describe("static pods on a node of ours", () => {
     assert.deepEqual(world.oracle.verdict().doubled, []);
   });
 
-  test("[4.2] [27.3.2] the runtime is told that it is from a file, since when, and its hash", async () => {
+  test("[4.2] [27.3.2] sandbox annotations hold the source (file), the time of first observation and the hash", async () => {
     const uid = staticUid(await world.ready("web"));
     const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
     const labels = { "io.kubernetes.pod.uid": uid };
@@ -116,11 +116,11 @@ describe("static pods on a node of ours", () => {
     assert.match(seen, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/);
   });
 
-  test("[4.3] of two files with pods of one name the first runs, and an event tells of the other", async () => {
+  test("[4.3] of two files with the same pod name the first runs, and an event reports the other", async () => {
     await world.put("twin-a.yaml", staticManifest("twin", 1));
     const first = staticUid(await world.ready("twin", 1));
     await world.put("twin-b.yaml", staticManifest("twin", 2));
-    const { type } = await world.told(
+    const { type } = await world.reported(
       "twin",
       "FailedValidation",
       /from file due to duplicate pod name "twin-n1", ignoring$/,
@@ -134,7 +134,7 @@ describe("static pods on a node of ours", () => {
     await ends(first);
   });
 
-  test("[4.7] one that refers to an object of the API server does not run, and the log says why", async () => {
+  test("[4.7] a static pod that refers to an API object does not run, and the log says why", async () => {
     const { spec, ...manifest } = staticManifest("referring");
     const volumes = [{ name: "v", secret: { secretName: "s" } }];
     await world.put("referring.yaml", { ...manifest, spec: { ...spec, volumes } });
@@ -145,7 +145,7 @@ describe("static pods on a node of ours", () => {
     await world.take("referring.yaml");
   });
 
-  test("[6.8] one that goes and comes back under its UID while it ends is run again when it has ended", async () => {
+  test("[6.8] a static pod that is removed and re-added while it terminates runs again once it has terminated", async () => {
     const { spec, ...manifest } = staticManifest("returning");
     const containers = [{ ...spec.containers[0], command: ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"] }];
     const stubborn = { ...manifest, spec: { ...spec, containers, terminationGracePeriodSeconds: 4 } };
@@ -166,12 +166,12 @@ describe("static pods on a node of ours", () => {
     await ends(uid);
   });
 
-  test("[7.30] one whose folders cannot be made says so, and is tried again", async () => {
+  test("[7.30] a static pod whose directories cannot be created reports it, and is retried", async () => {
     const uid = "0a1b2c3d-0000-4000-8000-000000000030";
-    const inTheWay = join(world.cluster.nodes[0]?.folder ?? "", "lib", "kubelet", "pods", uid);
+    const inTheWay = join(world.cluster.nodes[0]?.directory ?? "", "lib", "kubelet", "pods", uid);
     await writeFile(inTheWay, "");
     await world.put("blocked.yaml", staticManifest("blocked", 1, { uid }));
-    const { type } = await world.told("blocked", "Failed", /^error making pod data directories: /);
+    const { type } = await world.reported("blocked", "Failed", /^error making pod data directories: /);
     assert.equal(type, "Warning");
     assert.ok(!world.oracle.living.has(uid));
     await rm(inTheWay);
@@ -181,7 +181,7 @@ describe("static pods on a node of ours", () => {
     await ends(uid);
   });
 
-  test("[4.4] one whose file is removed ends, and its mirror goes", async () => {
+  test("[4.4] a static pod whose file is removed terminates, and its mirror pod is deleted", async () => {
     const uid = staticUid(await world.ready("web"));
     world.oracle.mayEnd(uid);
     await world.take("web.yaml");
@@ -190,7 +190,7 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[4.6] those of a URL run beside those of the folder, with the headers that were asked for", async () => {
+  test("[4.6] static pods from a URL run beside those from files, and requests carry staticPodURLHeader", async () => {
     const headers: (string | string[] | undefined)[] = [];
     server = createServer((request, response) => {
       headers.push(request.headers["x-node"]);
@@ -219,9 +219,9 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[1.12] [14.7] without a kubeconfig static pods run, nothing is said to any API server, and the operator's range and score count", async () => {
+  test("[1.12] [14.7] without a kubeconfig static pods run, no API request is sent, and podCIDR and oomScoreAdj apply", async () => {
     const mortal = staticUid(await world.ready("mortal"));
-    // Not every machine lets a process be spared; every one lets it go first.
+    // Not every machine allows a lower score; every machine allows a higher one.
     const configuration = { podCIDR: "198.18.250.0/24", oomScoreAdj: 321 };
     await world.cluster.changeAgent(NODE, "deckhand", { standalone: true, configuration });
     const agent = world.cluster.component(`kubelet@${NODE}`);
@@ -243,7 +243,7 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[7.16] with the feature gate ContainerStopSignals a container gets the stop signal that its pod names", async () => {
+  test("[7.16] with the feature gate ContainerStopSignals a container gets its lifecycle.stopSignal", async () => {
     const configuration = { featureGates: { ContainerStopSignals: true } };
     await world.cluster.changeAgent(NODE, "deckhand", { configuration });
     const script = "trap 'exit 0' USR1; trap '' TERM; while :; do sleep 0.1; done";
@@ -267,7 +267,7 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[1.13] Node, lease and mirrors carry the node's name, and nothing else of the node does", async () => {
+  test("[1.13] Node, Lease and mirror pods carry the node's name", async () => {
     const names = async (...args: readonly string[]) =>
       (await world.cluster.kubectl("get", ...args, "-o", "name")).trim();
     assert.equal(await names("nodes"), `node/${NODE}`);
@@ -276,10 +276,13 @@ describe("static pods on a node of ours", () => {
     assert.ok(mirrors.length > 0 && mirrors.every((name) => name.endsWith(`-${NODE}`)), mirrors.join());
   });
 
-  test("[14.5] a pod whose group is gone is ended and runs again in a fresh one, or no more where it never restarts", async () => {
+  test("[14.5] a pod whose cgroup is gone is killed and runs again in a new one, unless restartPolicy is Never", async () => {
     const { cgroupParent } = world.cluster.layout.node(0);
     const groupOf = (uid: string) => `/sys/fs/cgroup/cpuacct${cgroupParent}/kubepods/besteffort/pod${uid}`;
-    /** From one hierarchy of several, as after a change of the driver or a careless hand: processes go up, their folders go. */
+    /**
+     * Removes the cgroup from one of several hierarchies, as a change of the cgroup driver or a manual mistake does:
+     * moves its processes to the parent, then removes its directories.
+     */
     const takeGroup = async (uid: string) => {
       const inside = (await readdir(groupOf(uid), { withFileTypes: true })).filter((entry) => entry.isDirectory());
       for (const { name } of inside) {
@@ -324,7 +327,7 @@ describe("static pods on a node of ours", () => {
     }
   });
 
-  test("[1.11] [1.24] [4.10] started without its API server, the agent runs static pods; the mirrors come with the server", async () => {
+  test("[1.11] [1.24] [4.10] started without its API server, the agent runs static pods; mirror pods follow once it is back", async () => {
     await world.cluster.component(`kubelet@${NODE}`).end();
     await world.cluster.component("kube-apiserver").kill();
     const uid = "0a1b2c3d-0000-4000-8000-000000000002";

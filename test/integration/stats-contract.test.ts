@@ -1,4 +1,4 @@
-/** The kernel's own groups under a parent of the test's, read by the thread: the contract of Stats. */
+/** The contract of Stats on the kernel's own cgroups, below the test's own parent, read by the stats thread. */
 import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -28,8 +28,8 @@ statsContract("the kernel's groups keep the contract of Stats", async () => {
   });
   const [pod, id] = ["pod1", "c".repeat(64)];
   await cgroups.apply([pod, id], {});
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-stats-"));
-  const file = join(folder, "0.log");
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-stats-"));
+  const file = join(directory, "0.log");
   await writeFile(file, "some words");
   const child = spawn("sh", ["-c", "while :; do :; done"], { stdio: "ignore" });
   await new Promise((resolve) => child.once("spawn", resolve));
@@ -43,14 +43,14 @@ statsContract("the kernel's groups keep the contract of Stats", async () => {
     container: `/${parent}/${pod}/${id}`,
     empty: () => cgroups.destroy([pod], forever),
     file,
-    folder,
+    directory,
     pass: () => setTimeout(50),
     async close() {
       child.kill("SIGKILL");
       await stats.close();
       await cgroups.destroy([pod], forever);
       await removeCgroup(`/${parent}`);
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     },
   };
 });

@@ -1,4 +1,7 @@
-/** Ends that hang on real parts: in a hook, at a volume that somebody uses, at a runtime that refuses. Each says so, and is over soon after nothing holds it up any more. */
+/**
+ * Pod terminations that hang on real components: in a hook, at a volume in use, at a runtime that refuses. A blocked
+ * termination is reported, and completes soon after nothing blocks it any more.
+ */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
@@ -8,7 +11,7 @@ import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { callsAbout, type World } from "./way-of-a-pod/world.ts";
 
 const GRACE_SECONDS = 4;
-/** Under the load of a whole test run. */
+/** Allows for the load of a whole test run. */
 const SOON_MS = 60_000;
 const REFUSAL = { code: 2, details: "the runtime will not stop it" };
 
@@ -18,7 +21,7 @@ let pods: ClusterPods;
 
 const world = (): World => ({ cluster, pods, node, proxy: node.criProxy ?? assert.fail("the node has a proxy") });
 const blocked = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === "TerminationBlocked");
-const told = async (name: string) =>
+const reported = async (name: string) =>
   (await pods.eventsOf(name)).filter(({ reason }) => reason === "TerminationBlocked").map(({ message }) => message);
 
 before(async () => {
@@ -45,8 +48,8 @@ after(async () => {
   await cluster.down();
 });
 
-void suite("ends that hang", () => {
-  test("[6.5] in a hook that never ends, an end takes as long as its grace and is not called blocked", async () => {
+void suite("terminations that hang", () => {
+  test("[6.5] a preStop hook that never ends delays termination by the grace period, without a TerminationBlocked condition", async () => {
     await pods.delete("hooked");
     await pods.gone("hooked", SOON_MS);
     assert.deepEqual(
@@ -55,7 +58,7 @@ void suite("ends that hang", () => {
     );
   });
 
-  test("[6.6] at a volume that somebody uses, an end says so in a condition and an event, and is over when nobody does", async () => {
+  test("[6.6] a volume in use blocks termination with a TerminationBlocked condition and event, until it is no longer in use", async () => {
     const uid = pods.latest("busy")?.metadata?.uid;
     const volume = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/data`;
     const { stdout } = await node.run("sh", "-c", `cd ${volume} && { sleep 1000 >/dev/null 2>&1 & echo $!; }`);
@@ -67,17 +70,17 @@ void suite("ends that hang", () => {
       assert.deepEqual([status, reason], ["True", "UnmountVolumes"]);
       assert.match(
         message ?? "",
-        /^step 4\/8 unmount: data: .*busy.*; Held by pid \d+ \(sleep\), by its working folder$/,
+        /^step 4\/8 unmount: data: .*busy.*; Held by pid \d+ \(sleep\), by its working directory$/,
       );
-      await waitUntil("the event", SOON_MS, async () => (await told("busy")).length > 0);
-      assert.deepEqual(await told("busy"), [message]);
+      await waitUntil("the event", SOON_MS, async () => (await reported("busy")).length > 0);
+      assert.deepEqual(await reported("busy"), [message]);
     } finally {
       process.kill(holder, "SIGKILL");
     }
     await pods.gone("busy", SOON_MS);
   });
 
-  test("[6.5] at a runtime that does not stop its container, an end says so, over a restart of the agent too, and is over when it does", async () => {
+  test("[6.5] a failing StopContainer blocks termination with a condition, also after a restart of the agent, until it succeeds", async () => {
     const pod = pods.latest("refused") ?? assert.fail("it runs");
     const ids = new Set(callsAbout(world(), pod, "StartContainer").map(({ id }) => id));
     const unhook = world().proxy.hook("StopContainer", {
@@ -95,7 +98,7 @@ void suite("ends that hang", () => {
       await cluster.component(`kubelet@${node.name}`).restart();
       const before = asked();
       await waitUntil("the next agent to try it", SOON_MS, async () => asked() > before + 1);
-      assert.deepEqual(await told("refused"), [message]);
+      assert.deepEqual(await reported("refused"), [message]);
     } finally {
       unhook();
     }

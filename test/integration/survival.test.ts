@@ -1,4 +1,7 @@
-/** How the agent comes and goes on a real node: before its runtime, before its API server, and without a trace on its pods. */
+/**
+ * How the agent starts and stops on a real node: before its runtime, before its API server, and without effect on its
+ * pods.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +13,7 @@ import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { type ApiFault, ApiFaultProxy, type ProxiedRequest } from "../support/api-fault-proxy.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
-import { EVERYTHING, plant, type Stranger } from "../support/strangers.ts";
+import { EVERYTHING, type OrphanedPod, plant } from "../support/orphaned-pods.ts";
 import {
   LASTING,
   lastingPod,
@@ -35,18 +38,18 @@ const API_FAULTS: readonly ApiFault[] = [
   { kind: "status", status: 503, retryAfterSeconds: 1 },
   { kind: "delay", delayMs: 2_000 },
 ];
-/** Requests with the same verb and path during a fault: without backoff there would be a thousand. */
+/** Limit of requests with the same verb and path during a fault: without backoff there would be a thousand. */
 const SAME_REQUESTS_MAX = 12;
 const CAUGHT_UP_MS_MAX = 20_000;
 
-/** UIDs that no source names, and what is left of a volume of theirs. */
-const STRANGERS: Readonly<Record<string, string>> = {
+/** UIDs of pods of no source, and the file that is left in a volume of each. */
+const ORPHANS: Readonly<Record<string, string>> = {
   "5b0c9f5e-0000-4000-8000-000000000001": "",
   "5b0c9f5e-0000-4000-8000-000000000002": "vendor.example~driver/v/kept",
   "5b0c9f5e-0000-4000-8000-000000000003": "kubernetes.io~empty-dir/v/kept",
 };
 
-describe("the agent comes and goes", () => {
+describe("start and stop of the agent", () => {
   let world: SurvivalWorld;
 
   before(async () => {
@@ -59,26 +62,26 @@ describe("the agent comes and goes", () => {
     await world.down();
   });
 
-  const strangers: Stranger[] = [];
+  const orphans: OrphanedPod[] = [];
   const agentLog = () => readFile(world.cluster.component(AGENT).logFile, "utf8");
   const nodeWrites = async () =>
     (await auditOf(world.cluster, NODE_USER)).filter(({ verb }) => verb !== "watch").length;
 
-  test("[1.20] told to end it ends within 5 s, leaves every pod running and says nothing of the node", async (t) => {
+  test("[1.20] on SIGTERM the agent exits within 5 s, keeps every pod running and sends no more requests", async (t) => {
     const agent = world.cluster.component(AGENT);
-    // By the keyboard's signal first; what is asserted below is of the service manager's.
+    // Send SIGINT first; the assertions below are about SIGTERM.
     process.kill(agent.pid, "SIGINT");
     await waitUntil("the agent to end by SIGINT", END_MS_MAX, async () => !(await agent.isAlive()));
     await agent.restart();
     await world.settled();
     const startedMs = performance.now();
-    const lastWords = async () => (await agentLog()).split("\n").slice(-30).join("\n");
+    const terminationMessage = async () => (await agentLog()).split("\n").slice(-30).join("\n");
     await agent.end().catch(async (error: unknown) => {
-      throw new Error(`it does not end; its last words:\n${await lastWords()}`, { cause: error });
+      throw new Error(`it does not end; its last words:\n${await terminationMessage()}`, { cause: error });
     });
     const tookMs = performance.now() - startedMs;
     t.diagnostic(`ended after ${Math.round(tookMs)} ms`);
-    assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms; its last words:\n${await lastWords()}`);
+    assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms; its last words:\n${await terminationMessage()}`);
     const said = await nodeWrites();
     await pause(2_000);
     assert.equal(await nodeWrites(), said);
@@ -94,7 +97,7 @@ describe("the agent comes and goes", () => {
     ["[1.11] [4.9]", "its API server", [SERVER]],
     ["[1.24] [4.9]", "both its runtime and its API server", [SERVER, RUNTIME]],
   ] as const) {
-    test(`${rows} started before ${what} it waits, and then carries on by itself`, async () => {
+    test(`${rows} agent started before ${what} waits, and then works without a restart`, async () => {
       const agent = world.cluster.component(AGENT);
       await agent.end();
       for (const name of absent) await world.cluster.component(name).kill();
@@ -111,7 +114,7 @@ describe("the agent comes and goes", () => {
     });
   }
 
-  test("[1.14] it speaks to the API server as a kubelet does, over a connection each for pods, heartbeats and events", async () => {
+  test("[1.14] the agent uses a kubelet's user agent and separate connections for pods, heartbeats and events", async () => {
     const agents = (await auditOf(world.cluster, NODE_USER)).map(({ userAgent }) => userAgent);
     assert.deepEqual([...new Set(agents)], ["kubelet/v1.36.4 (linux/amd64) kubernetes/deckhand"]);
     const { port } = new URL(world.cluster.api.url);
@@ -121,13 +124,14 @@ describe("the agent comes and goes", () => {
       const sockets = table.split("\n").map((line) => line.trim().split(/\s+/));
       return sockets.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length;
     };
-    // That of events is made with the next event; one that was renewed stays beside the new one while a watch is open on it.
+    // The connection for events is opened with the next event. A renewed connection stays beside the new one while a
+    // watch is open on it.
     await world.create();
     await world.settled();
     await waitUntil("three connections at least", 10_000, async () => (await established()) >= 3);
   });
 
-  test("[1.19] [1.25] its health can be asked on the node itself, check by check, and a taken port stops nothing", async () => {
+  test("[1.19] [1.25] healthz is served on 127.0.0.1 check by check, and retried while its port is taken", async () => {
     const node = world.cluster.nodes[0];
     const ask = async (path: string) => {
       const code = `fetch("http://127.0.0.1:10248${path}").then(async (r) => console.log(r.status, await r.text()))`;
@@ -155,10 +159,10 @@ describe("the agent comes and goes", () => {
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
 
-  test("[1.24] [23.3] an agent that cannot even make its folders ends with 1, and the node has an event that says why", async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), "deckhand-setup-"));
-    t.after(() => rm(folder, { recursive: true }));
-    const file = join(folder, "file");
+  test("[1.24] [23.3] an agent that cannot create its root directory exits with 1, and a Node event says why", async (t) => {
+    const directory = await mkdtemp(join(tmpdir(), "deckhand-setup-"));
+    t.after(() => rm(directory, { recursive: true }));
+    const file = join(directory, "file");
     await writeFile(file, "");
     const main = join(import.meta.dirname, "../../src/app/main.ts");
     const args = [
@@ -173,31 +177,48 @@ describe("the agent comes and goes", () => {
     assert.equal(exitCode, 1);
     const lines = "jsonpath={range .items[*]}{.type} {.involvedObject.kind}/{.involvedObject.name} {.message}{end}";
     const selector = "--field-selector=reason=KubeletSetupFailed";
-    const told = await world.cluster.kubectl("get", "events", selector, "-o", lines);
-    assert.match(told, new RegExp(`^Warning Node/${NODE} .*${file}/root`));
+    const reported = await world.cluster.kubectl("get", "events", selector, "-o", lines);
+    assert.match(reported, new RegExp(`^Warning Node/${NODE} .*${file}/root`));
   });
 
-  test("[23.2] what happens to a pod is told in the words its users know", async () => {
+  test("[23.2] events of a pod have the kubelet's reasons and messages", async () => {
     const pod = await world.create();
     await world.settled();
-    const told = async () => {
+    const reported = async () => {
       const lines = "jsonpath={range .items[*]}{.type} {.reason}: {.message}{'\\n'}{end}";
       const selector = `--field-selector=involvedObject.uid=${pod.uid}`;
       const text = await world.cluster.kubectl("get", "events", selector, "-o", lines);
       return text.trim().split("\n").toSorted();
     };
     const image = /^Normal Pulled: Container image ".*" already present on machine/;
-    await waitUntil("three events", 10_000, async () => (await told()).length === 3);
-    const [created, pulled = "", started] = await told();
+    await waitUntil("three events", 10_000, async () => (await reported()).length === 3);
+    const [created, pulled = "", started] = await reported();
     assert.deepEqual([created, started], ["Normal Created: Container created", "Normal Started: Container started"]);
     assert.match(pulled, image);
     await world.delete(pod);
     await world.settled();
-    await waitUntil("a fourth", 10_000, async () => (await told()).length === 4);
-    assert.ok((await told()).includes("Normal Killing: Stopping container app"), (await told()).join());
+    await waitUntil("a fourth", 10_000, async () => (await reported()).length === 4);
+    assert.ok((await reported()).includes("Normal Killing: Stopping container app"), (await reported()).join());
   });
 
-  test("[6.7] a pod whose object went by force while the agent was away is ended, and no other", async () => {
+  test("[23.1] events of a pod name a resourceVersion of the pod", async () => {
+    const pod = await world.create();
+    await world.settled();
+    const selector = `--field-selector=involvedObject.uid=${pod.uid}`;
+    const path = "jsonpath={.items[*].involvedObject.resourceVersion}";
+    const events = async () => (await world.cluster.kubectl("get", "events", selector, "-o", path)).trim().split(/\s+/);
+    await waitUntil("three events", 10_000, async () => (await events()).length === 3);
+    const published = (await world.pods()).find(({ metadata }) => metadata?.uid === pod.uid);
+    const latest = Number(published?.metadata?.resourceVersion ?? assert.fail(pod.name));
+    const first = Number(
+      await world.cluster.kubectl("get", "namespace", "default", "-o", "jsonpath={.metadata.resourceVersion}"),
+    );
+    for (const version of await events()) assert.ok(first < Number(version) && Number(version) <= latest, version);
+    await world.delete(pod);
+    await world.settled();
+  });
+
+  test("[6.7] a pod force-deleted while the agent was down is terminated, and no other pod", async () => {
     const agent = world.cluster.component(AGENT);
     await agent.end();
     const [victim] = world.wanted;
@@ -211,7 +232,7 @@ describe("the agent comes and goes", () => {
 
   test("[7.15] preStop hook of a force-deleted pod runs from the CRI annotation after the agent's restart", async () => {
     const agent = world.cluster.component(AGENT);
-    const directory = join(world.cluster.layout.node(0).folder, "hooks");
+    const directory = join(world.cluster.layout.node(0).directory, "hooks");
     await mkdir(directory);
     world.podOf = (name) =>
       lastingPod(name, {
@@ -234,50 +255,50 @@ describe("the agent comes and goes", () => {
     await agent.restart();
     const haveEnded = () => victims.every(({ uid }) => !world.oracle.living.has(uid));
     await waitUntil("the orphaned pods to terminate", 60_000, () => Promise.resolve(haveEnded()));
-    // The pod has a grace period of one second, which a busy machine may need for the start of a hook.
+    // The pod has a grace period of one second, which may be too short for a hook on a busy machine.
     assert.notDeepEqual(await readdir(directory), []);
     world.podOf = lastingPod;
     await world.settled();
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
 
-  test("[4.9] [6.11] [6.12] what pods that nobody knows have left stays until every source has spoken", async () => {
+  test("[4.9] [6.11] [6.12] directories, logs and cgroups of unknown pods stay until every source is ready", async () => {
     await world.cluster.component(AGENT).end();
     await world.cluster.component(SERVER).kill();
-    for (const [uid, volume] of Object.entries(STRANGERS)) strangers.push(await plant(world, uid, volume));
+    for (const [uid, volume] of Object.entries(ORPHANS)) orphans.push(await plant(world, uid, volume));
     await world.cluster.component(AGENT).restart();
     await pause(5_000);
-    for (const one of strangers) assert.deepEqual([await one.left(), one.isAlive()], [EVERYTHING, true]);
+    for (const one of orphans) assert.deepEqual([await one.left(), one.isAlive()], [EVERYTHING, true]);
     assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
     await world.cluster.component(SERVER).restart();
   });
 
-  test("[6.11] [6.12] [19.1] then it goes, its processes too; but where a volume of an unknown kind is left it stays, with the least of the CPU", async () => {
-    const [empty, holding, scratch] = strangers;
+  test("[6.11] [6.12] [19.1] then they are removed with their processes; one with an unknown volume keeps directory, cgroup and process, with minimal CPU shares", async () => {
+    const [empty, holding, scratch] = orphans;
     assert.ok(empty !== undefined && holding !== undefined && scratch !== undefined);
     for (const one of [empty, scratch]) {
       await waitUntil("what is left to go", 90_000, async () => (await one.left()).length === 0);
       await waitUntil("its process to end", 30_000, () => Promise.resolve(!one.isAlive()));
     }
-    await waitUntil("the other's logs to go", 30_000, async () => (await holding.left()).join() === "folder,cgroup");
+    await waitUntil("the other's logs to go", 30_000, async () => (await holding.left()).join() === "directory,cgroup");
     assert.ok(holding.isAlive());
     assert.equal(await holding.cpuShares(), 2);
     assert.deepEqual(await holding.inVolume(), ["kept"]);
-    await holding.removeFolder();
+    await holding.removeDirectory();
     await world.settled();
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
 
-  test("[27.1.8] [27.1.39] each pod has its folder and its group where any kubelet looks, and what is left of others goes", async () => {
+  test("[27.1.8] [27.1.39] pod directories and cgroups have the kubelet's paths, and those of deleted pods are removed", async () => {
     const run = async (...args: readonly string[]) => (await world.cluster.nodes[0]?.run(...args))?.stdout ?? "";
     const wanted = world.wanted.map(({ uid }) => uid).toSorted();
-    const folders = "/var/lib/kubelet/pods";
+    const directories = "/var/lib/kubelet/pods";
     await waitUntil("the folders of ended pods to go", 90_000, async () => {
-      return (await run("ls", folders)).trim().split("\n").toSorted().join() === wanted.join();
+      return (await run("ls", directories)).trim().split("\n").toSorted().join() === wanted.join();
     });
-    const modes = await run("stat", "-c", "%a", ...wanted.map((uid) => `${folders}/${uid}`));
+    const modes = await run("stat", "-c", "%a", ...wanted.map((uid) => `${directories}/${uid}`));
     assert.deepEqual([...new Set(modes.trim().split("\n"))], ["750"]);
-    assert.deepEqual((await run("ls", `${folders}/${wanted[0]}`)).trim().split("\n"), [
+    assert.deepEqual((await run("ls", `${directories}/${wanted[0]}`)).trim().split("\n"), [
       "containers",
       "etc-hosts",
       "plugins",
@@ -286,10 +307,10 @@ describe("the agent comes and goes", () => {
     const group = await readFile(`/proc/${world.oracle.pidsOf(wanted[0] ?? "")[0]}/cgroup`, "utf8");
     const parent = world.cluster.nodes[0]?.cgroupParent;
     assert.match(group, new RegExp(`:pids:${parent}/kubepods/besteffort/pod${wanted[0]}/[0-9a-f]{64}\n`));
-    assert.doesNotMatch(await agentLog(), /unforeseen/);
+    assert.doesNotMatch(await agentLog(), /Unexpected error/);
   });
 
-  test("pods with volumes, probes and sidecars run beside the others, for what follows", async () => {
+  test("pods with volumes, probes and sidecars run beside the others, for the tests that follow", async () => {
     world.podOf = variedPod;
     for (let i = 0; i < 3; i += 1) await world.create();
     await world.settled();
@@ -333,7 +354,7 @@ describe("the agent comes and goes", () => {
     await world.settled();
   });
 
-  test("the eye sees what it is there to see: a death, a restart and a flip", async () => {
+  test("the oracle detects a killed container, a restart and a flip of readiness", async () => {
     world.podOf = lastingPod;
     const victim = await world.create();
     await world.settled();

@@ -1,4 +1,7 @@
-/** One node, its agent changed under pods with volumes: from the Go kubelet to ours and back. No mount is made anew, and each ends the other's. */
+/**
+ * Replaces the agent of one node under pods with volumes: the Go kubelet by Deckhand and back. No volume is mounted
+ * again, and each agent tears down the other's volumes.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { readdir, readFile, writeFile } from "node:fs/promises";
@@ -12,7 +15,7 @@ import {
   CONFIG_MAP,
   diskOf,
   filesSeen,
-  makeFolders,
+  makeDirectories,
   mountsOf,
   readIn,
   sharedOf,
@@ -21,9 +24,9 @@ import {
 } from "../support/volume-pods.ts";
 
 const NAMES = ["staying", "leaving", "ours"];
-/** The Go kubelet looks at its volumes again as often as this. */
+/** The Go kubelet then checks its volumes this often. */
 const OFTEN = { configuration: { syncFrequency: "5s" } };
-/** As long as either agent needs to have looked at everything twice. */
+/** Long enough for either agent to check everything twice. */
 const SETTLE_MS = 12_000;
 const ARRIVAL_MS = 60_000;
 
@@ -34,7 +37,7 @@ interface Kept {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** A process that ends meanwhile is not. */
+/** False for a process that ends meanwhile. */
 function isFirst(pid: number): boolean {
   try {
     return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
@@ -44,7 +47,7 @@ function isFirst(pid: number): boolean {
   }
 }
 
-describe("a node changes its agent under pods with volumes", () => {
+describe("pods with volumes while a node changes its agent", () => {
   let cluster: Cluster;
   let node: ClusterNode;
   let oracle: OutsideOracle;
@@ -54,7 +57,7 @@ describe("a node changes its agent under pods with volumes", () => {
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go", options: OFTEN }] });
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
     oracle = await OutsideOracle.start(cluster, NODE);
-    await makeFolders(node, NAMES);
+    await makeDirectories(node, NAMES);
     await apply("objects", { apiVersion: "v1", kind: "List", items: volumeObjects(node, NAMES) });
     await Promise.all(["staying", "leaving"].map(runs));
   });
@@ -65,7 +68,7 @@ describe("a node changes its agent under pods with volumes", () => {
   });
 
   async function apply(name: string, object: object): Promise<void> {
-    const file = join(cluster.layout.folder, `${name}.json`);
+    const file = join(cluster.layout.directory, `${name}.json`);
     await writeFile(file, JSON.stringify(object));
     await cluster.kubectl("apply", "-f", file);
   }
@@ -78,7 +81,9 @@ describe("a node changes its agent under pods with volumes", () => {
     kept.set(name, await look(uid));
   }
 
-  /** The one that is the first within its container; numbers begin anew at some time. */
+  /**
+   * The process that has PID 1 in its container; host PIDs wrap around at some point, so the lowest is not the first.
+   */
   const firstPid = (uid: string): number =>
     oracle.pidsOf(uid).find((pid) => isFirst(pid)) ?? assert.fail(`${uid} has a process`);
   const look = async (uid: string): Promise<Kept> => {
@@ -86,12 +91,12 @@ describe("a node changes its agent under pods with volumes", () => {
     return { uid, pid, mounts: await mountsOf(node, uid), files: await filesSeen((path) => readIn(pid, path)) };
   };
 
-  /** The same process, the same mounts, the same words in every file. */
+  /** Asserts the same process, the same mounts and the same content of every file. */
   async function untouched(...names: readonly string[]): Promise<void> {
     await pause(SETTLE_MS);
     for (const name of names) {
       const before = kept.get(name) ?? assert.fail(`${name} was looked at`);
-      // A tmpfs each of five volumes, the claim, and a subpath each of two volumes.
+      // A tmpfs for each of five volumes, the claim, and a subpath of each of two volumes.
       assert.equal(before.mounts.length, 8, before.mounts.join("\n"));
       assert.deepEqual(await look(before.uid), before);
     }
@@ -110,7 +115,7 @@ describe("a node changes its agent under pods with volumes", () => {
     }
   }
 
-  /** Of the pod nothing is left on the node but what is not the pod's. */
+  /** Deletes the pod and asserts that nothing of it is left on the node but files that are not the pod's. */
   async function goes(name: string): Promise<void> {
     const { uid } = kept.get(name) ?? assert.fail(`${name} was looked at`);
     oracle.mayEnd(uid);
@@ -122,7 +127,7 @@ describe("a node changes its agent under pods with volumes", () => {
     assert.deepEqual(await readdir(sharedOf(node)), ["note"]);
   }
 
-  test("[13.3] [27.1.9] [27.1.16] pods of the Go kubelet keep every mount and file, an edit arrives, and one of them ends", async () => {
+  test("[13.3] [27.1.9] [27.1.16] under Deckhand, pods of the Go kubelet keep every mount and file, get an edit, and one terminates", async () => {
     await cluster.changeAgent(NODE, "deckhand", OFTEN);
     await untouched("staying", "leaving");
     await anEditArrives("edited under ours", "staying", "leaving");
@@ -131,7 +136,7 @@ describe("a node changes its agent under pods with volumes", () => {
     await untouched("staying", "ours");
   });
 
-  test("[27.1.11] [27.1.12] back to the Go kubelet: so do its own and ours, an edit arrives in both, and both end", async () => {
+  test("[27.1.11] [27.1.12] back under the Go kubelet, its own and Deckhand's pods keep every mount and file, get an edit, and terminate", async () => {
     await cluster.changeAgent(NODE, "go", OFTEN);
     await untouched("staying", "ours");
     await anEditArrives("edited under Go", "staying", "ours");

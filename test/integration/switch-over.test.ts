@@ -1,4 +1,6 @@
-/** One node, its agent changed under running pods: from the Go kubelet to ours and back, in the same folders. */
+/**
+ * One node whose agent changes under running pods: from the Go kubelet to Deckhand and back, in the same directories.
+ */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,7 +15,7 @@ import { OutsideOracle } from "../support/outside-oracle.ts";
 import { LASTING, lastingPod, NODE, NODE_USER } from "../support/survival-world.ts";
 
 const STATIC_UID = "5c1e0f5e-2d0b-4f4f-9b60-6f0d4f2f0a11";
-/** As long as an agent needs to have looked at everything twice. */
+/** As long as an agent needs to inspect everything twice. */
 const SETTLE_MS = 8_000;
 
 const app = (resources: object = {}, name = "app") => ({
@@ -61,12 +63,15 @@ interface Kept {
   readonly annotations: unknown;
 }
 
-/** A name of which we choose the UID. */
+/** The name of a static pod whose UID Deckhand chooses. */
 const OURS = "made-by-ours";
-/** Pods that the test itself ended once. */
+/** Pods that the test itself terminates once; their readiness may change. */
 const MAY_FLIP: ReadonlySet<string> = new Set(["after-go", "after-ours", "restarted", "finished", `${OURS}-${NODE}`]);
 
-/** The Go kubelet tells the times of static pods, a finished pod's address and the pod's resources anew at each start. */
+/**
+ * Compares only phase and container statuses: at each start the Go kubelet publishes new times of static pods, a new
+ * address of a finished pod, and new resources of the pod.
+ */
 const ofContainers = (pod: Kept | undefined) => {
   const { phase, containerStatuses } = (pod?.status ?? {}) as PodStatus;
   return { ...pod, status: { phase, containerStatuses } };
@@ -100,7 +105,7 @@ describe("a node changes its agent under running pods", () => {
   const readNode = async () => kept(await get<Pod>("node", NODE));
 
   const runs = async (name: string, spec: Partial<PodSpec> = {}) => {
-    const file = join(cluster.layout.folder, `${name}.json`);
+    const file = join(cluster.layout.directory, `${name}.json`);
     await writeFile(file, JSON.stringify(lastingPod(name, spec)));
     await cluster.kubectl("apply", "-f", file);
   };
@@ -108,7 +113,7 @@ describe("a node changes its agent under running pods", () => {
   before(async () => {
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
     oracle = await OutsideOracle.start(cluster, NODE);
-    manifests = join(cluster.nodes[0]?.folder ?? "", "manifests");
+    manifests = join(cluster.nodes[0]?.directory ?? "", "manifests");
     await mkdir(manifests, { recursive: true });
     await writeFile(join(manifests, "own.json"), JSON.stringify(manifest("own")));
     await writeFile(join(manifests, "given.json"), JSON.stringify(manifest("given", STATIC_UID)));
@@ -132,7 +137,7 @@ describe("a node changes its agent under running pods", () => {
     await cluster.down();
   });
 
-  /** So that there is a count to be kept. */
+  /** Restarts the container once, so that there is a restart count to keep. */
   async function restartOnce(name: string): Promise<void> {
     const uid = (await byName()).get(name)?.uid ?? "";
     const restarts = "jsonpath={.status.containerStatuses[0].restartCount} {.status.containerStatuses[0].ready}";
@@ -146,7 +151,7 @@ describe("a node changes its agent under running pods", () => {
     await pause(1_000);
   }
 
-  /** The agent is at work: it renews the lease, and a pod of its own runs and goes. */
+  /** Asserts that the agent works: it renews the lease, and a new pod runs and is deleted. */
   async function atWork(name: string): Promise<void> {
     const renewed = (await readLease()).renewTime;
     await runs(name);
@@ -158,7 +163,10 @@ describe("a node changes its agent under running pods", () => {
     await pause(SETTLE_MS);
   }
 
-  /** All of what the pods were, they still are. */
+  /**
+   * Asserts that the pods, the Node and its lease are unchanged, and that no container was doubled, lost or restarted
+   * by an agent.
+   */
   async function untouched(of: (pod: Kept | undefined) => unknown): Promise<void> {
     const now = await byName();
     const found = [...pods].flatMap(([name, before]) => {
@@ -175,7 +183,7 @@ describe("a node changes its agent under running pods", () => {
     assert.equal((await readLease()).uid, lease.uid, "the lease is the same");
   }
 
-  test("[27.4.1] [27.4.2] [27.4.3] pods of the Go kubelet are adopted: nothing restarts, and their status stays to the letter", async () => {
+  test("[27.4.1] [27.4.2] [27.4.3] pods of the Go kubelet are adopted: nothing restarts, and their status stays identical", async () => {
     await cluster.changeAgent(NODE, "deckhand");
     await atWork("after-go");
     await untouched((pod) => pod);
@@ -193,7 +201,7 @@ describe("a node changes its agent under running pods", () => {
     }
   });
 
-  test("[1.11] [4.5] [27.4.4] back to the Go kubelet: nothing restarts but a static pod that we named, and that once", async () => {
+  test("[1.11] [4.5] [27.4.4] back to the Go kubelet: nothing restarts except a static pod whose UID Deckhand chose, and that once", async () => {
     await writeFile(join(manifests, "ours.json"), JSON.stringify(manifest(OURS)));
     const mirror = async () => (await byName()).get(`${OURS}-${NODE}`);
     const uidOf = (pod: Kept | undefined) =>
@@ -210,7 +218,7 @@ describe("a node changes its agent under running pods", () => {
       60_000,
       async () => uidOf(await mirror()) !== first && oracle.living.has(uidOf(await mirror())),
     );
-    // To the Go kubelet the old one is a stranger, so it does not wait for its end.
+    // The Go kubelet does not know the old pod, so it does not wait for its termination.
     await waitUntil("the old one to end", 60_000, () => Promise.resolve(!oracle.living.has(first)));
     const starts = [first, uidOf(await mirror())].map((uid) => oracle.containersOf(uid).length);
     assert.deepEqual(starts, [1, 1]);

@@ -1,6 +1,7 @@
 /**
- * Two nodes, one with the Go kubelet and one with Deckhand, tell one collector of the same pod's life: the same spans, with the same attributes
- * and under the same parents. Their runtimes tell it too, of nothing but what they heard of from their agents.
+ * Two nodes, one with the Go kubelet and one with Deckhand, send spans of the same pod's life to one collector. The
+ * spans, their attributes and their parents must be the same. The runtimes also send spans, but only for calls whose
+ * trace context comes from their agents.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -13,7 +14,7 @@ import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { NodeCaller } from "../support/node-caller.ts";
 import { type CollectedSpan, startTraceCollector, type TraceCollector } from "../support/trace-collector.ts";
 
-let folder: string;
+let directory: string;
 let socket: string;
 let collector: TraceCollector;
 let cluster: Cluster;
@@ -21,17 +22,17 @@ let pods: ClusterPods;
 let theirs: ClusterNode;
 let ours: ClusterNode;
 
-/** On no node before it is pulled. */
+/** No node has the image before a pod pulls it. */
 const IMAGE = "registry.k8s.io/deckhand/served-7:1";
 const podName = ({ name }: ClusterNode) => `traced-${name}`;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "traces-"));
-  socket = join(folder, "collector.sock");
+  directory = await mkdtemp(join(tmpdir(), "traces-"));
+  socket = join(directory, "collector.sock");
   collector = await startTraceCollector(`unix://${socket}`);
   const tracing = { endpoint: `unix://${socket}`, samplingRatePerMillion: 1_000_000 };
   const runtimeEnv = {
-    // Its exporter joins host and path of the address, which makes this "unix:/...".
+    // The exporter joins host and path of the address, which makes this "unix:/...".
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://unix:${socket}`,
     OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
     OTEL_TRACES_SAMPLER: "parentbased_always_off",
@@ -54,10 +55,10 @@ after(async () => {
   await pods.close();
   await cluster.down();
   collector.close();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
-/** A pod from its making to its end, and what was told of it. */
+/** Creates a pod, waits until it runs, deletes it, and waits for its last span. */
 async function lifeOf(node: ClusterNode): Promise<void> {
   const pod = podName(node);
   await pods.create(podOn(node.name, pod, { containers: [{ ...SLEEPER, image: IMAGE }] }));
@@ -78,7 +79,7 @@ const parentOf = ({ traceId, parentId }: CollectedSpan): CollectedSpan | undefin
 const childrenOf = ({ traceId, spanId }: CollectedSpan): readonly CollectedSpan[] =>
   collector.spans.filter((span) => span.traceId === traceId && span.parentId === spanId);
 
-/** What must be the same on both nodes: everything but ids, times and what belongs to the node. */
+/** What must be the same on both nodes: everything but ids, times and names of the node. */
 function alike(span: CollectedSpan | undefined, node: ClusterNode): unknown {
   assert.ok(span !== undefined, `${node.name} (${node.agent}) told of it`);
   const { name, kind, attributes, failure, parentIsRemote } = span;
@@ -91,13 +92,15 @@ function alike(span: CollectedSpan | undefined, node: ClusterNode): unknown {
   return JSON.parse(written) as unknown;
 }
 
-/** How much each agent says to its runtime is its own; that its length is told in both ways is not. */
+/** Message sizes differ between the agents; both must report them. */
 const withoutSizes = (attributes: CollectedSpan["attributes"]): object =>
   Object.fromEntries(
     Object.entries(attributes).map(([key, value]) => [key, key.endsWith("_size") ? typeof value : value]),
   );
 
-/** A call to the runtime of this life's: a pod's image may come in one of its turns, and its container start in the next. */
+/**
+ * A call to the runtime for this pod. The pod's image may be pulled in one sync, and its container started in the next.
+ */
 function callOf(node: ClusterNode, name: string, within: string): CollectedSpan | undefined {
   const calls = of(node).filter((span) => span.name === name && span.kind === "CLIENT");
   return calls.find((call) => {
@@ -117,7 +120,7 @@ const CALLS = [
 
 void suite("tracing", () => {
   for (const name of ["syncPod", "syncTerminatingPod", "syncTerminatedPod"]) {
-    test(`[22.3] ${name} is told as the Go kubelet tells it`, () => {
+    test(`[22.3] ${name} span equals the Go kubelet's`, () => {
       const [a, b] = [step(ours, name), step(theirs, name)];
       assert.deepEqual(alike(a, ours), alike(b, theirs));
       assert.deepEqual([a?.scope, a?.parentId, b?.parentId], [b?.scope, "", ""]);
@@ -127,7 +130,7 @@ void suite("tracing", () => {
   }
 
   for (const [call, within] of CALLS) {
-    test(`[22.3] ${call} is a client's span within ${within}, and containerd's own is within it`, async () => {
+    test(`[22.3] ${call} is a client span within ${within}, and containerd's server span is its child`, async () => {
       for (const node of [ours, theirs]) {
         await waitUntil(`${call} of ${node.agent}`, 30_000, async () => {
           const span = callOf(node, `runtime.v1.${call}`, within);
@@ -146,7 +149,7 @@ void suite("tracing", () => {
     });
   }
 
-  test("[22.3] the removal of dead containers is a trace with the calls that remove them", async () => {
+  test("[22.3] removal of dead containers is a trace with the calls that remove them", async () => {
     const uid = step(ours, "syncPod")?.attributes["k8s.pod.uid"];
     const removal = () =>
       of(ours).find((span) => span.name === "Containers/GarbageCollect" && span.attributes["k8s.pod.uid"] === uid);
@@ -161,7 +164,7 @@ void suite("tracing", () => {
       assert.ok(calls.includes(`runtime.v1.RuntimeService/${call}`), calls.join(" "));
   });
 
-  test("[22.3] requests to the API server are clients' spans of their own, with the attributes of the Go kubelet's", async () => {
+  test("[22.3] requests to the API server are separate client spans with the Go kubelet's attributes", async () => {
     const patches = [ours, theirs].map((node) =>
       of(node).find(
         ({ name, attributes }) =>
@@ -170,7 +173,7 @@ void suite("tracing", () => {
     );
     const [a, b] = patches.map((span, index) => {
       assert.ok(span !== undefined, `node ${index} has told of it`);
-      // Ours speaks HTTP/2, and says so.
+      // Deckhand uses HTTP/2 and reports it.
       const { "url.full": url, "network.protocol.version": _, ...attributes } = span.attributes;
       const path = String(url).replaceAll(/traced-n\d/g, "(pod)");
       return { name: span.name, kind: span.kind, parentId: span.parentId, attributes, path };
@@ -179,7 +182,7 @@ void suite("tracing", () => {
     assert.equal(a?.attributes["http.response.status_code"], 200);
   });
 
-  test("[22.3] a request that brings a trace along is part of it here; the Go kubelet's server asks nobody for one", async () => {
+  test("[22.3] a request with a traceparent continues its trace under Deckhand; the Go kubelet starts a new trace", async () => {
     const trace = { ours: "4bf92f3577b34da6a3ce929d0e0e4736", theirs: "5bf92f3577b34da6a3ce929d0e0e4737" };
     const { adminCertFile, adminKeyFile } = cluster.api;
     const identity = {
@@ -208,18 +211,18 @@ void suite("tracing", () => {
     assert.deepEqual(attributes, wanted);
     assert.deepEqual([a.traceId, a.parentId, a.parentIsRemote], [trace.ours, "00f067aa0ba902b7", true]);
     assert.notEqual(b.traceId, trace.theirs);
-    // What it serves beside its routes it gives no name; the attribute has it.
+    // The Go kubelet gives no span name to what it serves outside its routes; the attribute has the path.
     assert.deepEqual([a.name, b.name, b.attributes["http.route"]], ["/metrics/resource", "", "/metrics/resource"]);
   });
 
-  test("[22.3] while the collector is away pods are run as ever, and what was told meanwhile comes when it is back", async () => {
+  test("[22.3] while the collector is down pods run, and their spans are sent once it is back", async () => {
     collector.close();
     const pod = "untold";
     await pods.create(podOn(ours.name, pod, { containers: [SLEEPER] }));
     await cluster.kubectl("wait", "--for=condition=Ready", `pod/${pod}`, "--timeout=90s");
     const log = cluster.component(`kubelet@${ours.name}`).logFile;
     await waitUntil("a line in its log", 30_000, async () =>
-      (await readFile(log, "utf8")).includes("Traces cannot be sent"),
+      (await readFile(log, "utf8")).includes("Failed to send traces"),
     );
     const before = collector.spans;
     collector = await startTraceCollector(`unix://${socket}`);
@@ -231,7 +234,7 @@ void suite("tracing", () => {
     );
   });
 
-  test("[22.3] an agent that ends tells the rest before it goes", async () => {
+  test("[22.3] an agent that shuts down sends the remaining spans first", async () => {
     const component = cluster.component(`kubelet@${ours.name}`);
     await cluster.kubectl("delete", "pod", "untold", "--timeout=60s");
     await component.end();

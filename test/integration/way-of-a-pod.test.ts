@@ -1,4 +1,6 @@
-/** The way of single pods on a node of Deckhand's: what is published of them, what is on disk, how they end, and in which order. */
+/**
+ * Single pods on a Deckhand node: their published status, their files on disk, how they terminate, and in which order.
+ */
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";

@@ -2,20 +2,20 @@
 export interface Mutant {
   /** What the mutated code does wrong. */
   readonly name: string;
-  /** Below the repository's root. */
+  /** Relative to the repository's root. */
   readonly file: string;
   /** Occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
   /** The test file that compares, without `.test.ts`. */
   readonly suite: string;
-  /** A regular expression: the suite runs only the cases with such a name. */
+  /** A regular expression: the suite runs only the cases whose name matches. */
   readonly cases: string;
-  /** A regular expression: of the suite's tests only those with such a title run. All where it is left out. */
+  /** A regular expression: only the tests of the suite whose title matches run. Without it all tests run. */
   readonly tests?: string;
 }
 
-/** By the title of the area. */
+/** The mutants of one area, with the title of the area. */
 export interface MutantArea {
   readonly area: string;
   readonly mutants: readonly Mutant[];

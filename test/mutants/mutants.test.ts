@@ -11,7 +11,7 @@ import { differs, joined, mutated, outcomesIn } from "./run-mutant.ts";
 const MUTANTS = MUTANT_AREAS.flatMap(({ mutants }) => mutants);
 
 describe("the list of mutants", () => {
-  test("has at least 40, and at least three of each area", () => {
+  test("has at least 40 mutants, and at least three per area", () => {
     assert.ok(MUTANTS.length >= 40, String(MUTANTS.length));
     assert.deepEqual(
       MUTANT_AREAS.map(({ area }) => area),
@@ -30,7 +30,7 @@ describe("the list of mutants", () => {
     });
   }
 
-  test("every area has a file of the proof", () => {
+  test("every area has a proof file", () => {
     const files = proofBatches("mutants").flatMap((batch) => batch.files);
     assert.deepEqual(
       files.map((file) => basename(file, ".proof.ts")).toSorted(),
@@ -42,7 +42,7 @@ describe("the list of mutants", () => {
 describe("a mutant", () => {
   const mutant = { name: "a", file: "src/a.ts", find: "1 + 1", replace: "$&", suite: "s", cases: "." };
 
-  test("replaces its text literally, and only where that is there once", () => {
+  test("replaces its text literally, and fails unless the text occurs exactly once", () => {
     assert.equal(mutated("const a = 1 + 1;", mutant), "const a = $&;");
     assert.throws(() => mutated("const a = 2;", mutant), /0 times/);
     assert.throws(() => mutated("1 + 1; 1 + 1", mutant), /2 times/);
@@ -54,7 +54,7 @@ describe("a mutant", () => {
     assert.deepEqual(outcomesIn(output).map(differs), [true, false, false]);
   });
 
-  test("shares its control with others of its suite", () => {
+  test("shares its control run with other mutants of its suite", () => {
     const selection = { suite: "s", cases: "^a$", tests: "1" };
     assert.deepEqual(joined([selection, { ...selection, cases: "^b$" }]), {
       suite: "s",

@@ -1,10 +1,13 @@
-/** A reporter for node:test, which takes the default export of a module: one line of JSON for each test, with the message of what made it fail. */
+/**
+ * A reporter for node:test, which loads a module's default export: one line of JSON for each test, with the message of
+ * its failure.
+ */
 import type { TestEvent } from "node:test/reporters";
 
 export interface Outcome {
   readonly name: string;
   readonly passed: boolean;
-  /** Of a test that failed. */
+  /** The failure's message; empty if the test passed. */
   readonly message: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One test for each mutant of an area. A mutant is found if a test fails a comparison with the recordings that passes without the mutation. The
- * control runs once for each suite, with the cases of all mutants of that area.
+ * One test for each mutant of an area. A mutant is found if a test fails a comparison with the recordings and passes
+ * without the mutation. The control runs once for each suite, with the cases of all mutants of that area.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * Runs comparing suites on a copy of the repository in which one file is mutated. The agent under test is started from the copy, because a test
- * cluster starts the sources beside itself.
+ * Runs comparison suites on a copy of the repository in which one file is mutated. The agent under test is started from
+ * the copy, because a test cluster starts the sources next to itself.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,10 +13,10 @@ import { DIFFERS_FROM_RECORDING } from "../golden/recording.ts";
 import type { Mutant } from "./mutant.ts";
 import type { Outcome } from "./outcome-reporter.ts";
 
-/** What of a suite runs. */
+/** The part of a suite that runs. */
 export type Selection = Pick<Mutant, "suite" | "cases" | "tests">;
 
-/** Far above what any selection needs. */
+/** Far more than any selection needs. */
 const LIMIT_MS = 240_000;
 const OUTPUT_SHOWN = 2_000;
 
@@ -36,7 +36,10 @@ export class MutatedCopy implements Disposable {
     rmSync(this.#root, { recursive: true, force: true });
   }
 
-  /** The outcomes of the mutant's suite with the mutant's mistake in the code. The code is whole again afterwards. */
+  /**
+   * Runs the mutant's suite with the mutant's mistake in the code and returns the outcomes. The source is restored
+   * afterwards.
+   */
   async runMutant(mutant: Mutant): Promise<readonly Outcome[]> {
     const path = join(this.#root, mutant.file);
     const source = readFileSync(path, "utf8");
@@ -59,7 +62,7 @@ export class MutatedCopy implements Disposable {
         DECKHAND_COMPARISON: "recorded",
         DECKHAND_CASES: cases,
         DECKHAND_SIZE: "small",
-        // Within the copy, so that it goes with it.
+        // Inside the copy, so that it is deleted with the copy.
         NODE_COMPILE_CACHE: join(this.#root, "compiled"),
       },
       stdio: ["ignore", "pipe", "pipe"],
@@ -90,10 +93,10 @@ export const outcomesIn = (output: string): readonly Outcome[] =>
     .filter((line) => line.startsWith('{"name":'))
     .map((line) => JSON.parse(line) as Outcome);
 
-/** Whether a test failed because Deckhand's answer is none that the Go kubelet gives. A crash or a wait in vain is no such failure. */
+/** Whether a test failed because the Go kubelet never gives Deckhand's answer. A crash or a timeout does not count. */
 export const differs = ({ passed, message }: Outcome): boolean => !passed && message.includes(DIFFERS_FROM_RECORDING);
 
-/** One selection for several: every case and every test that any of them names. */
+/** Merges several selections into one: every case and every test that any of them names. */
 export function joined(selections: readonly Selection[]): Selection {
   const [first] = selections;
   assert.ok(first !== undefined && selections.every(({ suite }) => suite === first.suite));

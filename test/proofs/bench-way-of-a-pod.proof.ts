@@ -1,6 +1,7 @@
 /**
- * The benchmarks of the way of a pod. Small: figures come out for every benchmark and subject, and both agents show the same life. Whole: the
- * ratios to the Go kubelet, each against its goal; a goal that is missed fails its test and is in the report all the same.
+ * Benchmarks of the pod lifecycle. Small size: every benchmark has a value for every subject, and both agents show the
+ * same lifecycle. Whole size: the ratios to the Go kubelet, each against its goal. A missed goal fails its test and is
+ * in the report all the same.
  */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -18,7 +19,7 @@ describe("bench", () => {
     report = await bench(BENCHMARKS, LIMIT_MS);
   });
 
-  test("every benchmark has a figure of every subject that it is for", () => {
+  test("every benchmark has a value for every subject it applies to", () => {
     for (const id of BENCHMARKS) {
       const [row] = report.table.filter(({ benchmark, goal }) => benchmark === id && goal !== undefined);
       assert.ok(row !== undefined, `${id} has no figure with a goal`);
@@ -30,7 +31,7 @@ describe("bench", () => {
     tellFigures(report);
   });
 
-  test("a pod's life looks the same whichever agent runs it", () => {
+  test("the pod lifecycle looks the same under either agent", () => {
     assert.deepEqual(report.differences, []);
   });
 

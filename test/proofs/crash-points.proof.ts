@@ -1,4 +1,7 @@
-/** Every scenario with the agent killed at every port call, before and after its effect. Small: at every 131st. */
+/**
+ * Every scenario with the agent killed at every port call, before and after the call's effect. Small size: at every
+ * 173rd call.
+ */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { allCrashPoints, scenarios } from "../../sim/scenarios/all-crash-points.ts";
@@ -15,7 +18,7 @@ describe("killed at any call", () => {
     found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 173 });
   });
   for (const { name } of scenarios) {
-    test(`${name}: killed at any call, no rule is broken and all comes right`, () => {
+    test(`${name}: an agent killed at any call breaks no rule, and the node converges`, () => {
       const { points, failures } = found.get(name) ?? { points: 0, failures: [] };
       figure(`${name}: crash points`, points, "points");
       figure(`${name}: violations`, failures.length, "points");

@@ -1,4 +1,7 @@
-/** The harness's promise: clusters come up in time and go without a trace, also when their maker is killed at any moment. */
+/**
+ * The guarantee of the test harness: clusters start in time and are removed without a trace, even if the process that
+ * creates them is killed at any moment.
+ */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,15 +18,15 @@ import { seed, wholeSize } from "../size.ts";
 
 const CYCLES = wholeSize() ? 20 : 2;
 const KILLS = wholeSize() ? 30 : 3;
-/** The whole size runs alone; the small one beside another test that starts two clusters of its own. */
+/** The whole size runs alone; the small size runs beside another test that starts two clusters. */
 const UP_MS_MAX = wholeSize() ? 30_000 : 60_000;
 
 const seconds = (ms: number) => Math.round(ms / 100) / 10;
 
-/** What was measured in the cycles: kills come at a random moment of such a span. */
+/** Median startup time in the cycles; kills come at a random moment within this time. */
 let typicalUpMs = 10_000;
 
-test(`${CYCLES} times up with the Go kubelet, a pod, and down: in time, with nothing left`, async () => {
+test(`${CYCLES} times a cluster with the Go kubelet starts in time, runs a pod and leaves nothing behind`, async () => {
   const upsMs: number[] = [];
   const left: string[] = [];
   for (let cycle = 0; cycle < CYCLES; cycle += 1) {
@@ -44,12 +47,12 @@ test(`${CYCLES} times up with the Go kubelet, a pod, and down: in time, with not
   figure("up, slowest", seconds(slowestMs), "s");
   figure("left behind by all cycles", left.length, "things");
   assert.deepEqual(left, []);
-  // The neighbour may take the machine for itself for one of the ups.
+  // The test beside this one may occupy the machine during one of the startups.
   const judgedMs = wholeSize() ? slowestMs : (upsMs[0] ?? Number.POSITIVE_INFINITY);
   assert.ok(judgedMs <= UP_MS_MAX, `ups took ${upsMs.map(Math.round).join(" and ")} ms`);
 });
 
-test(`an up killed at a random moment, ${KILLS} times: the next one works, and nothing is left`, async (t) => {
+test(`startup killed at a random moment, ${KILLS} times, leaves nothing behind, and the next one works`, async (t) => {
   t.diagnostic(`seed ${seed()}`);
   const random = new SeededRandom(seed());
   const name = "killed-proof";
@@ -57,7 +60,7 @@ test(`an up killed at a random moment, ${KILLS} times: the next one works, and n
   let [kills, withoutParts, partsMost] = [0, 0, 0];
   for (let attempt = 0; kills < KILLS; attempt += 1) {
     assert.ok(attempt < 2 * KILLS + 2, `of ${attempt} ups only ${kills} could be killed before they ended`);
-    const up = spawn(process.execPath, [CLI, "--name", name, "up"], { stdio: "ignore" });
+    const up = spawn(process.execPath, [CLI, "--name", name, "up", "--agent", "go"], { stdio: "ignore" });
     const exited = once(up, "exit");
     await pause(random.fraction() * typicalUpMs);
     up.kill("SIGKILL");
@@ -71,7 +74,7 @@ test(`an up killed at a random moment, ${KILLS} times: the next one works, and n
     const parts = record?.components.length ?? 0;
     if (parts === 0) withoutParts += 1;
     partsMost = Math.max(partsMost, parts);
-    // Both ways to clean up have their turn: the next up of that name, and down.
+    // Alternates between both ways to clean up: the next `up` of that name, and `down`.
     if (kills % 2 === 0 && (await slotsOf(name)).length > 0) await down(name);
     await (await bare(name)).down();
     left.push(...(await leftOf(name)));

@@ -1,4 +1,4 @@
-/** What a world of idle nodes costs: events per second, and memory per node, with the toy agent on each. */
+/** The cost of a simulated world of idle nodes: events per second, and memory per node, with the toy agent on each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
@@ -42,7 +42,7 @@ async function idle(): Promise<{ readonly hash: string; readonly calls: number; 
   return { hash: world.trace.hash, calls: world.calls.count, events };
 }
 
-test("idle nodes cost little, and a second world from the same seed lives the same life", {
+test("idle nodes run without failures, and a second world from the same seed repeats the first", {
   timeout: 600_000,
 }, async () => {
   const first = await idle();

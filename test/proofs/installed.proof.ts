@@ -1,6 +1,6 @@
 /**
- * What the executable costs outside of a guest, beside the Go kubelet: its size, how long it takes to listen, and its memory. Small: figures come out. Whole: the goal of
- * the start is held too.
+ * The cost of the executable outside a guest, beside the Go kubelet: its size, the time until it listens, and its
+ * memory. Small size: every measurement has a value. Whole size: the start must also reach its goal.
  */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
@@ -16,7 +16,7 @@ describe("the executable, measured", () => {
     report = await bench(["B25"], LIMIT_MS);
   });
 
-  test("its size, its start and its memory have a figure, and so have the Go kubelet's", () => {
+  test("size, startup time and memory are measured for Deckhand and the Go kubelet", () => {
     for (const name of ["start to healthz p50", "RSS after the start", "program on disk"]) {
       const row = report.table.find(({ benchmark, figure }) => benchmark === "B25" && figure === name);
       for (const subject of ["go", "deckhand"]) {

@@ -1,7 +1,8 @@
 /**
- * The lives of containers: the bugs that kubelets have had, with the agent killed at every port call; a swarm of pods that set up, serve, are asked how
- * they are, want hooks and end for others, under faults; and kubelets that lack one rule, each found out. Small: every 250th call, three seeds of
- * ten simulated minutes. Whole: every call, two hundred seeds of an hour, in which every hard state must have been reached.
+ * The container lifecycle, in three parts: known kubelet bugs, with the agent killed at every port call; a swarm of
+ * pods with init containers, servers, probes, hooks and preemption, under faults; and kubelets that each lack one rule,
+ * which must be detected. Small size: every 250th call, two seeds of ten simulated minutes. Whole size: every call, two
+ * hundred seeds of an hour, in which every hard state must have been reached.
  */
 import assert from "node:assert/strict";
 import { availableParallelism } from "node:os";
@@ -20,15 +21,18 @@ import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
 import { apart } from "../support/apart.ts";
 
-/** On a machine that others need too: `DECKHAND_SHARE=4` is every fourth call and a fourth of the seeds, each of them whole. */
+/**
+ * For a machine that is shared: `DECKHAND_SHARE=4` runs every fourth call and a fourth of the seeds, each of them
+ * whole.
+ */
 const SHARE = Number(process.env["DECKHAND_SHARE"] ?? "1");
-/** The 54th is in the midst of a start, whatever else a scenario is about. */
+/** The 54th call is in the middle of a pod start in every scenario. */
 const CALLS = wholeSize() ? { stride: SHARE } : { stride: 250, from: 54 };
 const SEEDS = wholeSize() ? 200 / SHARE : 2;
 const MINUTES = wholeSize() ? 60 : 10;
-/** Of all cases of a rule in seeds with faults, at least this share must be judged. */
+/** The minimum share of a rule's cases that must be judged in seeds with faults. */
 const JUDGED_SHARE_MIN = 0.6;
-/** Small, it runs beside other tests. */
+/** The small size runs beside other tests. */
 const threads = [...Array(wholeSize() ? availableParallelism() : 1).keys()];
 const POINTS = new URL("../../sim/scenarios/all-crash-points.ts", import.meta.url);
 const SWARM = new URL("../../sim/swarm.ts", import.meta.url);
@@ -51,7 +55,7 @@ describe("killed at any call", () => {
   }
 });
 
-test("whatever fails and whoever dies, containers begin, answer, wait and end as they should", async () => {
+test("containers start, answer probes, wait and terminate correctly under faults and kills", async () => {
   const sometimes = new Sometimes();
   const underFaults = new Judgements();
   const failures: string[] = [];
@@ -85,7 +89,7 @@ test("whatever fails and whoever dies, containers begin, answer, wait and end as
   assert.deepEqual(lax, [], "faults excuse too much");
 });
 
-test("a kubelet that lacks one of the rules is found out", async () => {
+test("a kubelet that lacks one of the rules is detected", async () => {
   const missed: string[] = [];
   const mutants = [...lifeMutants, ...ruleMutants];
   for (const { name, agent, breaks, scenario: wanted } of mutants) {

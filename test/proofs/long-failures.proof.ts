@@ -1,13 +1,14 @@
 /**
  * Failures that an agent reports only after minutes, each on a separate node, all at the same time.
  *
- * - The journal's disk hangs and the sync loop waits for a write that does not return. After five minutes /healthz fails, and the agent no longer
- *   notifies the service manager's watchdog. Containers keep running. The agent continues when the disk works again.
+ * - The journal's disk hangs and the sync loop waits for a write that does not return. After five minutes /healthz
+ *   fails, and the agent no longer notifies the service manager's watchdog. Containers keep running. The agent
+ *   continues when the disk works again.
  * - The runtime answers no list: after three minutes the Node is NotReady with PLEG's message.
- * - The API server knows neither a certificate nor the bootstrap token: after five minutes the agent exits, so that its service manager starts it
- *   with what an operator has put in place.
+ * - The API server accepts neither a certificate nor the bootstrap token: after five minutes the agent exits, so that
+ *   its service manager restarts it with credentials that an operator has put in place.
  *
- * And the server closes a connection that is idle for a minute and a half.
+ * The server also closes a connection that is idle for a minute and a half.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -63,7 +64,7 @@ void describe("failures that last", { concurrency: true }, () => {
     const listener = await listenForNotices(temporary.root);
     const oracle = await OutsideOracle.start(cluster, node.name);
     await agentOf(node).end();
-    const image = join(node.folder, "journal.img");
+    const image = join(node.directory, "journal.img");
     await runOn(node, "truncate", "--size=64M", image);
     await runOn(node, "mkfs.ext4", "-q", image);
     await runOn(node, "mount", "-o", "loop", image, JOURNAL);
@@ -151,7 +152,7 @@ void describe("failures that last", { concurrency: true }, () => {
 
   test("[2.2] agent without a valid certificate exits after five minutes when the API server answers", async () => {
     const node = nodeAt(2);
-    const bootstrap = join(node.folder, "bootstrap-kubelet.conf");
+    const bootstrap = join(node.directory, "bootstrap-kubelet.conf");
     const authority = (await readFile(cluster.api.caFile)).toString("base64");
     const config = {
       apiVersion: "v1",

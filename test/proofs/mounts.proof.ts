@@ -1,4 +1,7 @@
-/** Dead mounts, a volume of many files, and names that change while they are looked at: on the real kernel, in a mount namespace of its own. */
+/**
+ * Dead mounts, a volume of many files, and names that change while they are inspected: on the real kernel, in a private
+ * mount namespace.
+ */
 import { fileURLToPath } from "node:url";
 import { inPrivateMounts } from "../support/private-mounts.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Ordinary pods under a swarm of faults: each seed draws its own pods, users and faults, then everything is right again. Small: six seeds of ten simulated
- * minutes. Whole: two hundred of an hour, in which every hard state must have been reached.
+ * Ordinary pods under a swarm of faults: each seed draws its own pods, users and faults, then all faults end. Small
+ * size: four seeds of ten simulated minutes. Whole size: two hundred seeds of an hour, in which every hard state must
+ * have been reached.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,7 +14,7 @@ import { apart } from "../support/apart.ts";
 const SEEDS = wholeSize() ? 200 : 4;
 const MINUTES = wholeSize() ? 60 : 10;
 
-test("whatever fails and whoever dies, volumes are there and whole while containers run, and gone when pods are", async () => {
+test("under faults and kills volumes are complete while containers run, and removed with their pods", async () => {
   const sometimes = new Sometimes();
   const failures: string[] = [];
   let podHours = 0;
@@ -36,7 +37,7 @@ test("whatever fails and whoever dies, volumes are there and whole while contain
   if (wholeSize()) assert.deepEqual(sometimes.never(SOMETIMES), []);
 });
 
-test("the same seed lives the same life twice", async () => {
+test("two runs from the same seed are identical", async () => {
   const [one, two] = [await runSeed({ seed: seed(), minutes: 9 }), await runSeed({ seed: seed(), minutes: 9 })];
   assert.equal(one.hash, two.hash);
 });

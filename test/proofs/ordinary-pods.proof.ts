@@ -1,6 +1,6 @@
 /**
- * Pods with every ordinary kind of volume while their agent is killed at random instants and what they mount is edited all the time. The containers are
- * the judges: each looks at its own files, and writes what is wrong with them to a folder of the node.
+ * Pods with every ordinary kind of volume, while their agent is killed at random moments and a ConfigMap that they
+ * mount is edited continuously. The containers check their own files and write every fault to a directory of the node.
  */
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
@@ -20,17 +20,17 @@ import { lastingPod, NO_FAULTS, NODE, SurvivalWorld } from "../support/survival-
 const SIZE = wholeSize() ? { pods: 20, kills: 50 } : { pods: 6, kills: 6 };
 const LIFE_MS_MIN = 100;
 const LIFE_MS_MAX = 5_000;
-/** A thousand a minute. */
+/** A thousand edits a minute. */
 const EDIT_EVERY_MS = 60;
 
-/** On the node, whatever becomes of pods. */
+/** Directories of the node that outlive pods. */
 const KEPT = "/var/lib/kept";
 const DISK = "/var/lib/disk";
 const forever = new AbortController().signal;
 
 /**
- * At its start every file must be there, and as long as it lives the two keys of one set must agree. It goes into the set's own folder: what it reads
- * there is of one moment.
+ * Every file must exist when the container starts, and while it runs the two keys of one ConfigMap version must agree.
+ * The script enters the directory of that version, so that it reads both keys from the same version.
  */
 const SCRIPT = `
 for file in /token/token /token/ca.crt /token/namespace /config/a /config/b /secret/key /about/name /part/given /image/bin/busybox; do
@@ -94,7 +94,7 @@ const furnished = (name: string): Pod =>
     ],
   });
 
-/** A folder of the node as a volume that all the pods claim together. */
+/** A directory of the node as a volume, which all pods use through one claim. */
 const disk = {
   metadata: { name: "disk" },
   spec: {
@@ -121,7 +121,7 @@ const claim = {
   },
 };
 
-/** Its token lives for ten minutes, the shortest there is. */
+/** A pod whose token expires after ten minutes, the shortest lifetime allowed. */
 const briefToken = (): Pod => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -163,7 +163,8 @@ describe("ordinary pods outlive their agent", () => {
     pods = await ClusterPods.of(world.cluster);
     const [node] = world.cluster.nodes;
     assert.ok(node !== undefined);
-    for (const folder of [`${KEPT}/part`, `${KEPT}/seen`, DISK]) await mkdir(node.inside(folder), { recursive: true });
+    for (const directory of [`${KEPT}/part`, `${KEPT}/seen`, DISK])
+      await mkdir(node.inside(directory), { recursive: true });
     await writeFile(node.inside(`${KEPT}/part/given`), "by the node");
     await pods.api.create(
       configMaps,
@@ -206,13 +207,13 @@ describe("ordinary pods outlive their agent", () => {
     return edits;
   }
 
-  /** Mount points of pods, by their UID. */
+  /** The UIDs of the pods that have mount points. */
   async function mounted(): Promise<ReadonlySet<string>> {
     const { stdout } = (await world.cluster.nodes[0]?.run("cat", "/proc/self/mountinfo")) ?? assert.fail();
     return new Set([...stdout.matchAll(/\/pods\/(?<uid>[0-9a-f-]{36})\//g)].map(({ groups }) => groups?.["uid"] ?? ""));
   }
 
-  test("[13.2] [13.3] [13.7] killed under churn and edits: no leaked mount, no half set, no lost data, nothing doubled or restarted", async (t) => {
+  test("[13.2] [13.3] [13.7] kills under churn and edits leak no mount, tear no ConfigMap update, lose no data, and duplicate or restart no container", async (t) => {
     t.diagnostic(`seed ${seed()}`);
     const done = new AbortController();
     const work = Promise.all([world.churn(random.split("churn"), done.signal), edit(done.signal)]);
@@ -240,8 +241,8 @@ describe("ordinary pods outlive their agent", () => {
     };
     await waitUntil("the mounts of gone pods to be gone", 60_000, only, 500);
     assert.deepEqual([...(await mounted())].sort(), [...wanted].sort(), "and every wanted pod has its own");
-    const folders = async () => (await readdir(inNode("/var/lib/kubelet/pods"))).every((uid) => wanted.has(uid));
-    await waitUntil("the folders of gone pods to be gone", 90_000, folders, 500);
+    const directories = async () => (await readdir(inNode("/var/lib/kubelet/pods"))).every((uid) => wanted.has(uid));
+    await waitUntil("the folders of gone pods to be gone", 90_000, directories, 500);
     assert.equal(await readFile(inNode(`${KEPT}/part/given`), "utf8"), "by the node");
     const written = (await readdir(inNode(DISK))).toSorted();
     assert.deepEqual(written, (await readdir(inNode(`${KEPT}/seen`))).toSorted(), "what each pod left stays");
@@ -249,16 +250,16 @@ describe("ordinary pods outlive their agent", () => {
     figure("pods whose data outlives them", written.length, "pods");
   });
 
-  test("after all of it `deckhand orphans list` is empty", async () => {
+  test("`deckhand orphans list` is empty afterwards", async () => {
     const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
-    const flags = [`--config=${join(node.folder, "kubelet.json")}`];
+    const flags = [`--config=${join(node.directory, "kubelet.json")}`];
     const { stdout, stderr, code } = await node.run(process.execPath, await builtBundle(), "orphans", "list", ...flags);
-    assert.deepEqual([stdout, stderr, code], ["no orphans\n", "", 0]);
+    assert.deepEqual([stdout, stderr, code], ["No orphaned pod directories found.\n", "", 0]);
   });
 
-  // It takes eight minutes: the small size leaves it to the simulator.
+  // This test takes eight minutes; at the small size only the simulator covers it.
   if (wholeSize())
-    test("[13.11] a token of ten minutes is another one before it ends", async () => {
+    test("[13.11] a token of ten minutes is renewed before it expires", async () => {
       await pods.create(briefToken());
       const { metadata } = await pods.first("brief-token", "running", ({ status }) => status?.phase === "Running");
       const file = inNode(`/var/lib/kubelet/pods/${metadata?.uid}/volumes/kubernetes.io~projected/token/token`);

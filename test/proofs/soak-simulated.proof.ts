@@ -1,6 +1,7 @@
 /**
- * A node that works for simulated hours, with its garbage collected after each: nothing that the agent holds may grow. Small: three quarters of an hour after the first half.
- * Whole: a day, judged from the hour on in which every table that is bounded is full.
+ * A node that works for simulated hours. Measured after garbage collections, nothing that the agent holds may grow
+ * between the end of the warm-up and the end of the run. Small size: a warm-up of half an hour, then three quarters of
+ * an hour. Whole size: a day, with a warm-up until every bounded table is full.
  */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
@@ -13,7 +14,7 @@ import { wholeSize } from "../size.ts";
 import { AbortListeners } from "../support/abort-listeners.ts";
 
 const SIZE = wholeSize() ? { warmUpHours: 8, hours: 24 } : { warmUpHours: 0.5, hours: 1.25 };
-/** A leak of the agents that leak on purpose shows at once. */
+/** The agents that leak on purpose show their leak at once. */
 const UNTIL_FOUND = { warmUpHours: 0.25, hours: 0.75 };
 const MB = 1e6;
 
@@ -24,7 +25,7 @@ interface Held {
   readonly promises: number;
 }
 
-/** Pods that come and go at the moment of the look are the rest. */
+/** The allowed rise accounts for pods that come and go at the moment of the measurement. */
 const RISE_MAX: Readonly<Record<keyof Held, number>> = { heapBytes: 5 * MB, timers: 5, listeners: 10, promises: 30 };
 
 setFlagsFromString("--expose-gc");
@@ -32,7 +33,7 @@ const collect = runInNewContext("gc") as () => void;
 const listeners = new AbortListeners();
 
 async function look(life: LongLife): Promise<Held> {
-  // What is weakly held goes when no work is under way.
+  // Weakly held objects are released only when no work is in progress.
   await new Promise((resolve) => setImmediate(resolve));
   collect();
   return {
@@ -56,7 +57,7 @@ async function live(hours: typeof SIZE, options: LongLifeOptions = {}) {
 
 const MEASURES = ["heapBytes", "timers", "listeners", "promises"] as const;
 
-void suite("a long simulated life", () => {
+void suite("a long simulated run", () => {
   test("[scenario 48] pods come, go, crash and are edited around, logs and certificates are rotated: heap, timers, listeners and promises stay level", async () => {
     const { life, first, last, rise, grown } = await live(SIZE);
     figure("simulated", SIZE.hours, "h");
@@ -73,7 +74,7 @@ void suite("a long simulated life", () => {
   });
 
   for (const { name, shownBy, change } of leaks) {
-    test(`[scenario 48] an agent that ${name} is found out`, async () => {
+    test(`[scenario 48] an agent that ${name} is detected`, async () => {
       const { grown } = await live(UNTIL_FOUND, { change });
       assert.ok(grown.includes(shownBy), `what grew: ${grown.join(", ")}`);
     });

@@ -1,6 +1,6 @@
 /**
- * A node of Deckhand's that works for long: pods come and go, a log is rotated, files are edited, and users ask, read, follow, run commands and forward
- * ports. What the agent holds after a collection of its garbage must not grow.
+ * A Deckhand node that works for long: pods come and go, a log is rotated, files are edited, and users query the node,
+ * read and follow logs, run commands and forward ports. What the agent holds after a garbage collection must not grow.
  */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -24,7 +24,10 @@ import type { Identity } from "../support/test-certificates.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** What is compiled, cached and pooled at first is no leak: the agent remembers some thousand Events, and a thousand pods have as many. */
+/**
+ * What is compiled, cached and pooled at first is no leak. The agent remembers some thousand Events, as many as a
+ * thousand pods produce.
+ */
 const SIZE = wholeSize()
   ? { warmUpMs: 20 * MINUTE_MS, lastsMs: 20 * MINUTE_MS + HOUR_MS, sampleEveryMs: 10_000 }
   : { warmUpMs: 25_000, lastsMs: 65_000, sampleEveryMs: 2_000 };
@@ -36,14 +39,14 @@ const HEAP_GROWTH_BYTES_MAX = 5 * MB;
 
 let cluster: Cluster;
 let node: ClusterNode;
-let folder: string;
+let directory: string;
 let identity: Identity;
 let api: Awaited<ReturnType<typeof rawApi>>;
 
-const probeFile = () => join(folder, "resources");
+const probeFile = () => join(directory, "resources");
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "deckhand-soak-"));
+  directory = await mkdtemp(join(tmpdir(), "deckhand-soak-"));
   const probe = `--import=${probeAddress(probeFile(), SIZE.sampleEveryMs)}`;
   cluster = await startCluster({
     controlPlane: "full",
@@ -78,7 +81,7 @@ before(async () => {
 
 after(async () => {
   await cluster.down();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function sent(method: string, path: string, body?: unknown): Promise<unknown> {
@@ -89,13 +92,16 @@ async function sent(method: string, path: string, body?: unknown): Promise<unkno
 
 const phaseOf = async (name: string) => ((await sent("GET", `pods/${name}`)) as Pod).status?.phase;
 
-/** Says a thousand bytes ten times a second, so that its log is rotated three times a minute. */
+/** Prints a thousand bytes ten times a second, so that its log is rotated three times a minute. */
 const talker = () =>
   podOn(node.name, "talker", {
     containers: [sh("line=$(head -c 1000 /dev/zero | tr '\\0' x); while :; do echo $line; sleep 0.1; done")],
   });
 
-/** Each kind in its turn: plain, with files of every changing sort, one that fails and starts again, one that ends. */
+/**
+ * The kinds of pod, used in turn: plain, with files that change, failing and restarted, completing, and with an init
+ * container and probes.
+ */
 const KINDS: readonly ((name: string) => Pod)[] = [
   (name) => podOn(node.name, name, { containers: [SLEEPER] }),
   (name) =>
@@ -119,7 +125,7 @@ const KINDS: readonly ((name: string) => Pod)[] = [
     }),
 ];
 
-/** Until `over`: one comes, and the oldest goes, which must have run first. */
+/** Until `over`: creates pods and deletes the oldest, which must have run first. */
 async function churn(over: AbortSignal): Promise<number> {
   const living: string[] = [];
   let made = 0;
@@ -142,7 +148,10 @@ async function churn(over: AbortSignal): Promise<number> {
 
 const ANSWERS = ["/metrics", "/metrics/cadvisor", "/metrics/resource", "/metrics/probes", "/stats/summary", "/pods"];
 
-/** Until `over`: everything that a node can be asked, streams ended now by one side and now by the other. */
+/**
+ * Until `over`: sends every kind of request to the node. Streams are closed alternately with a close frame and without
+ * one.
+ */
 async function ask(over: AbortSignal): Promise<number> {
   using caller = new NodeCaller({ host: node.address, port: 10_250, identity });
   const { address: host } = node;
@@ -151,7 +160,7 @@ async function ask(over: AbortSignal): Promise<number> {
     const how = rounds % 2 === 0 ? "politely" : "at once";
     for (const path of ANSWERS) assert.equal((await caller.ask(path)).status, 200, path);
     const read = await caller.ask("/containerLogs/default/talker/main?tailLines=10");
-    // Right after a rotation there are fewer.
+    // Right after a rotation the log has fewer lines.
     assert.ok(read.status === 200 && read.body.split("\n").length <= 11, read.body);
     assert.ok((await readAndLeave({ host, identity, path: "/containerLogs/default/talker/main?follow=true" })) > 0);
     const exec = await NodeStream.open({
@@ -175,7 +184,7 @@ async function ask(over: AbortSignal): Promise<number> {
   return rounds;
 }
 
-/** What may be more in the end than it was after the warm-up: what the work of a moment needs. */
+/** The allowed rise after the warm-up: what the work of a moment needs. */
 const RISE_MAX: Readonly<Partial<Record<Measure, number>>> = {
   descriptors: 10,
   timers: 15,
@@ -188,8 +197,8 @@ const settledSamples = ({ samples }: Probed): readonly ResourceSample[] => {
   return samples.filter(({ atMs }) => atMs >= beginMs);
 };
 
-void suite("a long life", () => {
-  test("[scenario 48] pods come and go and users ask all the time: heap, descriptors, timers and listeners stay level", async () => {
+void suite("a long run", () => {
+  test("[scenario 48] heap, descriptors, timers and listeners stay level under constant pod churn and requests", async () => {
     const agent = cluster.component(`kubelet@${node.name}`);
     const { pid } = agent;
     const over = new AbortController();
@@ -218,7 +227,7 @@ void suite("a long life", () => {
     assert.doesNotMatch(said, /MaxListenersExceededWarning|unhandled/i);
   });
 
-  test("[scenario 48] what is asserted can fail: the same samples with a slow leak in them are not level", async () => {
+  test("[scenario 48] the assertions fail for the same samples with a slow leak added", async () => {
     const samples = settledSamples(await readProbe(probeFile()));
     const [first] = samples;
     const last = samples.at(-1);

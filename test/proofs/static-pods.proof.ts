@@ -1,4 +1,7 @@
-/** The manifest directory of the static-pods suite at whole size: a hundred edits, five hundred files that are no manifests. */
+/**
+ * The manifest directory of the static-pods suite at whole size: a hundred edits, and five hundred files that are not
+ * manifests.
+ */
 import { after, before, describe } from "node:test";
 import { manifestDirectory } from "../integration/static-pods/manifest-directory.ts";
 import { StaticWorld } from "../support/static-world.ts";

@@ -1,4 +1,7 @@
-/** The kills of the survival suite at whole size: fifty kills of the agent, five of containerd, a minute without API server. */
+/**
+ * The kills of the survival suite at whole size: fifty kills of the agent, five of containerd, a minute without an API
+ * server.
+ */
 import { after, before, describe } from "node:test";
 import { containersOutliveKills } from "../integration/survival/kills.ts";
 import { SurvivalWorld, variedPod } from "../support/survival-world.ts";

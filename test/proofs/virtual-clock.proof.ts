@@ -1,4 +1,7 @@
-/** The simulator's promise of time: a day of many nodes passes in seconds, and twice from one seed is twice the same. */
+/**
+ * The simulator's guarantee about time: a day of many nodes passes in seconds, and two runs from one seed are
+ * identical.
+ */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
@@ -10,10 +13,10 @@ import { seed, wholeSize } from "../size.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const NODES = wholeSize() ? 500 : 5;
-/** How often each node wakes: about the pace of a lease. */
+/** The mean interval at which each node wakes: about the pace of a lease. */
 const PERIOD_MS = 60_000;
 
-/** Every node wakes with jitter for a day; the order of all wakings goes into one hash. */
+/** Every node wakes with jitter for a day; one hash covers the order of all wakeups. */
 async function day(): Promise<{ readonly wakings: number; readonly order: string }> {
   const clock = new VirtualClock();
   const random = new SeededRandom(seed());
@@ -37,7 +40,7 @@ async function day(): Promise<{ readonly wakings: number; readonly order: string
   return { wakings, order: order.digest("hex") };
 }
 
-test("a day of every node passes, and a second one from the same seed is the same", async () => {
+test("a day of every node passes, and a second day from the same seed is identical", async () => {
   const startedMs = performance.now();
   const first = await day();
   const seconds = (performance.now() - startedMs) / 1000;

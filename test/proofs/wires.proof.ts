@@ -1,4 +1,7 @@
-/** The two wires' promise: connections and runtimes that die again and again cost their calls, and leave nothing. */
+/**
+ * The guarantee of the API server and CRI clients: connections and runtimes that fail again and again cost their calls
+ * and leak nothing.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { SeededRandom } from "../../sim/seeded-random.ts";
@@ -72,7 +75,10 @@ describe("the runtime", () => {
 
 const sockets = () => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
 
-/** Several callers at once. The runtime is killed after `fraction` of the calls; half of the rest come while it dies, half after. */
+/**
+ * Runs several callers at once. The runtime is killed after `fraction` of the calls; half of the remaining calls come
+ * while it dies, half after.
+ */
 async function callsOverADeath(world: RuntimeWorld, container: string, fraction: number) {
   const calls = RUNTIME_CALLS / RUNTIME_KILLS;
   const { runtime, images } = world;

@@ -1,4 +1,7 @@
-/** Counts who still listens to abort signals of this thread, without holding any of them. What listened before it was made is not seen. */
+/**
+ * Counts the listeners on this thread's abort signals, without keeping the signals alive. Does not see signals whose
+ * listeners were all added before the counter was created.
+ */
 import { getEventListeners } from "node:events";
 
 const FORGET_EVERY = 1_000;
@@ -11,19 +14,19 @@ export class AbortListeners {
   constructor() {
     const note = (signal: AbortSignal) => this.#note(signal);
     const addEventListener = Reflect.get(EventTarget.prototype, "addEventListener");
-    // Node's own code listens by this method too.
+    // Node.js' own code adds its listeners by this method too.
     EventTarget.prototype.addEventListener = function (this: EventTarget, ...args) {
       if (this instanceof AbortSignal) note(this);
       return Reflect.apply(addEventListener, this, args);
     };
   }
 
-  /** Of the signals that are alive. */
+  /** Number of abort listeners on all live signals. */
   count(): number {
     return this.#living().reduce((sum, signal) => sum + getEventListeners(signal, "abort").length, 0);
   }
 
-  /** Forgets the others. */
+  /** Returns the live signals, and removes the collected ones from the map. */
   #living(): readonly AbortSignal[] {
     const living: AbortSignal[] = [];
     for (const [number, reference] of this.#signals) {
@@ -39,7 +42,7 @@ export class AbortListeners {
     this.#known.add(signal);
     this.#noted += 1;
     this.#signals.set(this.#noted, new WeakRef(signal));
-    // What it notes of signals that are gone must not look like a leak itself.
+    // The map's entries for collected signals must not look like a leak themselves.
     if (this.#noted % FORGET_EVERY === 0) this.#living();
   }
 }

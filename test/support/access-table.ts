@@ -1,10 +1,10 @@
 /**
- * Who may ask what of a node, from the list of behaviours (rows 20.1 to 20.3) and not from the code under test: paths with what guards
- * them, and identities with what they have been given.
+ * The authorization rules of a node's API, taken from the list of behaviors (rows 20.1 to 20.3) and not from the code
+ * under test: paths with their subresources, and the permissions of identities.
  */
 export type Guard = "proxy" | "stats" | "metrics" | "log" | "checkpoint" | "statusz" | "configz" | "pods" | "healthz";
 
-/** Any of the guards opens it. `executes`: "create" is needed as well. */
+/** Access to any one of `guards` is sufficient. `executes`: "create" is required as well. */
 export interface GuardedPath {
   readonly path: string;
   readonly guards: readonly Guard[];
@@ -42,7 +42,7 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** What an identity may do ("*" for everything) to which parts of the node. */
+/** The verbs that an identity may use ("*" for all) on the listed subresources of the node. */
 export interface Grant {
   readonly verbs: readonly string[];
   readonly guards: readonly Guard[];

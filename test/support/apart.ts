@@ -1,6 +1,6 @@
 /**
- * Runs a function of a module on a thread of its own, with an argument and a result that can be copied. The test runner watches every promise of its own
- * thread, which costs a simulation, made of promises, half its speed.
+ * Runs a function of a module on its own thread; argument and result must be cloneable. The test runner hooks into
+ * every promise of its own thread, which halves the speed of a simulation.
  */
 import { Worker } from "node:worker_threads";
 

@@ -1,7 +1,8 @@
 /**
- * A proxy between a node agent and the API server that answers chosen requests itself, with a failure or late. It terminates TLS and HTTP/2 and
- * authenticates to the API server as the front proxy does, with the node's user name and group in headers: the API server authorizes, restricts
- * and audits the node as if it had come directly. It lives in the test's process.
+ * A proxy between a node agent and the API server that fails or delays chosen requests. It terminates TLS and HTTP/2
+ * and authenticates to the API server as the front proxy does, with the node's user name and group in headers. So the
+ * API server authorizes, restricts and audits the node as if it had connected directly. The proxy runs in the test's
+ * process.
  */
 import { readFile } from "node:fs/promises";
 import {
@@ -20,7 +21,7 @@ import { setTimeout } from "node:timers/promises";
 import { issueServingCertificate, pki, writeKubeconfig } from "../cluster/certificates.ts";
 import type { Cluster, ClusterNode } from "../cluster/cluster.ts";
 
-/** In place of the API server's answer, or before it. */
+/** A status replaces the API server's response; a delay precedes it. */
 export type ApiFault =
   | { readonly kind: "status"; readonly status: number; readonly retryAfterSeconds?: number }
   | { readonly kind: "delay"; readonly delayMs: number };
@@ -41,9 +42,9 @@ const REASONS: Readonly<Record<number, string>> = {
 };
 
 export class ApiFaultProxy {
-  /** Of every request since the start, in the order they came. */
+  /** All requests since the start, in order of arrival. */
   readonly requests: ProxiedRequest[] = [];
-  /** Called for each request; undefined forwards it. */
+  /** Called for each request. Returns the fault to inject, or undefined to forward the request. */
   faultOf: (method: string, path: string) => ApiFault | undefined = () => undefined;
   readonly #server: Http2SecureServer;
   readonly #user: string;
@@ -60,12 +61,12 @@ export class ApiFaultProxy {
       session.once("close", () => this.#sessions.delete(session));
     });
     server.on("stream", (stream: ServerHttp2Stream, headers) => {
-      stream.on("error", () => {}); // Whoever reset it does not wait for an answer.
+      stream.on("error", () => {}); // A client that reset the stream does not wait for a response.
       void this.#handle(stream, headers);
     });
   }
 
-  /** Writes a kubeconfig that names the proxy, and answers with its path. */
+  /** Writes a kubeconfig that points at the proxy, and returns its path. */
   static async start(cluster: Cluster, node: ClusterNode): Promise<{ proxy: ApiFaultProxy; kubeconfig: string }> {
     const { layout } = cluster;
     const serving = await issueServingCertificate(layout, `api-proxy-${node.name}`, layout.machineAddress);
@@ -82,8 +83,9 @@ export class ApiFaultProxy {
       server.listen(0, layout.machineAddress, resolve);
     });
     const { port } = server.address() as AddressInfo;
-    const kubeconfig = join(node.folder, "api-proxy.kubeconfig");
-    // The API server's certificate authority signed the proxy's certificate too; the proxy requests no client certificate.
+    const kubeconfig = join(node.directory, "api-proxy.kubeconfig");
+    // The certificate authority of the API server also signed the proxy's certificate. The proxy requests no client
+    // certificate.
     const client = {
       certFile: pki(layout, `kubelet-${node.name}.crt`),
       keyFile: pki(layout, `kubelet-${node.name}.key`),
@@ -98,7 +100,7 @@ export class ApiFaultProxy {
     await new Promise<void>((resolve) => void this.#server.close(() => resolve()));
   }
 
-  /** Ends every connection of the agent, and with it its watches. */
+  /** Closes every connection of the agent, and with them its watches. */
   cut(): void {
     for (const session of this.#sessions) session.destroy();
   }

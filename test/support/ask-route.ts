@@ -1,4 +1,4 @@
-/** One plain question to a server of routes. */
+/** Sends one plain HTTP request to a server of routes. */
 import { request } from "node:http";
 
 export interface RouteAnswer {

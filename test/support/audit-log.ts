@@ -1,4 +1,4 @@
-/** What the API server wrote down of the requests it answered, one user's at a time. */
+/** Reads one user's requests from the API server's audit log. */
 import { readFile } from "node:fs/promises";
 import type { Cluster } from "../cluster/cluster.ts";
 
@@ -10,7 +10,7 @@ export interface Audited {
   readonly uri: string;
   readonly code: number;
   readonly requestObject: unknown;
-  /** When the server had it, and when it had answered. */
+  /** When the server had received the request, and when it had answered. */
   readonly receivedMs: number;
   readonly answeredMs: number;
 }
@@ -27,7 +27,10 @@ interface Line {
   readonly stage: string;
 }
 
-/** Each request once, when it was answered; a watch when it began. In the order they were received. */
+/**
+ * Returns each request once, from its ResponseComplete entry; a watch from its ResponseStarted entry. Sorted by time of
+ * receipt.
+ */
 export async function requestsBy(cluster: Cluster, user: string): Promise<readonly Audited[]> {
   const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").filter((line) => line.includes(user));
   return lines

@@ -1,4 +1,4 @@
-/** What the API server's audit log says of a node's own writes. */
+/** Reads a node's own writes from the API server's audit log. */
 import { readFile } from "node:fs/promises";
 import type { Pod, PodCondition } from "../../src/api/gen/core-v1.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -21,10 +21,10 @@ export interface AuditEntry {
   readonly responseStatus?: { readonly code?: number };
 }
 
-/** In the order the server wrote them. A line that is still being written is left out. */
+/** Returns a user's entries in the order in which the server wrote them. Skips a line that is still being written. */
 export async function auditOf(cluster: Cluster, user: string): Promise<readonly AuditEntry[]> {
   const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").slice(0, -1);
-  // Parsing is what takes the time, and most lines are of others.
+  // Parsing takes most of the time, and most lines belong to other users.
   return lines
     .filter((line) => line.includes(`"username":"${user}"`))
     .map((line) => JSON.parse(line) as AuditEntry)
@@ -36,7 +36,10 @@ const succeeded = ({ responseStatus }: AuditEntry) => (responseStatus?.code ?? 0
 const readyOf = (body: unknown): PodCondition | undefined =>
   ((body as Pod | undefined)?.status?.conditions ?? []).find(({ type }) => type === "Ready");
 
-/** Each time the node wrote Ready as other than True over its own True; pods and the node itself. Ended: since when a pod may be unready. */
+/**
+ * Finds each write by the node that changed Ready from True to another status, for pods and for the node itself.
+ * `endedMs`: the time from which a pod may be unready.
+ */
 export function readyFlips(
   entries: readonly AuditEntry[],
   endedMs: (pod: string) => number | undefined,
@@ -59,7 +62,7 @@ export function readyFlips(
   return flips;
 }
 
-/** The node's deletions of pods: when, and of which UID. */
+/** The node's deletions of pods, with time and UID. */
 export function podDeletions(
   entries: readonly AuditEntry[],
 ): readonly { readonly atMs: number; readonly uid: string; readonly name: string }[] {
@@ -72,8 +75,8 @@ export function podDeletions(
     }));
 }
 
-/** Ids of the containers that the node ever told as running. */
-export function toldRunning(entries: readonly AuditEntry[]): ReadonlySet<string> {
+/** Ids of all containers that the node ever reported as running. */
+export function reportedRunning(entries: readonly AuditEntry[]): ReadonlySet<string> {
   const ids = new Set<string>();
   for (const { requestObject } of entries) {
     for (const { containerID, state } of (requestObject as Pod | undefined)?.status?.containerStatuses ?? []) {

@@ -1,4 +1,4 @@
-/** What `npm run bench` measured, as a test reads it: run once, told as figures, held against the goals. */
+/** Runs `npm run bench` once for a test, reports its measurements, and compares them with the goals. */
 import { readFile } from "node:fs/promises";
 import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
@@ -33,8 +33,8 @@ export interface BenchReport {
 }
 
 export async function bench(benchmarks: readonly string[], limitMs: number): Promise<BenchReport> {
-  using folder = scratch();
-  const file = folder.path("report.json");
+  using directory = scratch();
+  const file = directory.path("report.json");
   const size = wholeSize() ? ["--whole"] : [];
   await command(process.execPath, [inRepository("bench/run.ts"), ...size, "--report", file, ...benchmarks], {
     limitMs,
@@ -60,7 +60,7 @@ export function tellFigures({ table, rounds }: BenchReport): void {
   }
 }
 
-/** With what was measured instead. */
+/** The missed goals of a benchmark, with the measured values. */
 export const missedGoals = ({ table }: BenchReport, id: string) =>
   table
     .filter(({ benchmark, goal }) => benchmark === id && goal?.reached === false)

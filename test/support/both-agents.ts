@@ -1,4 +1,4 @@
-/** One cluster with a node for each agent that this mode of comparison runs: the Go kubelet, Deckhand, or both. */
+/** One cluster with one node per agent that this mode of comparison runs: the Go kubelet, Deckhand, or both. */
 import assert from "node:assert/strict";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
@@ -15,7 +15,7 @@ export class BothAgents {
     this.pods = pods;
   }
 
-  /** Through a proxy what is done to the runtimes is written down. */
+  /** `criProxy`: record all CRI calls through a proxy. */
   static async start(options: AgentOptions = {}, { criProxy = true } = {}): Promise<BothAgents> {
     const cluster = await startCluster({
       controlPlane: "full",

@@ -1,6 +1,6 @@
 /**
- * Hosts that are broken in one way each, by a script that breaks a sound one (`guest-node.ts`) and another that mends it. What doctor finds is the
- * cause and, where there is one, what that brings with it.
+ * Hosts that are each broken in one way: one script breaks a sound host (`guest-node.ts`), another repairs it. doctor
+ * reports the cause and, where there are any, its consequences.
  */
 import type { FindingName } from "../../src/domain/doctor/finding.ts";
 import type { CertificateFiles } from "../cluster/certificates.ts";
@@ -8,9 +8,9 @@ import { API, GUEST_ADDRESS, GUEST_NODE, NODE_FILES } from "./guest-node.ts";
 
 export interface BrokenHost {
   readonly is: string;
-  /** Each once, in doctor's order. */
+  /** Each finding once, in doctor's order. */
   readonly finds: readonly FindingName[];
-  /** What is said of the first. */
+  /** Matches the text of the first finding. */
   readonly seen: RegExp;
   readonly breaks: string;
   readonly mends: string;
@@ -18,9 +18,9 @@ export interface BrokenHost {
 
 type Broken = Pick<BrokenHost, "breaks" | "mends">;
 
-/** Where the test puts the files that some of these need, and copies of the sound ones. */
+/** Where the test puts the files that some of these scripts need, and copies of the sound files. */
 export const SPARE = "/root/spare";
-/** Flags of the node's own, as the kubelet's package has them. */
+/** The node's extra kubelet flags, in the file of the kubelet's package. */
 export const EXTRA_ARGS = "/etc/default/kubelet";
 
 const { config, kubeconfig, authority, client, serving, resolvConf } = NODE_FILES;
@@ -28,12 +28,13 @@ const CNI = "/etc/cni/net.d/10-bridge.conflist";
 const CONTAINERD = "/etc/containerd/config.toml";
 const RESTART = "systemctl restart containerd";
 const WAS = "/run/was";
-/** To the host: the only one. */
+/** The only network interface; it connects the guest to the host. */
 const CARD = "eth0";
 
 /**
- * Until the runtime says that its network is ready, or that it is not: it looks into its folder in its own time. It is asked by CRI's Status, whose
- * request is empty; in the answer a condition is its type and then, where it holds, field 2 with 1.
+ * Waits until the runtime reports that its network is ready, or that it is not: the runtime rereads its CNI directory
+ * asynchronously. Calls CRI's Status, whose request is empty. In the response a condition is its type followed, when it
+ * is true, by field 2 with value 1.
  */
 const networkIs = (ready: boolean) => `for _ in $(seq 100); do
       printf '\\0\\0\\0\\0\\0' | curl -sS -o ${WAS}.status --http2-prior-knowledge --unix-socket /run/containerd/containerd.sock \\
@@ -81,7 +82,7 @@ const mountedOver = (path: string, options: string, then = "true"): Broken => ({
   mends: `umount ${path}`,
 });
 
-/** All of the disk but so many bytes, without a byte of it being written. */
+/** Fills the disk up to `leftMib` MiB by allocating space without writing it. */
 const filled = (leftMib: number, then = "true"): Broken => ({
   breaks: `fallocate -l $(($(stat -f -c '%a*%S' /) - ${leftMib}*1024*1024)) /fill\n${then}`,
   mends: "rm -f /fill /fill.rest",
@@ -92,7 +93,7 @@ const readOnly = (path: string): Broken => ({
   mends: `umount ${path}`,
 });
 
-/** A controller that a hierarchy of version 1 has is none of version 2 any more. */
+/** Mounts a controller in a cgroup v1 hierarchy, which removes it from v2. */
 const takenByV1 = (controller: string): Broken => ({
   breaks: `cd /sys/fs/cgroup
     grep -lw ${controller} $(find . -name cgroup.subtree_control) | xargs dirname | sort > ${WAS}
@@ -125,7 +126,10 @@ const host = (is: string, finds: FindingName | readonly FindingName[], seen: Reg
   ...broken,
 });
 
-/** A third of them stands first, spread over what there is to break: those run on every change. */
+/**
+ * CI runs a few of these on every change (`IN_CI` in `test/guest/doctor.test.ts`). The hosts of the first block are
+ * spread over everything that can break.
+ */
 export const BROKEN_HOSTS: readonly BrokenHost[] = [
   host("no CNI configuration", "cni-configuration-missing", /net\.d holds no/, away(CNI)),
   host("the runtime is down", "runtime-unreachable", /containerd\.sock: /, {
@@ -162,7 +166,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("packets are not passed on", "ip-forward-off", /is 0/, setting("net.ipv4.ip_forward", 0)),
   host("a kubelet of another make runs", "another-kubelet", /pid \d+ \(\/opt\/kubernetes\/bin\/kubelet/, {
-    // Nobody answers there: it waits for its certificate before it does anything else.
+    // No server listens there: this kubelet waits for its certificate before it does anything else.
     breaks: `systemd-run --quiet --collect --unit other --service-type=exec /opt/kubernetes/bin/kubelet --config=${config} \
       --bootstrap-kubeconfig=${SPARE}/nobody.conf --kubeconfig=/run/other/kubelet.conf --root-dir=/run/other --cert-dir=/run/other/pki`,
     mends: "systemctl stop other",
@@ -190,7 +194,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   }),
   host("kernel settings that cannot be written", "kernel-setting-locked", /and is to be/, readOnly("/proc/sys")),
   host("credentials of somebody who is no node", "api-forbidden", /forbidden/, pair(client, "somebody")),
-  host("a folder that is read-only", "folder-unwritable", /kubelet: EROFS/, readOnly("/var/lib/kubelet")),
+  host("a directory that is read-only", "folder-unwritable", /kubelet: EROFS/, readOnly("/var/lib/kubelet")),
   host(
     "the stub of systemd-resolved",
     "resolv-conf-loop",
@@ -298,13 +302,13 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     /another certificate/,
     replaced(client.keyFile, "expired.key"),
   ),
-  host("credentials of another cluster", "api-unauthorized", /Unauthorized/, pair(client, "stranger")),
+  host("credentials of another cluster", "api-unauthorized", /Unauthorized/, pair(client, "other")),
   host("a serving certificate that is over", "serving-certificate-expired", /ended on/, pair(serving, "expired")),
   host(
     "a serving key of another certificate",
     "serving-certificate-refused",
     /another certificate/,
-    replaced(serving.keyFile, "stranger.key"),
+    replaced(serving.keyFile, "other.key"),
   ),
   host("no file of authorities", "client-ca-refused", /ca\.crt/, away(authority)),
   host("an authority that is over", "client-ca-expired", /ended on/, replaced(authority, "expired.crt")),
@@ -322,7 +326,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     mountedOver("/var/log/pods", "nr_inodes=2", "touch one"),
   ),
   host("few inodes for the agent", "inodes-pressure", /kubelet \(.* less than/, {
-    // Its own files are there as before: only what is beside them takes up the inodes.
+    // The agent's own files stay as they were; other files beside them use up the inodes.
     breaks: `cp -a /var/lib/kubelet ${WAS}.kubelet
       mount -t tmpfs -o nr_inodes=1000 tmpfs /var/lib/kubelet
       cp -a ${WAS}.kubelet/. /var/lib/kubelet

@@ -1,6 +1,6 @@
 /**
- * The shipped program, built once for these sources: test files that need it share the build. The key covers all that a build reads,
- * so a changed source gives another build.
+ * The shipped program, built once per state of the sources and shared by all test files that need it. The cache key
+ * covers every file that a build reads, so changed sources cause a new build.
  */
 import { createHash } from "node:crypto";
 import { globSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const READ_BY_A_BUILD = ["src/**/*.ts", "tools/build/**", "tools/*.ts", "package
 
 let key: string | undefined;
 
-/** The sources do not change while a test file runs. */
+/** Computed once: the sources do not change while a test file runs. */
 const contentKey = (): string => (key ??= hashSources());
 
 function hashSources(): string {
@@ -30,7 +30,10 @@ function hashSources(): string {
   return hash.digest("hex").slice(0, 32);
 }
 
-/** A build has 120 MB, and every change of the sources makes another. One of this hour may be in use. */
+/**
+ * Removes old builds: each has 120 MB, and every change of the sources makes another. A build of the last hour may be
+ * in use.
+ */
 function removeOldBuilds(directory: string): void {
   for (const name of readdirSync(directory)) {
     const build = join(directory, name);
@@ -38,7 +41,7 @@ function removeOldBuilds(directory: string): void {
   }
 }
 
-/** The bundle alone, which takes a second to build: what nodes of the harness run unless a test names another program. */
+/** Builds only the bundle, which takes a second. Nodes of the harness run it unless a test names another program. */
 export async function builtBundle(): Promise<string> {
   const directory = await cached("bundles", contentKey(), async (scratch) => {
     removeOldBuilds(dirname(scratch));
@@ -47,13 +50,13 @@ export async function builtBundle(): Promise<string> {
   return join(directory, "deckhand.js");
 }
 
-/** Read-only for its users: they share the directory. */
+/** Builds the whole program. Users must not write to its directory: they share it. */
 export async function builtProgram(): Promise<BuiltProgram> {
-  const directory = await cached("programs", contentKey(), async (scratch) => {
+  const entry = await cached("programs", contentKey(), async (scratch) => {
     removeOldBuilds(dirname(scratch));
     writeFileSync(join(scratch, DESCRIPTION), JSON.stringify(await buildProgram(join(scratch, "built"))));
   });
-  const built = JSON.parse(readFileSync(join(directory, DESCRIPTION), "utf8")) as BuiltProgram;
-  const folder = join(directory, "built");
-  return { ...built, folder, bundle: join(folder, "deckhand.js"), executable: join(folder, "deckhand") };
+  const built = JSON.parse(readFileSync(join(entry, DESCRIPTION), "utf8")) as BuiltProgram;
+  const directory = join(entry, "built");
+  return { ...built, directory, bundle: join(directory, "deckhand.js"), executable: join(directory, "deckhand") };
 }

@@ -1,4 +1,4 @@
-/** Pods of a test's cluster: made, followed by one watch that keeps every version, and ended. */
+/** Creates and deletes pods of a test's cluster, and follows them with one watch that keeps every version. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { Event, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
@@ -20,7 +20,7 @@ export interface PodVersion {
   readonly seenWallMs: number;
 }
 
-/** A pod as this step of the project runs it: bound to a node, without the volume of a service account. */
+/** A pod bound to `node`, if one is given, without the volume of a service account token. */
 export const podOn = (node: string | undefined, name: string, spec: Partial<PodSpec>): Pod => ({
   metadata: { name, namespace: NAMESPACE },
   spec: {
@@ -34,11 +34,14 @@ export const podOn = (node: string | undefined, name: string, spec: Partial<PodS
 
 export const sh = (script: string, name = "main") => ({ name, image: BUSYBOX, command: ["sh", "-c", script] });
 
-/** Runs until it is told to end, and then ends at once. */
-/** For the end of a script: does nothing, and ends at once when it is told to. */
+/** The end of a script: does nothing, and exits at once on SIGTERM. */
 export const STAY = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done";
+/** Runs until SIGTERM, and then exits at once. */
 export const SLEEPER = sh(STAY);
-/** For one container that runs the script, with a ConfigMap `settings` and memory at folders of these names. */
+/**
+ * A spec with one container that runs the script. It mounts the ConfigMap `settings` at /settings and an emptyDir in
+ * memory at /memory.
+ */
 export const mountingSpec = (script: string): Partial<PodSpec> => ({
   containers: [
     {
@@ -54,7 +57,7 @@ export const mountingSpec = (script: string): Partial<PodSpec> => ({
     { name: "memory", emptyDir: { medium: "Memory" } },
   ],
 });
-/** Heeds no wish to end. */
+/** Ignores SIGTERM. */
 export const DEAF = sh("trap '' TERM; while :; do sleep 1000 & wait; done");
 
 export class ClusterPods {
@@ -96,7 +99,7 @@ export class ClusterPods {
     return this.api.create(pods, pod, forever);
   }
 
-  /** Every version that was seen, oldest first. */
+  /** Every observed version, oldest first. */
   versions(name: string): readonly PodVersion[] {
     return this.#versions.get(name) ?? [];
   }
@@ -110,7 +113,7 @@ export class ClusterPods {
     return [...this.#versions.keys()].filter((name) => this.latest(name) !== undefined);
   }
 
-  /** The first version, seen or still to come, that is as wanted. */
+  /** The first version, already observed or future, for which `is` returns true. */
   async first(name: string, what: string, is: (pod: Pod) => boolean, limitMs = 60_000): Promise<Pod> {
     let found: Pod | undefined;
     const look = async () => {
@@ -143,7 +146,7 @@ export class ClusterPods {
     }
   }
 
-  /** What its node's agent told of it; schedulers and controllers tell of pods too. */
+  /** Returns the pod's events from its node's agent; schedulers and controllers emit events for pods too. */
   async eventsOf(name: string): Promise<readonly Event[]> {
     const selection = { namespace: NAMESPACE, fields: `involvedObject.name=${name}` };
     const { items } = await this.api.list(coreEvents, selection, {}, forever);
@@ -165,13 +168,13 @@ export class ClusterPods {
           this.#note(event.kind, event.object);
         }
       } catch {
-        // The server may be away on purpose; what there is comes anew with the next watch.
+        // The API server may be down on purpose; the next watch lists the existing pods again.
         await waitUntil("a moment", 200, async () => signal.aborted).catch(() => undefined);
       }
     }
   }
 
-  /** Of pods that went between two watches nobody tells: the list of the second lacks them. */
+  /** No event reports pods that were deleted between two watches; the list of the second watch lacks them. */
   #noteDeletedBefore(listed: ReadonlySet<string>): void {
     for (const name of this.names) {
       const pod = this.latest(name);
@@ -196,14 +199,14 @@ export const conditionOf = ({ status }: Pick<Pod, "status">, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
 
 /**
- * It is over, and all of that is told: the Go kubelet puts together what it writes from a status of before and from whether anything may run now, so
- * it may tell of the phase before it tells of the sandbox.
+ * The pod has terminated, and its status says so completely. The Go kubelet composes its status from an earlier one and
+ * from whether containers may still run. So it may publish the phase before the sandbox's condition.
  */
 export const hasEndedWhole = (pod: Pod): boolean =>
   (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") &&
   conditionOf(pod, "PodReadyToStartContainers")?.status !== "True";
 
-/** Of one that was made to end: what of its containers was told before may still be that they run. */
+/** For a pod that was made to fail: earlier container statuses may still say running. */
 export const hasFailedWhole = (pod: Pod): boolean =>
   pod.status?.phase === "Failed" &&
   hasEndedWhole(pod) &&

@@ -1,4 +1,4 @@
-/** What a log of CRI calls says of single containers. */
+/** Extracts single containers from a log of CRI calls. */
 import type { ContainerStatusResponse, CreateContainerRequest } from "../../src/wire/cri/gen/api_pb.js";
 import type { CriCall } from "../cluster/cri-proxy.ts";
 
@@ -7,11 +7,11 @@ export interface ContainerRun {
   readonly container: string;
   readonly attempt: number;
   readonly startedWallMs: number;
-  /** As the runtime said when it was asked. */
+  /** From the runtime's ContainerStatus responses. */
   readonly finishedWallMs: number | undefined;
 }
 
-/** Every start of a pod's containers that the runtime granted, in order. */
+/** Every successful start of a pod's containers, in order. */
 export function runsOf(calls: readonly CriCall[], podUid: string): readonly ContainerRun[] {
   const finished = new Map<string, number>();
   for (const call of answered(calls, "ContainerStatus")) {

@@ -1,4 +1,7 @@
-/** The other side of D-Bus on a socket of a test's own, without a bus between: lets everybody in and hands each call to the test. */
+/**
+ * The server side of D-Bus on a test's own socket, without a bus: accepts every client and passes each call to the
+ * test.
+ */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from "../../src/wire/dbus/message.ts";
@@ -10,13 +13,13 @@ export interface PeerCall {
   reply(signature: string, ...body: readonly DbusValue[]): void;
   fail(errorName: string, detail: string): void;
   signal(of: Omit<DbusMessage, "kind" | "serial">): void;
-  /** Ends the connection without a word. */
+  /** Closes the connection without a reply. */
   hangUp(): void;
 }
 
 export interface Peer {
   close(): Promise<void>;
-  /** How many have come in so far. */
+  /** Number of connections so far. */
   readonly connections: number;
 }
 
@@ -30,7 +33,7 @@ export async function listenAsPeer(
   const server = createServer((socket) => {
     connections += 1;
     sockets.add(socket);
-    socket.on("error", () => {}); // The test ended it.
+    socket.on("error", () => {}); // The test closed the socket.
     socket.on("close", () => sockets.delete(socket));
     serve(socket, onCall, greeting);
   });

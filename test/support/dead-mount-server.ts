@@ -1,4 +1,7 @@
-/** A process that mounts what never answers at the paths it is given, and is its server until it is ended. Run inside a node's namespaces. */
+/**
+ * A process that mounts unresponsive file systems at the given paths and serves them until it is killed. Runs inside a
+ * node's namespaces.
+ */
 import { mountDead } from "./dead-mounts.ts";
 
 for (const path of process.argv.slice(2)) mountDead(path, "deaf");

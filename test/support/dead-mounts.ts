@@ -1,9 +1,11 @@
 /**
- * File systems that never answer, for real: FUSE without a server. As root, and best in a mount namespace of one's own. What waits for one goes
- * on when it ends; it ends with this process at the latest, as the descriptor is its server.
+ * Real file systems that never respond: FUSE without a server. Needs root, and preferably a private mount namespace.
+ * Callers blocked on such a mount continue when it ends. It ends with this process at the latest, because the process
+ * holds the server's descriptor.
  *
- * - "silent": nobody even greets the kernel. Whoever calls waits, and can be killed.
- * - "deaf": requests are taken and never answered. Whoever calls cannot be killed: the kernel waits it out.
+ * - "silent": nobody completes the FUSE handshake. Callers block but can be killed.
+ * - "deaf": requests are read and never answered. Callers cannot be killed: they block in the kernel until the mount
+ *   ends.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
@@ -12,7 +14,7 @@ export interface DeadMount {
   end(): void;
 }
 
-/** Read and forgotten, all into the same place. */
+/** Requests are read into this buffer and discarded. */
 const request = Buffer.alloc(1 << 16);
 const INIT = 26;
 const POLL_MS = 2;
@@ -21,7 +23,7 @@ export function mountDead(path: string, kind: "silent" | "deaf"): DeadMount {
   const fd = openSync("/dev/fuse", constants.O_RDWR | constants.O_NONBLOCK);
   const options = "fd=3,rootmode=40000,user_id=0,group_id=0";
   const stdio = ["ignore", "pipe", "pipe", fd] as const;
-  // No helper of FUSE's, which would want a server's name.
+  // `-i`: no FUSE mount helper, which would require the name of a server.
   const { status, stderr } = spawnSync("mount", ["-i", "-t", "fuse", "-o", options, "dead", path], {
     stdio: [...stdio],
   });
@@ -38,19 +40,22 @@ export function mountDead(path: string, kind: "silent" | "deaf"): DeadMount {
   };
 }
 
-/** Takes all requests there are. Only the greeting is answered. */
+/** Reads all pending requests. Only the INIT request is answered. */
 function swallow(fd: number): void {
   for (;;) {
     try {
       readSync(fd, request);
     } catch {
-      return; // None is there now.
+      return; // No request is pending.
     }
     if (request.readUInt32LE(4) === INIT) writeSync(fd, greeting(request.readBigUInt64LE(8)));
   }
 }
 
-/** A header (length, error, number of the request) and what the kernel needs to begin: version 7.31, and how much may be written at once. */
+/**
+ * The INIT reply: a header (length, error, request number) and the fields that the kernel needs, version 7.31 and the
+ * maximum write size.
+ */
 function greeting(unique: bigint): Buffer {
   const reply = Buffer.alloc(16 + 64);
   reply.writeUInt32LE(reply.length, 0);

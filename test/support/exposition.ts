@@ -1,4 +1,6 @@
-/** Reads metrics in the text format or in OpenMetrics, strictly: what it does not understand is an error with its line. */
+/**
+ * Parses metrics in the Prometheus text format or in OpenMetrics, strictly: anything unknown is an error with its line.
+ */
 import { type ExpositionFormat, writeExposition } from "../../src/base/metrics/exposition.ts";
 import type { Family } from "../../src/base/metrics/family.ts";
 

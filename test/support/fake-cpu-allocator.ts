@@ -1,4 +1,4 @@
-/** A manager of CPUs in one file: the container "app" of every pod gets one set of CPUs for itself, as long as there are any. */
+/** A minimal CPU manager: the container "app" of every pod gets one exclusive set of CPUs, as long as there are any. */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import type { ReadTable } from "../../src/concurrency/latest-table.ts";
 import type { AllocationOutcome, PodAllocator } from "../../src/controllers/sync-loop/allocation.ts";
@@ -13,7 +13,7 @@ import type { AdmittedPod } from "../../src/domain/pod/admitted-pod.ts";
 import { podNameOfObject } from "../../src/domain/pod/pod-names.ts";
 
 export interface FakeCpuParts {
-  /** Each goes to one container. */
+  /** Each set goes to one container. */
   readonly sets: readonly string[];
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly facts: ReadonlyMap<string, UidFacts>;

@@ -1,4 +1,4 @@
-/** Groups, readings and pods for tests of what is told about them. */
+/** Cgroups, readings and pods for tests of the stats and metrics computed from them. */
 import type { CpuFigures, GroupFigures, MemoryFigures, StatsReading } from "../../src/domain/stats/figures.ts";
 import type { StatsPod } from "../../src/domain/stats/stats-pods.ts";
 
@@ -77,7 +77,7 @@ export const pod = (changes: Partial<StatsPod> = {}): StatsPod => ({
   ...changes,
 });
 
-/** The machine, the pods' group, a pod, its sandbox and its container. */
+/** The root cgroup, the pods' cgroup, a pod, its sandbox and its container. */
 export const groupsOfPod = (): readonly GroupFigures[] => [
   group("/"),
   group("/kubepods"),

@@ -1,7 +1,10 @@
-/** A HostFiles port on which one file has a size that nobody has to hold in memory. */
+/** A HostFiles port on which one file claims a size without anyone holding its bytes in memory. */
 import { HostFileError, type HostFiles } from "../../src/ports/host-files.ts";
 
-/** Reading `path` rejects "tooLarge" where its reader allows fewer than `sizeBytes`; otherwise its content is that of `files`. */
+/**
+ * Reading `path` rejects with "tooLarge" when its reader allows fewer than `sizeBytes`; otherwise returns the content
+ * from `files`.
+ */
 export const withFileOfSize = <Files extends Pick<HostFiles, "read">>(
   files: Files,
   path: string,

@@ -1,4 +1,4 @@
-/** Either agent in a guest, with static pods, and what its groups look like there. */
+/** Runs either agent in a guest with static pods, and reads the guest's cgroups. */
 import { realpath } from "node:fs/promises";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
@@ -16,7 +16,7 @@ const DECKHAND = "/opt/deckhand";
 const ATOMIC = "/usr/lib/x86_64-linux-gnu/libatomic.so.1";
 const START_MS = 4 * 60_000;
 
-/** The command line's beginning, without a subcommand. */
+/** The start of the command line, without a subcommand. */
 export const DECKHAND_PROGRAM = `${DECKHAND}/node ${DECKHAND}/deckhand.js`;
 
 const PROGRAMS: Readonly<Record<Agent, string>> = {
@@ -24,25 +24,28 @@ const PROGRAMS: Readonly<Record<Agent, string>> = {
   deckhand: `${DECKHAND_PROGRAM} kubelet`,
 };
 
-/** On an emulated processor most of Node's start is the compiling of our sources: what one process has compiled the next one reads. */
+/**
+ * On an emulated processor, compiling our sources takes most of Node.js' start. One process fills the compile cache,
+ * and the next one reads it.
+ */
 export const COMPILED = "NODE_COMPILE_CACHE=/var/cache/deckhand-compiled";
 const WARM_UP: Readonly<Record<Agent, string>> = {
   go: "true",
   deckhand: `${COMPILED} ${DECKHAND_PROGRAM} volume-helper </dev/null`,
 };
 
-/** The files of Deckhand that a guest lacks. */
+/** Deckhand's files, to be copied into a guest. */
 export async function deckhandPayloads(): Promise<Payloads> {
   const { bundle } = await builtProgram();
   return {
     [`${DECKHAND}/node`]: { from: process.execPath },
     [`${DECKHAND}/deckhand.js`]: { from: bundle },
-    // Node wants it, and a small Debian has not got it.
+    // Node.js needs it, and a small Debian does not have it.
     [ATOMIC]: { from: await realpath(ATOMIC) },
   };
 }
 
-/** The driver of its runtime: that is where agents take theirs from. */
+/** Sets the cgroup driver of the guest's runtime, from which agents take theirs. */
 export async function useDriver(guest: Guest, driver: CgroupDriver): Promise<void> {
   const isSystemd = driver === "systemd";
   await guest.must(`
@@ -61,14 +64,16 @@ export const configuration = (changes: object = {}) => ({
   ...changes,
 });
 
-/** Back when it answers, or with its log where it ended instead. */
+/**
+ * Resolves when the agent's health port accepts connections. Rejects with the agent's log when the agent exits instead.
+ */
 export async function startAgent(guest: Guest, agent: Agent, config: object = configuration()): Promise<void> {
   noteStarted(agent === "go" ? "kubelet" : "deckhand");
   await guest.put({ [CONFIGURATION]: { content: JSON.stringify(config) } });
   await launchAgent(guest, agent, [`--config=${CONFIGURATION}`, "--hostname-override=guest"]);
 }
 
-/** As above, with files that are there already. */
+/** Like `startAgent`, with files that already exist in the guest. */
 export async function launchAgent(guest: Guest, agent: Agent, flags: readonly string[]): Promise<void> {
   await guest.must(`mkdir -p ${MANIFESTS}\nsystemctl reset-failed agent 2>/dev/null || true\n${WARM_UP[agent]}`);
   const command = [PROGRAMS[agent], ...flags].join(" ");
@@ -82,7 +87,7 @@ export async function launchAgent(guest: Guest, agent: Agent, flags: readonly st
   );
 }
 
-/** For one that is expected to end by itself. */
+/** Runs an agent that is expected to exit by itself. */
 export async function runAgent(
   guest: Guest,
   agent: Agent,
@@ -104,13 +109,13 @@ export async function setPods(guest: Guest, pods: readonly Pod[]): Promise<void>
   await guest.put(Object.fromEntries(files) as Payloads);
 }
 
-/** By group below the root of the hierarchy, then by file: every file that could be written. */
+/** All writable files: by the path of their cgroup below the hierarchy's root, then by file name. */
 export type Groups = ReadonlyMap<string, Readonly<Record<string, string>>>;
 
-/** What is done with a group, and no value of it. */
+/** Files that act on a cgroup instead of holding one of its values. */
 const ACTS = ["cgroup.procs", "cgroup.threads", "cgroup.kill", "cgroup.freeze", "memory.reclaim", "*.pressure"];
 
-/** All of Kubernetes' groups, in whatever form the driver gives them. */
+/** Reads all cgroups of Kubernetes, in the naming of either cgroup driver. */
 export async function readGroups(guest: Guest): Promise<Groups> {
   const others = ACTS.map((name) => `! -name '${name}'`).join(" ");
   const text = await guest.must(
@@ -134,7 +139,7 @@ const CONTAINER_GROUP = /\/(?:cri-containerd-)?[0-9a-f]{64}(?:\.scope)?$/;
 export const podGroups = (groups: Groups) => [...groups.keys()].filter((group) => POD_GROUP.test(group));
 export const containerGroups = (groups: Groups) => [...groups.keys()].filter((group) => CONTAINER_GROUP.test(group));
 
-/** Reading all groups keeps an emulated processor busy for a second, in which no pod gets on. */
+/** Reading all cgroups occupies an emulated processor for a second, in which no pod makes progress. */
 const READ_EVERY_MS = 4_000;
 
 export async function waitForGroups(
@@ -156,18 +161,21 @@ export async function waitForGroups(
   return groups;
 }
 
-/** Containers have names that no two runs share: what is in a pod's group is told without them, in the order of what it says. */
+/**
+ * Container cgroups have different names in every run, so they are listed per pod without their names, sorted by
+ * content.
+ */
 export function withoutContainerIds(groups: Groups): Readonly<Record<string, unknown>> {
-  const told: Record<string, unknown> = {};
+  const reported: Record<string, unknown> = {};
   const inside = new Map<string, string[]>();
   for (const [group, files] of groups) {
     const text = Object.entries(files).toSorted(([a], [b]) => (a < b ? -1 : 1));
-    if (!CONTAINER_GROUP.test(group)) told[group] = Object.fromEntries(text);
+    if (!CONTAINER_GROUP.test(group)) reported[group] = Object.fromEntries(text);
     else {
       const pod = group.slice(0, group.lastIndexOf("/"));
       inside.set(pod, [...(inside.get(pod) ?? []), JSON.stringify(text)].toSorted());
     }
   }
-  for (const [pod, containers] of inside) told[`${pod}/*`] = containers;
-  return told;
+  for (const [pod, containers] of inside) reported[`${pod}/*`] = containers;
+  return reported;
 }

@@ -1,6 +1,6 @@
 /**
- * What becomes of a guest's containers and mounts, noted in the guest all the time and whatever its kubelet does: containerd's events, and every mount that
- * goes. A kubelet is never asked.
+ * Continuously records in a guest, independently of its kubelet, what happens to its containers and mounts:
+ * containerd's events, and every unmount, move and remount. Never queries a kubelet.
  */
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { waitUntil } from "../cluster/wait.ts";
@@ -9,10 +9,10 @@ import type { Guest } from "../guest/guest.ts";
 export interface GuestContainer {
   readonly id: string;
   readonly pod: string;
-  /** Empty for the sandbox. */
+  /** Empty for a sandbox. */
   readonly name: string;
   readonly pid: number;
-  /** In ticks since the boot: numbers of processes begin anew at some time. */
+  /** Start time in clock ticks since boot: the kernel reuses PIDs. */
   readonly since: string;
 }
 
@@ -21,7 +21,7 @@ export interface EndedPod {
   readonly uid: string;
 }
 
-/** Each as `pod/container`, `pod/` for a sandbox, or by its id where nothing is known of it; mounts by their place. */
+/** Containers as `pod/container`, sandboxes as `pod/`, unknown ones by id. Mounts as findmnt's line with their path. */
 export interface Happened {
   readonly started: readonly string[];
   readonly ended: readonly string[];
@@ -30,15 +30,18 @@ export interface Happened {
 
 export const NOTHING: Happened = { started: [], ended: [], unmounted: [] };
 
-const FOLDER = "/var/lib/guest-eyes";
+const DIRECTORY = "/var/lib/guest-eyes";
 const TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
 const PODS = "/var/lib/kubelet/pods/";
-/** A container and a mount of the eyes' own, by which one knows that they see. */
+/** The name of a container and a mount that the recorder creates itself, to check that it still records. */
 const SAMPLE = "eye-sample";
 const SEEN_MS = 5 * 60_000;
 const EVENT = /\/tasks\/(?<what>start|exit) (?<body>\{.*\})$/;
 
-/** Per container: its id, its first process with the time that began, and what the runtime was told it is. */
+/**
+ * One line per container: id, PID and start time of its first process, and pod and container name from the runtime's
+ * annotations.
+ */
 const LIST = `
 cd ${TASKS}
 named() { grep -o "\\"io.kubernetes.cri.$1\\":\\"[^\\"]*\\"" $id/config.json | cut -d'"' -f4 || true; }
@@ -48,7 +51,7 @@ for id in *; do
   echo "$id $pid $since $(named sandbox-name) $(named container-name)"
 done`;
 
-/** Those that run, sandboxes too, in the order of their names. */
+/** The running containers and sandboxes, sorted by name. */
 export async function containersIn(guest: Guest): Promise<readonly GuestContainer[]> {
   const lines = (await guest.must(LIST)).split("\n").filter((line) => line !== "");
   const found = lines.map((line): GuestContainer => {
@@ -60,7 +63,7 @@ export async function containersIn(guest: Guest): Promise<readonly GuestContaine
 
 const keyOf = ({ pod, name, id }: GuestContainer) => `${pod}/${name}/${id}`;
 
-/** Every mount below the pods' folders as the kernel tells of it, its number first. */
+/** The mountinfo lines of all mounts below the pods' directory; each line begins with the mount id. */
 export async function podMountsIn(guest: Guest): Promise<readonly string[]> {
   const lines = (await guest.must("cat /proc/self/mountinfo")).split("\n");
   return lines.filter((line) => line.split(" ")[4]?.startsWith(PODS) === true).toSorted();
@@ -74,15 +77,15 @@ export class GuestEyes {
     this.#guest = guest;
   }
 
-  /** From now on, until the guest boots anew or they are opened again. */
+  /** Starts recording. Recording ends when the guest reboots or `open` is called again. */
   static async open(guest: Guest): Promise<GuestEyes> {
     const note = (unit: string, command: string) =>
-      `systemd-run --quiet --unit ${unit} -p StandardOutput=append:${FOLDER}/${unit} ${command}`;
+      `systemd-run --quiet --unit ${unit} -p StandardOutput=append:${DIRECTORY}/${unit} ${command}`;
     const columns = "--noheadings --raw -o ACTION,OLD-TARGET,TARGET";
     await guest.must(`
       systemctl stop eye-events eye-mounts 2>/dev/null || true
-      rm -rf ${FOLDER}
-      mkdir ${FOLDER}
+      rm -rf ${DIRECTORY}
+      mkdir ${DIRECTORY}
       ${note("eye-events", "/usr/local/bin/ctr -n k8s.io events")}
       ${note("eye-mounts", `stdbuf -oL findmnt --poll=umount,move,remount ${columns}`)}`);
     const eyes = new GuestEyes(guest);
@@ -90,14 +93,18 @@ export class GuestEyes {
     return eyes;
   }
 
-  /** Since they were opened, without what became of pods that had been told to end. Fails unless they still see. */
+  /**
+   * Everything recorded since `open`, except events of the pods in `except`, which were asked to terminate. Fails
+   * unless the recorder still works.
+   */
   async happened(except: readonly EndedPod[]): Promise<Happened> {
     await this.#learnNames();
     const place = `${PODS}${SAMPLE}`;
     const isOurs = (line: string) => line.includes(SAMPLE);
     await this.#guest.must(`ctr -n k8s.io run --rm --net-host ${BUSYBOX_IMAGE} ${SAMPLE} true`);
     await waitUntil("the eyes to see", SEEN_MS, async () => {
-      // What comes and goes between two looks at the table is not seen on a busy machine, and an agent may tidy up the folder.
+      // On a busy machine, findmnt misses a mount that comes and goes between two reads of the mount table. An agent
+      // may remove the directory.
       await this.#guest.must(
         `mkdir -p ${place}; mount -t tmpfs eyes ${place}; sleep 2; umount ${place}; rmdir ${place} || [ ! -e ${place} ]`,
       );
@@ -111,18 +118,18 @@ export class GuestEyes {
 
   async #noted(except: readonly EndedPod[]): Promise<Happened> {
     const [events = "", mounts = ""] = (
-      await this.#guest.must(`cd ${FOLDER}; cat eye-events; echo ---; cat eye-mounts`)
+      await this.#guest.must(`cd ${DIRECTORY}; cat eye-events; echo ---; cat eye-mounts`)
     ).split("---\n");
-    const told = events.split("\n").flatMap((line) => {
+    const reported = events.split("\n").flatMap((line) => {
       const { what, body = "{}" } = EVENT.exec(line)?.groups ?? {};
       const { container_id: container = "", id } = JSON.parse(body) as { container_id?: string; id?: string };
-      // The end of a process that was started within a container carries another id.
+      // The exit of a process that was exec'd in a container carries another id.
       const isItself = what === "start" || (what === "exit" && (id === undefined || id === container));
       const name = this.#names.get(container) ?? container;
       const hasCause = except.some((pod) => name.startsWith(`${pod.name}/`));
       return isItself && !hasCause ? [{ what, name }] : [];
     });
-    const those = (wanted: string) => told.filter(({ what }) => what === wanted).map(({ name }) => name);
+    const those = (wanted: string) => reported.filter(({ what }) => what === wanted).map(({ name }) => name);
     const unmounted = mounts
       .split("\n")
       .filter((line) => line.includes(PODS) && !except.some(({ uid }) => line.includes(uid)));

@@ -1,6 +1,6 @@
 /**
- * A guest as a node of a cluster whose control plane runs beside it on the host: where it finds the API server, and the files that a node has, where
- * kubeadm puts them.
+ * A guest as a node of a cluster whose control plane runs on the host: how the guest reaches the API server, and the
+ * node's files, at the paths that kubeadm uses.
  */
 import { readFile } from "node:fs/promises";
 import { makeSelfSigned } from "../../src/controllers/identity/self-signed.ts";
@@ -13,11 +13,11 @@ import { SERVICE_DNS } from "../cluster/layout.ts";
 import type { Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
 
-/** The host name of every guest, unless it is given another. */
+/** The host name of every guest, unless another is given. */
 export const GUEST_NODE = "guest";
-/** Of its card to the host. */
+/** The address of the guest's network interface to the host. */
 export const GUEST_ADDRESS = "10.0.2.15";
-/** Where the guest finds the API server, and the name that stands in its certificate. */
+/** The API server's address in the guest, and the name in its certificate. */
 export const API = { address: "10.0.2.100", port: 6443, name: "kubernetes" } as const;
 
 export const NODE_FILES = {
@@ -30,7 +30,7 @@ export const NODE_FILES = {
   resolvConf: "/etc/resolv.conf",
 } as const;
 
-/** As kubeadm writes one, with what is a test's own. */
+/** The configuration as kubeadm writes it, with settings of the test. */
 const CONFIG = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -53,7 +53,7 @@ tlsCertFile: ${NODE_FILES.serving.certFile}
 tlsPrivateKeyFile: ${NODE_FILES.serving.keyFile}
 `;
 
-/** Those of kubeadm's drop-in, and the address: a guest has no default route that would tell it. */
+/** The flags of kubeadm's drop-in, and the address: a guest has no default route from which to derive it. */
 export const NODE_FLAGS = [
   `--bootstrap-kubeconfig=${NODE_FILES.bootstrapKubeconfig}`,
   `--kubeconfig=${NODE_FILES.kubeconfig}`,
@@ -61,7 +61,10 @@ export const NODE_FLAGS = [
   `--node-ip=${GUEST_ADDRESS}`,
 ] as const;
 
-/** Plugs in the guest's card to the host and gives it the files; no agent is started. More of the configuration is lines of YAML. */
+/**
+ * Connects the guest to the host and writes the node's files; starts no agent. `more`: further YAML lines of the
+ * configuration.
+ */
 export async function makeNode(guest: Guest, cluster: Cluster, more = ""): Promise<void> {
   const { api } = cluster;
   await reachApi(guest, cluster);
@@ -74,11 +77,11 @@ export async function makeNode(guest: Guest, cluster: Cluster, more = ""): Promi
   });
 }
 
-/** Plugs in the guest's card to the host. */
+/** Connects the guest's network interface to the host. */
 export const reachApi = (guest: Guest, { layout }: Cluster): Promise<void> =>
   guest.reach({ guest: API, host: { address: layout.address, port: API.port } });
 
-/** What a node knows of its cluster, as one who has a certificate in those files. */
+/** The files that describe the cluster to a node whose certificate is in `client`. */
 export async function filesOfCluster(cluster: Cluster, client: CertificateFiles): Promise<Payloads> {
   return {
     [NODE_FILES.kubeconfig]: {
@@ -86,7 +89,7 @@ export async function filesOfCluster(cluster: Cluster, client: CertificateFiles)
       mode: 0o600,
     },
     [NODE_FILES.authority]: { from: cluster.api.caFile },
-    // Nothing answers there. The image names no server, so that lookups fail at once; a node without one is not sound.
+    // No server listens there. The guest image names no server, so that lookups fail at once, but a sound node has one.
     [NODE_FILES.resolvConf]: { content: `nameserver ${SERVICE_DNS}\n` },
   };
 }
@@ -123,7 +126,7 @@ export async function readPair({ certFile, keyFile }: CertificateFiles): Promise
 
 const DAY_MS = 86_400_000;
 
-/** Good for a year, begun so many days from now. No API server knows it. */
+/** A self-signed certificate, valid for a year from `beginDays` days after now. No API server trusts it. */
 export function selfSigned(beginDays: number): Pair {
   const clock = { ...hostClock, wallMs: () => hostClock.wallMs() + beginDays * DAY_MS };
   const parts = { clock, random: hostRandom, keys: hostKeys };

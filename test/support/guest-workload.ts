@@ -1,6 +1,7 @@
 /**
- * What runs on a node while its agent is changed, killed or rebooted: every kind of local volume, tokens, subpaths, probes of each kind, init containers and sidecars,
- * all classes of service, static pods. Each container notes in the guest that it began: an account that no kubelet keeps.
+ * The workload of a node whose agent is replaced or killed, or which is rebooted. It covers every kind of local volume,
+ * tokens, subPaths, probes of each kind, init containers and sidecars, all QoS classes, and static pods. Each container
+ * records its start in a file of the guest, independently of any kubelet.
  */
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
@@ -10,15 +11,15 @@ import { type GuestNode, MANIFESTS, SLOW_MS } from "./joined-guest.ts";
 import { lastingPod, NODE } from "./survival-world.ts";
 import { CONFIG_MAP, diskOf, sharedOf, type VolumeHost, volumeObjects, volumePod } from "./volume-pods.ts";
 
-/** The guest, for volumes. */
-const HOST: VolumeHost = { name: NODE, folder: "/srv" };
+/** The guest as the host of the volumes. */
+const HOST: VolumeHost = { name: NODE, directory: "/srv" };
 const RECORD = "/srv/record";
 const STATIC_UID = "5c1e0f5e-2d0b-4f4f-9b60-6f0d4f2f0a11";
 
-/** Under emulation any answer may take seconds. */
+/** Under emulation any response may take seconds. */
 const PATIENT = { timeoutSeconds: 60, failureThreshold: 5 };
 
-/** Notes that it begins, does `first`, and stays until it is told to end. */
+/** A container that records its start, runs `first`, and stays until SIGTERM. */
 function staying(pod: string, name = "app", first = ":"): Container {
   return {
     name,
@@ -39,7 +40,7 @@ const PROBED: Partial<Container> = {
 };
 const SERVES = "mkdir -p /www; echo yes > /www/ready; httpd -p 8080 -h /www";
 
-/** By name; each is Ready when it is at rest. */
+/** Specs by pod name; each of these pods becomes and stays Ready. */
 export const SPECS: Readonly<Record<string, Partial<PodSpec>>> = {
   volumes: withRecord("volumes", volumePod(HOST, "volumes")),
   probed: { ...recorded, containers: [{ ...staying("probed", "app", SERVES), ...PROBED }] },
@@ -84,7 +85,7 @@ const finishedPod = (name: string): Pod =>
 export const oncePod = (name: string): Pod =>
   lastingPod(name, { ...recorded, restartPolicy: "Never", containers: [staying(name)] });
 
-/** Asked to end it says so, waits for `mayEnd`, says that it ends, and ends. */
+/** On SIGTERM the container records `asked`, waits for `mayEnd`, records `ended`, and exits with 0. */
 export function slowlyEndingPod(name: string): Pod {
   const end = `echo asked >> /record/${name}.asked; until [ -e /record/may-end-${name} ]; do sleep 1; done; echo ended >> /record/${name}.ended; exit 0`;
   const script = `${noted(name, "app")}; trap '${end}' TERM; while :; do sleep 1000 & wait; done`;
@@ -109,7 +110,7 @@ export function slowlyEndingPod(name: string): Pod {
   });
 }
 
-/** As the API server calls them; one has a UID of its own in its file. */
+/** Names of the mirror pods at the API server. The manifest of the second static pod sets its UID. */
 export const STATIC_PODS = ["own", "given"].map((name) => `${name}-${NODE}`);
 
 function manifest(name: string, uid?: string): Pod {
@@ -127,7 +128,7 @@ function manifest(name: string, uid?: string): Pod {
   };
 }
 
-/** Folders and manifests in the guest, to be called once before a kubelet starts. */
+/** Creates directories and manifests in the guest; call once before a kubelet starts. */
 export async function prepare(guest: Guest): Promise<void> {
   const disk = diskOf(HOST, "volumes");
   await guest.must(`mkdir -p ${RECORD} ${disk} ${sharedOf(HOST)}; echo from the node > ${sharedOf(HOST)}/note`);
@@ -137,7 +138,10 @@ export async function prepare(guest: Guest): Promise<void> {
   });
 }
 
-/** One after the other: all at once they would take an emulated machine longer than a kubelet waits for its runtime. */
+/**
+ * Starts the pods one after the other: all at once they would take an emulated machine longer than a kubelet waits for
+ * its runtime.
+ */
 export async function startWorkload(node: GuestNode): Promise<void> {
   await node.apply(...volumeObjects(HOST, ["volumes"]));
   for (const [name, spec] of Object.entries(SPECS)) {
@@ -149,7 +153,10 @@ export async function startWorkload(node: GuestNode): Promise<void> {
   for (const name of STATIC_PODS) await node.pods.running(name, SLOW_MS);
 }
 
-/** How often each container began, by `pod.container`; what an ending pod says of itself, likewise. */
+/**
+ * Number of starts of each container, by `pod.container`; records of a slowly ending pod likewise, as `pod.asked` and
+ * `pod.ended`.
+ */
 export async function begun(guest: Guest): Promise<Readonly<Record<string, number>>> {
   const lines = (await guest.must(`cd ${RECORD}; wc -l *.* | grep -v total`)).trim().split("\n");
   return Object.fromEntries(

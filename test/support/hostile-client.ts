@@ -1,6 +1,6 @@
 /**
- * Clients that mean harm, in a process of their own so that the server's loop is the server's alone: `node hostile-client.ts <port> <scale> [host]`.
- * Each does its worst and says in one line of JSON what came of it.
+ * Hostile clients, in their own process so that the event loop of the server does no other work: `node
+ * hostile-client.ts <port> <scale> [host]`. Each attack prints its outcome as one line of JSON.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -10,7 +10,7 @@ const host = process.argv[4] ?? "127.0.0.1";
 const KEPT_MAX = 64;
 const [port, scale] = [Number(process.argv[2]), Number(process.argv[3])];
 
-/** Opens that many connections as fast as they come, and keeps those that are let in. */
+/** Opens `count` connections as fast as possible, and counts those that the server keeps and those it cuts. */
 async function crowd(count: number, act: (socket: Socket) => void): Promise<{ kept: number; cut: number }> {
   const sockets: Socket[] = [];
   let cut = 0;
@@ -24,7 +24,8 @@ async function crowd(count: number, act: (socket: Socket) => void): Promise<{ ke
     sockets.push(socket);
     if (made % 50 === 49) await pause(1);
   }
-  // A server that cuts off takes its time to do so for thousands; one whose queue was full has not let in those who still ask.
+  // A server needs time to cut thousands of connections. Connections that still wait in its full queue were not
+  // accepted.
   const kept = () => count - cut - sockets.filter(({ connecting }) => connecting).length;
   for (let waited = 0; waited < 80 && kept() > KEPT_MAX; waited += 1) await pause(100);
   const outcome = { kept: kept(), cut };
@@ -39,7 +40,9 @@ const tls = (): Promise<TLSSocket | undefined> =>
     socket.on("error", () => resolve(undefined));
   });
 
-/** What comes back for these bytes until the server ends the connection or falls silent. */
+/**
+ * Sends these bytes and returns the response until the server closes the connection or stays silent for `silenceMs`.
+ */
 async function speak(bytes: string | Uint8Array, silenceMs = 3000): Promise<string> {
   const socket = await tls();
   if (socket === undefined) return "no connection";
@@ -58,7 +61,7 @@ const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map((
 const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\nHost: n\r\n${headers}\r\n`;
 const upgrade = (path: string) => get(path, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
 
-/** Whether the server itself ends what never ends by itself, and after how long. */
+/** Sends a request that never ends, and measures after how long the server closes the connection. */
 async function dribble(bytes: string, everyMs: number): Promise<{ endedMs: number }> {
   const socket = await tls();
   if (socket === undefined) return { endedMs: -1 };

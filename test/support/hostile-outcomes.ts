@@ -1,4 +1,4 @@
-/** What `hostile-client.ts` prints, and what a kubelet server must have answered. */
+/** The output of `hostile-client.ts`, and the responses required of a kubelet server. */
 import assert from "node:assert/strict";
 import { LIMITS } from "../../src/server/limits.ts";
 
@@ -11,8 +11,8 @@ interface Outcome {
 }
 
 /**
- * The server that they attack admits no anonymous client. `isNear`: on the loopback interface, where a client that still sends always reads the
- * answer; over a network it may be reset before.
+ * The attacked server accepts no anonymous client. `isNear`: the clients use the loopback interface, where a client
+ * that is still sending always reads the response. Over a network the connection may be reset before.
  */
 export function assertHeldOff(stdout: string, { isNear }: { readonly isNear: boolean }): void {
   const outcomes = new Map(
@@ -23,7 +23,8 @@ export function assertHeldOff(stdout: string, { isNear }: { readonly isNear: boo
       .map((outcome) => [outcome.name, outcome]),
   );
   const of = (name: string): Outcome => outcomes.get(name) ?? assert.fail(`no outcome of ${name} in ${stdout}`);
-  for (const name of ["halfOpen", "idle"]) assert.ok((of(name).kept ?? Infinity) <= LIMITS.strangersPerPeerMax, name);
+  for (const name of ["halfOpen", "idle"])
+    assert.ok((of(name).kept ?? Infinity) <= LIMITS.unauthenticatedPerPeerMax, name);
   assert.ok((of("pipelined").answers ?? Infinity) < 100);
   const { endedMs = 0 } = of("slowHeader");
   assert.ok(endedMs > LIMITS.headersMsMax / 2 && endedMs < LIMITS.headersMsMax + 20_000, String(endedMs));

@@ -1,13 +1,13 @@
 /**
- * What a pod may answer to its probes, in a process of its own: `node hostile-pod-server.ts <address> <grpc port> <http port>`. The gRPC server
- * answers one call with messages without an end; the HTTP server sends a header without an end, each byte in a packet of its own, as fast as it
- * can.
+ * Hostile responses of a pod to its probes, in its own process: `node hostile-pod-server.ts <address> <grpc port> <http
+ * port>`. The gRPC server answers one call with an endless stream of messages. The HTTP server sends an endless header,
+ * each byte in its own packet, as fast as it can.
  */
 import { createServer as createGrpcServer, type ServerHttp2Stream } from "node:http2";
 import { createServer, type Socket } from "node:net";
 
 const [, , address, grpcPort, httpPort] = process.argv;
-/** Of messages without content: five bytes each. */
+/** Messages without content: five bytes each. */
 const MESSAGES = Buffer.alloc(5 * 10_000);
 const PACKETS_AT_ONCE = 50;
 

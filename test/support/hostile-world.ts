@@ -1,4 +1,4 @@
-/** A node of Deckhand's with a server beside it whose answers to probes never end, and pods whose authors mean harm. */
+/** A Deckhand node with hostile pods, and a server beside it whose probe responses never end. */
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,20 +18,26 @@ import { LASTING } from "./survival-world.ts";
 
 const SERVER = fileURLToPath(new URL("hostile-pod-server.ts", import.meta.url));
 const PORTS = { grpc: 17_001, http: 17_002 };
-/** A probe that a pod's author wants to last: it fails for as long as the test runs and ends nothing. */
+/** A probe that its author wants to last: it fails during the whole test and never restarts its container. */
 const LASTING_PROBE = { periodSeconds: 1, timeoutSeconds: 60, failureThreshold: 1_000_000 };
 
-/** Its container is probed every second; the probe itself notes when, by the machine's uptime in seconds. */
+/**
+ * Name of a pod whose container is probed every second. The probe itself records when, as the machine's uptime in
+ * seconds.
+ */
 export const probedOn = ({ name }: ClusterNode): string => `probed-${name}`;
 const NOTED_PROBE = {
   exec: { command: ["sh", "-c", "cut -d. -f1 /proc/uptime >> /tmp/probed"] },
   periodSeconds: 1,
   failureThreshold: 3,
 };
-/** Times are whole seconds: two seconds between two probes are one second, rounded. */
+/** Times are whole seconds, so an interval of one second may appear as two. */
 const PROBE_GAP_SECONDS_MAX = 2;
 
-/** As a pod with `limits.cpu` of 200m: what it costs others is to be the agent's time, not the core that it keeps busy itself. */
+/**
+ * The quota of a pod with `limits.cpu` of 200m. The test is to measure the agent's CPU time, not a core that the server
+ * keeps busy itself.
+ */
 const SERVER_QUOTA = "20000";
 
 async function limitCpu(cgroup: string, pid: number): Promise<void> {
@@ -43,7 +49,7 @@ async function limitCpu(cgroup: string, pid: number): Promise<void> {
 
 export class HostileWorld {
   readonly cluster: Cluster;
-  /** Where the hostile pods run. */
+  /** The node on which the hostile pods run. */
   readonly node: ClusterNode;
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
 
@@ -53,9 +59,9 @@ export class HostileWorld {
     this.#api = api;
   }
 
-  /** `count`: of nodes; hostile pods run on the first. */
+  /** `count`: number of nodes; hostile pods run on the first. */
   static async start(count = 1): Promise<HostileWorld> {
-    // With the executable's options, which decide how much memory the agent keeps.
+    // Uses the executable's options, which determine how much memory the agent keeps.
     const deckhand = [process.execPath, ...NODE_OPTIONS, await builtBundle()];
     const cluster = await startCluster({
       controlPlane: "full",
@@ -103,17 +109,17 @@ export class HostileWorld {
     };
   }
 
-  /** Its image has a name of 200 KB. */
+  /** A pod whose image name has 200 KB. */
   longName(name: string): Pod {
     return this.podOf(name, { image: `A${".a".repeat(100_000)}` });
   }
 
-  /** Its gRPC probe is answered without an end. */
+  /** A pod whose gRPC probe gets an endless response. */
   endlessGrpc(name: string): Pod {
     return this.#probed(name, { grpc: { port: PORTS.grpc } });
   }
 
-  /** Its HTTP probe is answered byte by byte without an end. */
+  /** A pod whose HTTP probe gets an endless response, byte by byte. */
   trickle(name: string): Pod {
     return this.#probed(name, { httpGet: { path: "/", port: PORTS.http } });
   }
@@ -143,7 +149,7 @@ export class HostileWorld {
     await waitUntil("its first probe", 30_000, async () => (await isProbed()) === "", 500);
   }
 
-  /** Of the pod beside the hostile ones. */
+  /** Time of the last probe of the pod beside the hostile ones. */
   async lastProbeSeconds(): Promise<number> {
     return (await this.#probeTimes()).at(-1) ?? 0;
   }
@@ -160,7 +166,7 @@ export class HostileWorld {
     return text.trim().split("\n").map(Number);
   }
 
-  /** When the node's lease was renewed last, by the API server's word. */
+  /** When the node's lease was last renewed, as the API server reports it. */
   async leaseWallMs(): Promise<number> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${this.node.name}`;
     const { body } = await this.#api("GET", path);
@@ -172,7 +178,10 @@ export class HostileWorld {
     return 1024 * Number(/^VmRSS:\s*(\d+)/m.exec(status)?.[1]);
   }
 
-  /** Since it was read the last time. Through the API server: the agent may cut connections from the address of hostile clients. */
+  /**
+   * Event loop delay since the last read. Read through the API server: the agent may cut connections from the address
+   * of hostile clients.
+   */
   async loopDelayMs(): Promise<{ readonly p99: number; readonly max: number }> {
     const path = `/api/v1/nodes/${this.node.name}/proxy/metrics`;
     const figures = readExposition(await this.cluster.kubectl("get", "--raw", path));
@@ -180,7 +189,7 @@ export class HostileWorld {
     return { p99: of("nodejs_eventloop_lag_p99_seconds"), max: of("nodejs_eventloop_lag_max_seconds") };
   }
 
-  /** The probes of a pod's container so far, by the agent's own histogram. */
+  /** Number and total duration of the probes of a pod's container so far, from the agent's own histogram. */
   async probesOf(pod: string, node = this.node): Promise<{ readonly count: number; readonly totalMs: number }> {
     const family = (await scrape(this.cluster, node, "/metrics/probes")).get("prober_probe_duration_seconds");
     const of = (end: string) =>
@@ -188,7 +197,7 @@ export class HostileWorld {
     return { count: of("_count"), totalMs: 1_000 * of("_sum") };
   }
 
-  /** The CPU time of the agent so far. */
+  /** The agent's CPU time so far. */
   agentCpuMs({ name }: ClusterNode): Promise<number> {
     return cpuMsOf(this.cluster.component(`kubelet@${name}`).pid);
   }

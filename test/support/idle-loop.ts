@@ -1,4 +1,4 @@
-/** How late a loop is here that does nothing: what other work on this machine costs everybody. */
+/** Measures the delay of an idle event loop: the effect of other load on this machine. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
@@ -16,20 +16,20 @@ export class IdleLoop implements AsyncDisposable {
   readonly #worker = new Worker(CODE, { eval: true });
 
   async p99Ms(): Promise<number> {
-    return (await this.#told()).p99;
+    return (await this.#reported()).p99;
   }
 
   async maxMs(): Promise<number> {
-    return (await this.#told()).max;
+    return (await this.#reported()).max;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#worker.terminate();
   }
 
-  async #told(): Promise<{ readonly p99: number; readonly max: number }> {
+  async #reported(): Promise<{ readonly p99: number; readonly max: number }> {
     this.#worker.postMessage("tell", []);
-    const [told] = (await once(this.#worker, "message")) as [{ readonly p99: number; readonly max: number }];
-    return told;
+    const [reported] = (await once(this.#worker, "message")) as [{ readonly p99: number; readonly max: number }];
+    return reported;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a runtime calls the busybox image of the test clusters. It is built around the machine's own busybox, so its digests differ from machine to
- * machine, and a recorded answer names the image instead.
+ * Replaces the digests of the test clusters' busybox image by names. The image is built around the machine's own
+ * busybox, so its digests differ from machine to machine, and recorded answers use the names instead.
  */
 import { buildImage } from "../../tools/oci.ts";
 import { BUSYBOX_CONFIG, busyboxLayer } from "../cluster/image-pieces.ts";
@@ -12,6 +12,6 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   [busybox.blobs[0]?.digest ?? "", "<id of busybox>"],
 ]);
 
-/** An unknown digest stays as it is, and so differs from every recorded answer. */
+/** An unknown digest is kept, and so differs from every recorded answer. */
 export const withImageNames = (text: string): string =>
   text.replace(/\bsha256:[0-9a-f]{64}\b/g, (digest) => NAMES.get(digest) ?? digest);

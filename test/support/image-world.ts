@@ -1,4 +1,4 @@
-/** Image pulls with a runtime that does what the test says, and everything they tell. */
+/** Image pulls on a runtime that the test controls, with all events they emit. */
 import { FakeFiles } from "../../sim/fake-files.ts";
 import type { Pod, PodSpec, Secret } from "../../src/api/gen/core-v1.ts";
 import type { ApiObject } from "../../src/api/resource.ts";
@@ -46,7 +46,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
   const log = keptLog();
   const present = new Set<string>();
   const calls: PullCall[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const referencedObjects = new LatestTable<string, KnownObject<ApiObject>>();
   const pullsUnderWay = new LatestTable<string, PullProgress>();
   const settled: string[] = [];
@@ -71,13 +71,13 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
         }),
     },
     files: files.port,
-    events: { emit: (_subject, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) },
+    events: { emit: (_subject, type, reason, message) => void reported.push(`${type} ${reason}: ${message}`) },
     clock,
     log,
     referencedObjects,
     pullsUnderWay,
     limits: { ...NO_LIMITS, ...limits },
-    folders: { root: "/root-dir", working: "/working", home: "/home" },
+    directories: { root: "/root-dir", working: "/working", home: "/home" },
   });
   const running = pulls.run(end.signal);
   const podOf = ({ uid = "u1", spec = {} }: Asking): Pod => pod(spec, { uid });
@@ -87,7 +87,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
     log,
     present,
     calls,
-    told,
+    reported,
     settled,
     pulls,
     pullsUnderWay,
@@ -97,7 +97,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
     ensure: async (asking: Asking = {}) => {
       const { image = "busybox", policy = "Always", asker = "app", signal = end.signal } = asking;
       const tell = (type: string, reason: string, message: string) =>
-        void told.push(`${asker}: ${type} ${reason}: ${message}`);
+        void reported.push(`${asker}: ${type} ${reason}: ${message}`);
       const request = { pod: podOf(asking), asker, image, policy, sandbox: SANDBOX, tell };
       return pulls.ensure(request, signal);
     },

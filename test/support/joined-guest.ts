@@ -1,6 +1,7 @@
 /**
- * A guest as a node of a cluster whose control plane runs on the host. It is left as kubeadm leaves one that has joined: kubelet and kubeadm from packages laid
- * out as upstream's, the drop-in, the configuration, a client certificate behind its link. No kubelet runs yet, and Deckhand's package lies in /root.
+ * A guest as a node of a cluster whose control plane runs on the host, in the state that `kubeadm join` leaves. It has
+ * kubelet and kubeadm from packages laid out as upstream's, the drop-in, the configuration, and a client certificate
+ * behind its symlink. No kubelet runs yet, and Deckhand's package lies in /root.
  */
 import { basename } from "node:path";
 import { buildDebFor } from "../../tools/package/packages.ts";
@@ -24,14 +25,19 @@ import { kubeadmPackage, kubeletPackage } from "./upstream-packages.ts";
 const KUBERNETES = "1.36.4-1.1";
 export const MANIFESTS = "/etc/kubernetes/manifests";
 const CLIENT_FILE = "kubelet-client-2026-01-01-00-00-00.pem";
-/** An emulated node that starts anew may be silent for longer than the 50 s after which the controllers call a node lost. */
+/**
+ * An emulated node that restarts may be silent for longer than the 50 s after which the controllers mark a node
+ * unreachable.
+ */
 const MONITOR_GRACE = "--node-monitor-grace-period=15m";
-/** For either agent: what takes a second elsewhere may take half a minute here, and a start that is cut short begins anew. */
+/**
+ * For either agent: what takes a second elsewhere may take half a minute here, and a start that times out begins again.
+ */
 const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
-/** On an emulated machine, beside others. */
+/** Time limit on an emulated machine that runs beside others. */
 export const SLOW_MS = 10 * 60_000;
 
-/** As `kubeadm join` writes it, but for the patience with the runtime. */
+/** As `kubeadm join` writes it, except for the long `runtimeRequestTimeout`. */
 const CONFIGURATION = {
   apiVersion: "kubelet.config.k8s.io/v1beta1",
   kind: "KubeletConfiguration",
@@ -54,7 +60,7 @@ const CONFIGURATION = {
 
 export interface GuestNodeOptions {
   readonly mayReboot?: boolean;
-  /** Of Deckhand's own packages that lie in /root, besides that of this version. */
+  /** Versions of further Deckhand packages that lie in /root, besides this version's. */
   readonly laterVersions?: readonly string[];
 }
 
@@ -70,8 +76,8 @@ export class GuestNode {
   }
 
   static async start({ mayReboot = false, laterVersions = [] }: GuestNodeOptions = {}): Promise<GuestNode> {
-    using folder = scratch();
-    const packages = await buildPackages(folder, laterVersions);
+    using directory = scratch();
+    const packages = await buildPackages(directory, laterVersions);
     const cluster = await startControlPlane();
     let guest: Guest | undefined;
     try {
@@ -99,7 +105,10 @@ export class GuestNode {
     stack.defer(() => this.pods.close());
   }
 
-  /** Back when systemd calls it started; for a service that does not tell, when its health answers. */
+  /**
+   * Resolves when systemd reports the service started and its health endpoint answers. For a service without readiness
+   * notification only the health endpoint shows that it is ready.
+   */
   async startKubelet(): Promise<void> {
     await this.guest.must("systemctl start kubelet.service", { limitMs: SLOW_MS });
     await this.healthy();
@@ -113,41 +122,43 @@ export class GuestNode {
   }
 
   async apply(...objects: readonly object[]): Promise<void> {
-    using folder = scratch();
-    folder.write("objects.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
-    await this.cluster.kubectl("apply", "-f", folder.path("objects.json"));
+    using directory = scratch();
+    directory.write("objects.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+    await this.cluster.kubectl("apply", "-f", directory.path("objects.json"));
   }
 
-  /** Which kubelet the service runs. */
+  /** The program that the kubelet service runs. */
   async program(): Promise<string> {
     const link = '"/proc/$(systemctl show -p MainPID --value kubelet.service)/exe"';
     return basename((await this.guest.must(`readlink ${link}`)).trim());
   }
 
-  /** The node's own writes. */
+  /** The node's own requests in the audit log. */
   audit(): Promise<readonly AuditEntry[]> {
     return auditOf(this.cluster, NODE_USER);
   }
 }
 
-async function buildPackages(folder: Scratch, laterVersions: readonly string[]): Promise<Payloads> {
+async function buildPackages(directory: Scratch, laterVersions: readonly string[]): Promise<Payloads> {
   const program = await builtProgram();
   const kubelet = { version: KUBERNETES, program: { file: (await buildParts()).path("kubelet") } };
-  const ours = [undefined, ...laterVersions].map((version) => buildDebFor(process.arch, program, folder.root, version));
+  const ours = [undefined, ...laterVersions].map((version) =>
+    buildDebFor(process.arch, program, directory.root, version),
+  );
   return {
-    "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
-    "/root/kubeadm.deb": { from: await kubeadmPackage(KUBERNETES, folder.root) },
+    "/root/kubelet.deb": { from: await kubeletPackage(kubelet, directory.root) },
+    "/root/kubeadm.deb": { from: await kubeadmPackage(KUBERNETES, directory.root) },
     ...Object.fromEntries(ours.map((from) => [`/root/${basename(from)}`, { from }])),
   };
 }
 
-/** The API server, and controllers that know how slow the node is. */
+/** Starts the API server, and controllers that allow for the slow node. */
 async function startControlPlane(): Promise<Cluster> {
   const cluster = await startCluster({ controlPlane: "api", nodes: [] });
   try {
     const controllers = await kubeControllerManager(cluster.layout, await buildParts());
     await cluster.start({ ...controllers, command: [...controllers.command, MONITOR_GRACE] });
-    // Until the controller has made it, no pod of the namespace is admitted.
+    // Until the controller has created it, no pod of the namespace is admitted.
     await waitUntil("the default service account", 60_000, async () => {
       return (await cluster.kubectl("get", "serviceaccount", "default", "-o", "name")) !== "";
     });
@@ -160,13 +171,13 @@ async function startControlPlane(): Promise<Cluster> {
 
 async function filesOfKubeadm(cluster: Cluster): Promise<Payloads> {
   const { certificate, key } = await readPair(await cluster.api.clientCertificate(NODE_USER, ["system:nodes"]));
-  const folder = "/var/lib/kubelet/pki";
-  const current = `${folder}/kubelet-client-current.pem`;
+  const directory = "/var/lib/kubelet/pki";
+  const current = `${directory}/kubelet-client-current.pem`;
   return {
     ...(await filesOfCluster(cluster, { certFile: current, keyFile: current })),
     "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
     [NODE_FILES.config]: { content: JSON.stringify(CONFIGURATION) },
     "/var/lib/kubelet/kubeadm-flags.env": { content: `KUBELET_KUBEADM_ARGS="--node-ip=${GUEST_ADDRESS}"\n` },
-    [`${folder}/${CLIENT_FILE}`]: { content: `${certificate}${key}`, mode: 0o600 },
+    [`${directory}/${CLIENT_FILE}`]: { content: `${certificate}${key}`, mode: 0o600 },
   };
 }

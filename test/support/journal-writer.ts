@@ -1,21 +1,22 @@
 /**
- * A process that writes a journal, for tests that kill it or make its calls fail: `journal-writer.ts <folder> <life> <records> <at once>`.
- * It tells each append's fate on its standard output, after the fact, as `ack <uid>` or `rej <uid>`, and `done` at its end.
+ * A process that writes a journal, for tests that kill it or make its calls fail: `journal-writer.ts <directory> <life>
+ * <records> <at once>`. It prints `ready`, then the outcome of each append once it is known, as `ack <uid>` or `rej
+ * <uid>`, and `done` at the end.
  */
 import { writeSync } from "node:fs";
 import { createJournal } from "../../src/controllers/journal/journal.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { createHostFiles } from "../../src/wire/host/files.ts";
 
-/** Small, so that a short life sees segments follow each other and be compacted. */
+/** Small, so that even a short-lived process fills several segments and compacts them. */
 export const writerLimits = { segmentBytesMax: 3000, totalBytesMax: 9000, bytesTarget: 4000 };
 
 const say = (line: string) => writeSync(1, `${line}\n`);
 
-async function writeJournal(folder: string, life: string, records: number, atOnce: number): Promise<void> {
+async function writeJournal(directory: string, life: string, records: number, atOnce: number): Promise<void> {
   const files = createHostFiles({ clock: hostClock });
   const onProblem = () => {};
-  const journal = createJournal({ files, folder, clock: hostClock, onProblem, limits: writerLimits });
+  const journal = createJournal({ files, directory, clock: hostClock, onProblem, limits: writerLimits });
   await journal.replay();
   say("ready");
   for (let written = 0; written < records; ) {
@@ -34,6 +35,6 @@ async function writeJournal(folder: string, life: string, records: number, atOnc
 }
 
 if (import.meta.main) {
-  const [folder = "", life = "", records = "", atOnce = ""] = process.argv.slice(2);
-  await writeJournal(folder, life, Number(records), Number(atOnce));
+  const [directory = "", life = "", records = "", atOnce = ""] = process.argv.slice(2);
+  await writeJournal(directory, life, Number(records), Number(atOnce));
 }

@@ -8,7 +8,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { KUBERNETES_VERSION } from "../../src/app/version.ts";
 import { buildImage, type ImageSource, type Layer, type LayerEntry, ociArchive, plainLayer } from "../../tools/oci.ts";
-import { fileEntry, foldersOf, librariesOf } from "../../tools/package/image.ts";
+import { directoriesOf, fileEntry, librariesOf } from "../../tools/package/image.ts";
 import { cached } from "../cluster/cache.ts";
 import { command } from "../cluster/command.ts";
 import { COREDNS_CONFIG, PATH, PIECES_SOURCES, program } from "../cluster/image-pieces.ts";
@@ -32,11 +32,11 @@ const PROGRAMS: readonly ProgramName[] = [
 const ON_EVERY_NODE = "kube-proxy";
 
 export async function kubeadmImages(parts: Parts): Promise<KubeadmImages> {
-  const names = await namesAskedFor(parts);
+  const names = await requestedNames(parts);
   const packets = packetFilter();
   const hash = createHash("sha256").update(names.join());
   for (const file of [import.meta.filename, ...PIECES_SOURCES]) hash.update(await readFile(file));
-  // A part's folder is named by what it was built from.
+  // A part's directory is named by what it was built from.
   for (const one of PROGRAMS) hash.update(parts.path(one));
   hash.update(packets.diffId);
   const entry = await cached("kubeadm-images", hash.digest("hex").slice(0, 16), async (scratch) => {
@@ -53,7 +53,7 @@ export async function kubeadmImages(parts: Parts): Promise<KubeadmImages> {
   };
 }
 
-async function namesAskedFor(parts: Parts): Promise<readonly string[]> {
+async function requestedNames(parts: Parts): Promise<readonly string[]> {
   const args = ["config", "images", "list", `--kubernetes-version=${KUBERNETES_VERSION}`];
   const names = (await command(parts.path("kubeadm"), args)).split("\n").filter((name) => name !== "");
   if (!names.includes(PAUSE_IMAGE)) throw new Error(`kubeadm wants another pause than ${PAUSE_IMAGE}: ${names.join()}`);
@@ -75,7 +75,7 @@ async function sourceOf(image: string, parts: Parts, packets: Layer): Promise<Im
     return { names, layers: [[await program(name, parts.path(name))]], config: COREDNS_CONFIG };
   }
   const own = [await program(`usr/local/bin/${name}`, parts.path(name))];
-  const layer = plainLayer([...foldersOf(own), ...own]);
+  const layer = plainLayer([...directoriesOf(own), ...own]);
   return { names, layers: name === "kube-proxy" ? [packets, layer] : [layer], config: { Env: [PATH] } };
 }
 
@@ -92,5 +92,5 @@ function packetFilter(): Layer {
   const links = ITS_NAMES.map(
     (name): LayerEntry => ({ kind: "symlink", path: `usr/sbin/${name}`, target: basename(ITS_PROGRAM) }),
   );
-  return plainLayer([...foldersOf([...files, ...links]), ...files, ...links]);
+  return plainLayer([...directoriesOf([...files, ...links]), ...files, ...links]);
 }

@@ -1,6 +1,7 @@
 /**
- * Machines as people bring them to kubeadm: guests with the packages of the Go kubelet and of kubeadm laid out as upstream's, ours over them or not, a runtime that has
- * every image, and a network in which they meet. What kubeadm is told of timeouts is the same for both agents: the machines are emulated.
+ * Machines as users prepare them for kubeadm: guests with the packages of the Go kubelet and of kubeadm laid out as
+ * upstream's, optionally ours over them, a runtime with all images, and a shared network. kubeadm's timeouts are the
+ * same for both agents: the machines are emulated.
  */
 import { basename } from "node:path";
 import { KUBERNETES_VERSION } from "../../src/app/version.ts";
@@ -21,21 +22,21 @@ const VERSION = `${KUBERNETES_VERSION.slice(1)}-1.1`;
 const IMPORT_MS = 15 * 60_000;
 const INSTALL_MS = 5 * 60_000;
 
-/** A control plane, and a node beside it. */
+/** A control plane node, and another node. */
 const MACHINES = { one: 1, two: 2 } as const;
 export type MachineName = keyof typeof MACHINES;
 
 const addressOf = (name: MachineName) => `10.77.0.${MACHINES[name]}`;
 const podRangeOf = (name: MachineName) => `198.18.${MACHINES[name]}.0/24`;
-/** Nobody has it. Agents and kubeadm take the address of a machine from where its default route begins. */
+/** No machine has this address. Agents and kubeadm take a machine's address from its default route. */
 const GATEWAY = "10.77.0.254";
-/** Nor this one. CoreDNS asks it for names that are not the cluster's. */
+/** No machine has this address either. CoreDNS forwards queries for names outside the cluster to it. */
 const NAMESERVER = "10.77.0.253";
 
-/** systemd waits for ours until it is ready, and for upstream's not at all. */
+/** systemd waits until Deckhand is ready, but not for upstream's kubelet. */
 const SLOW_START = "[Service]\nTimeoutStartSec=15min\n";
 
-/** What is said of a cluster here that is not kubeadm's default. Nothing of it is about the agent. */
+/** The settings that deviate from kubeadm's defaults. None of them concerns the agent. */
 const CLUSTER = [
   {
     apiVersion: "kubeadm.k8s.io/v1beta4",
@@ -52,14 +53,14 @@ const CLUSTER = [
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "ClusterConfiguration",
     kubernetesVersion: KUBERNETES_VERSION,
-    // RSA keys take long on an emulated processor.
+    // RSA keys take long to generate on an emulated processor.
     encryptionAlgorithm: "ECDSA-P256",
     networking: { serviceSubnet: "198.19.0.0/16", podSubnet: "198.18.0.0/16" },
     etcd: { local: { extraArgs: [{ name: "unsafe-no-fsync", value: "true" }] } },
     controllerManager: {
       extraArgs: [
         { name: "leader-elect", value: "false" },
-        // The ranges of the machines' pods are in their CNI configuration.
+        // Each machine's pod range is in its CNI configuration.
         { name: "allocate-node-cidrs", value: "false" },
       ],
     },
@@ -70,39 +71,39 @@ const CLUSTER = [
 type Packages = Readonly<Record<"kubelet" | "kubeadm" | "deckhand", Payload>>;
 
 export class KubeadmMachines implements AsyncDisposable {
-  readonly #folder: Scratch;
+  readonly #directory: Scratch;
   readonly #network: EthernetSwitch;
   readonly #images: KubeadmImages;
   readonly #packages: Packages;
   readonly #guests: Guest[] = [];
 
-  private constructor(folder: Scratch, network: EthernetSwitch, images: KubeadmImages, packages: Packages) {
-    this.#folder = folder;
+  private constructor(directory: Scratch, network: EthernetSwitch, images: KubeadmImages, packages: Packages) {
+    this.#directory = directory;
     this.#network = network;
     this.#images = images;
     this.#packages = packages;
   }
 
-  /** Builds everything that goes into them. */
+  /** Builds everything that goes into the machines. */
   static async prepare(): Promise<KubeadmMachines> {
     const parts = await buildParts();
     const images = await kubeadmImages(parts);
     const kubelet = { version: VERSION, program: { file: parts.path("kubelet") } };
     using stack = new DisposableStack();
-    const folder = stack.use(scratch());
+    const directory = stack.use(scratch());
     const kubeadm = { file: parts.path("kubeadm") };
     const packages = {
-      kubelet: { from: await kubeletPackage(kubelet, folder.root) },
-      kubeadm: { from: await kubeadmPackage(VERSION, folder.root, kubeadm) },
-      deckhand: { from: buildDebFor(process.arch, await builtProgram(), folder.root) },
+      kubelet: { from: await kubeletPackage(kubelet, directory.root) },
+      kubeadm: { from: await kubeadmPackage(VERSION, directory.root, kubeadm) },
+      deckhand: { from: buildDebFor(process.arch, await builtProgram(), directory.root) },
     };
-    const network = await EthernetSwitch.open(folder.path("switch.sock"));
-    // It is the machines' from here on.
+    const network = await EthernetSwitch.open(directory.path("switch.sock"));
+    // From here on the machines own it.
     stack.move();
-    return new KubeadmMachines(folder, network, images, packages);
+    return new KubeadmMachines(directory, network, images, packages);
   }
 
-  /** A fresh one, in whose root's folder `kubeadm.yaml` says what the cluster is like. */
+  /** Starts a fresh machine. `/root/kubeadm.yaml` holds the cluster's configuration. */
   async start(name: MachineName, agent: Agent): Promise<Guest> {
     const guest = await resumeGuest({ hostname: name });
     this.#guests.push(guest);
@@ -125,7 +126,7 @@ export class KubeadmMachines implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await using stack = new AsyncDisposableStack();
-    stack.use(this.#folder);
+    stack.use(this.#directory);
     stack.defer(() => this.#network.close());
     for (const guest of this.#guests) stack.use(guest);
   }
@@ -141,7 +142,7 @@ export class KubeadmMachines implements AsyncDisposable {
       "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
       ...ours,
     });
-    // The one of the image would be found first.
+    // The PATH would find the image's kubeadm first.
     await guest.must("rm /usr/local/bin/kubeadm; dpkg --install /root/kubelet.deb /root/kubeadm.deb", {
       limitMs: INSTALL_MS,
     });

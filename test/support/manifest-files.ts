@@ -1,4 +1,7 @@
-/** The simulator's files, with what only tests of manifests need: pipes, files that cannot be read, and a watch that says nothing. */
+/**
+ * The simulator's files, with additions for tests of manifests: pipes, unreadable files, and a watch that reports
+ * nothing.
+ */
 import { FakeFiles } from "../../sim/fake-files.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { HostFiles } from "../../src/ports/host-files.ts";
@@ -6,10 +9,10 @@ import type { HostFiles } from "../../src/ports/host-files.ts";
 type ManifestPort = Pick<HostFiles, "facts" | "list" | "read" | "readLink" | "watch">;
 
 export class ManifestFiles {
-  /** Paths that cannot be read for another reason than being absent. */
+  /** Paths whose reads and lists fail with `notPermitted`. */
   readonly broken = new Set<string>();
   reads = 0;
-  /** Whether a change is told to those who watch. */
+  /** Whether watchers are notified of changes. */
   hints = true;
   readonly #fake: FakeFiles;
   readonly #pipes = new Set<string>();
@@ -35,18 +38,18 @@ export class ManifestFiles {
     };
   }
 
-  async folder(path: string): Promise<void> {
-    await this.#fake.port.makeFolder(path, 0o755);
+  async directory(path: string): Promise<void> {
+    await this.#fake.port.makeDirectory(path, 0o755);
   }
 
   async file(path: string, content: string | Uint8Array): Promise<void> {
     const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-    await this.folder(path.slice(0, path.lastIndexOf("/")));
+    await this.directory(path.slice(0, path.lastIndexOf("/")));
     await this.#fake.port.writeAtomically(path, bytes, 0o600);
   }
 
   async link(path: string, target: string): Promise<void> {
-    await this.folder(path.slice(0, path.lastIndexOf("/")));
+    await this.directory(path.slice(0, path.lastIndexOf("/")));
     await this.#fake.port.link(target, path);
   }
 

@@ -1,4 +1,4 @@
-/** A clock for unit tests: it stands until it is moved, and lets promises run between two timers. */
+/** A clock for unit tests: it advances only when the test moves it, and lets promises run between two timers. */
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../src/ports/clock.ts";
 
@@ -42,7 +42,7 @@ export class ManualClock implements Clock {
     this.#nowMs = untilMs;
   }
 
-  /** The process stood still: time passed, and what became due fires late. */
+  /** Simulates a process that was stopped: time has passed, and timers that became due fire late. */
   async stall(ms: number): Promise<void> {
     this.#nowMs += ms;
     for (const timer of [...this.#timers].filter((timer) => timer.dueMs <= this.#nowMs)) {

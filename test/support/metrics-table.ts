@@ -1,4 +1,4 @@
-/** `compat/metrics.yaml`: which families of metrics there are, wait, or are left out. */
+/** Reads `compat/metrics.yaml`: which metric families exist, which wait for a feature, and which are left out. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
@@ -8,7 +8,7 @@ export interface ListedFamily {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly rows: readonly string[];
-  /** Who shows it; the registry of the kubelet unless said otherwise. */
+  /** The component that exposes the family; the kubelet's registry unless set. */
   readonly by?: "identity" | "stats" | "process" | "health" | "probes";
 }
 
@@ -23,7 +23,7 @@ const compat = (file: string): unknown =>
 
 export const metricsTable = (): MetricsTable => compat("metrics.yaml") as MetricsTable;
 
-/** Of the rows of the ledger, by id. */
+/** States of the ledger's rows, by id. */
 export function ledgerStates(): ReadonlyMap<string, string> {
   const { rows } = compat("ledger.yaml") as {
     readonly rows: readonly { readonly id: string; readonly state: string }[];

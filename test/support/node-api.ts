@@ -1,6 +1,6 @@
 /**
- * An API server with one Node, one lease and one CSINode, for tests of the node's loops: versions, patches, watches and refusals as the real one
- * has them, with every request noted and failures on order.
+ * An API server with one Node, one Lease and one CSINode, for tests of the node's loops. Versions, patches, watches and
+ * errors behave like the real server's. It records every request and injects failures.
  */
 import type { Lease } from "../../src/api/gen/coordination-v1.ts";
 import type { Node } from "../../src/api/gen/core-v1.ts";
@@ -23,12 +23,12 @@ type Verb = "create" | "get" | "update" | "patch" | "watch";
 export class NodeApi implements Pick<ApiServer, "create" | "get" | "update" | "patch" | "list" | "watch"> {
   readonly requests: string[] = [];
   readonly patches: JsonObject[] = [];
-  /** Taken one by one, by "verb plural"; the request fails with it. */
+  /** Failures by "verb plural"; each request fails with the next one of its list. */
   readonly failures = new Map<string, Error[]>();
   readonly #objects = new Map<string, ApiObject>();
   readonly #watchers = new Set<(event: WatchEvent<ApiObject>) => void>();
   #version = 100;
-  /** Events reach watchers only when told to. */
+  /** When set, events are queued here and reach watchers only on `release`. */
   held: (() => void)[] | undefined;
 
   get node(): Node | undefined {
@@ -43,7 +43,7 @@ export class NodeApi implements Pick<ApiServer, "create" | "get" | "update" | "p
     return this.#objects.get("csinodes") as CSINode | undefined;
   }
 
-  /** As another client would. */
+  /** Stores an object as another client would. */
   put(plural: "nodes" | "leases" | "csinodes", object: Node | Lease | CSINode): ApiObject {
     this.#version += 1;
     const uid = object.metadata?.uid ?? `uid-${this.#version}`;

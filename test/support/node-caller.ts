@@ -1,4 +1,4 @@
-/** Asks a node's own API, as whoever. */
+/** A client of a node's own API, with any identity. */
 
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from "node:http";
 import { Agent, request } from "node:https";
@@ -34,7 +34,7 @@ export class NodeCaller implements Disposable {
     });
   }
 
-  /** As other clients do, it asks once more if a connection that had served before was closed while it asked. */
+  /** Sends a request. Like other clients, retries once when a reused connection was closed during the request. */
   async ask(path: string, method = "GET", headers: Readonly<Record<string, string>> = {}, body = ""): Promise<Said> {
     return (
       (await this.#askOnce(path, method, headers, body)) ?? (await this.#askOnce(path, method, headers, body)) ?? gone()
@@ -71,13 +71,13 @@ function gone(): never {
   throw new Error("two connections were closed while they were asked");
 }
 
-/** In the clear. */
+/** Sends a request over plain HTTP. */
 export function askPlainly(
   url: string,
   method = "GET",
   headers: Readonly<Record<string, string>> = {},
   body = "",
-  /** Left out: that of the address, cleaned as addresses are. */
+  /** Unless given, the path of `url`, normalized as URLs are. */
   path?: string,
 ): Promise<Said> {
   return new Promise((resolve, reject) => {

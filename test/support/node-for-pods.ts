@@ -2,7 +2,10 @@ import type { Node } from "../../src/api/gen/core-v1.ts";
 import type { NodeForPods } from "../../src/domain/admission/node-for-pods.ts";
 import { sysctlRules } from "../../src/domain/admission/sysctls.ts";
 
-/** A node that nothing speaks against: no pressure, no shutdown, every feature. */
+/**
+ * An admission context without reasons to reject pods: no pressure, no shutdown, AppArmor and RuntimeClasses available,
+ * no check of declared features.
+ */
 export const nodeForPods = (node: Node, more: Partial<NodeForPods> = {}): NodeForPods => ({
   node,
   pressure: { memory: false, disk: false, pid: false },

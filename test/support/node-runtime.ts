@@ -1,4 +1,4 @@
-/** The runtime of a node, past its agent. */
+/** Accesses the runtime of a node directly, without its agent. */
 import type { Runtime } from "../../src/ports/runtime.ts";
 import { connectCri } from "../../src/wire/cri/client.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";

@@ -1,4 +1,4 @@
-/** Streams of a node's own API over TLS and WebSocket, opened without kubectl and without an API server between. */
+/** Streams of a node's own API over TLS and WebSocket, opened without kubectl and without the API server. */
 import { request } from "node:https";
 import type { Socket } from "node:net";
 import { waitUntil } from "../cluster/wait.ts";
@@ -24,7 +24,7 @@ const options = ({ host, identity, path }: StreamQuestion) => ({
   agent: false as const,
 });
 
-/** Channels over one WebSocket. */
+/** Stream channels over one WebSocket. */
 export class NodeStream {
   readonly #socket: Socket;
   #bytes: Buffer;
@@ -56,7 +56,7 @@ export class NodeStream {
     this.#socket.write(masked(BINARY, Buffer.concat([Buffer.of(channel), Buffer.from(text)])));
   }
 
-  /** Whatever came so far, frames and all. */
+  /** All bytes received so far, including frame headers. */
   get heard(): string {
     return this.#bytes.toString("latin1");
   }
@@ -65,14 +65,14 @@ export class NodeStream {
     return waitUntil(`"${text}" from the pod`, limitMs, async () => this.heard.includes(text), 20);
   }
 
-  /** As a client that is done, or as one that is gone. */
+  /** Ends the stream like a client that closes it properly, or like one that disappears. */
   end(how: "politely" | "at once"): void {
     if (how === "politely") this.#socket.end(masked(CLOSE, Buffer.of(0x03, 0xe8)));
     else this.#socket.destroy();
   }
 }
 
-/** Reads an answer without an end until it has said something, and goes. */
+/** Opens an endless response, reads its first chunk, and disconnects. */
 export function readAndLeave(question: StreamQuestion): Promise<number> {
   return new Promise((resolve, reject) => {
     const call = request(options(question), (answer) => {

@@ -1,4 +1,7 @@
-/** A machine, a runtime and options for tests of the node's loops and decisions: one line each, changed where a test says so. */
+/**
+ * A machine, a runtime and options for tests of the node's loops and decisions: one-line fixtures that a test can
+ * change.
+ */
 import type { ResourceAmounts } from "../../src/domain/node/capacity.ts";
 import { NO_HOLDS, type NodeOptions, type NodeSnapshot } from "../../src/domain/node/node-status.ts";
 import { NO_PRESSURE } from "../../src/domain/node/pressure.ts";

@@ -1,4 +1,7 @@
-/** A socket for what a service tells its manager, with who the kernel says has sent it: the part of systemd that a test can hold in its hand. */
+/**
+ * A notification socket that replaces systemd's in tests: records each message of a service, with the sender's PID as
+ * the kernel reports it.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -14,15 +17,15 @@ export interface Heard {
 export interface NotifyListener {
   readonly socket: string;
   readonly heard: readonly Heard[];
-  /** How often something was said so far. */
+  /** Number of times this text was received so far. */
   count(text: string): number;
   end(): Promise<void>;
 }
 
-export async function listenForNotices(folder: string): Promise<NotifyListener> {
-  const program = join(folder, "notify-listener");
+export async function listenForNotices(directory: string): Promise<NotifyListener> {
+  const program = join(directory, "notify-listener");
   await command("gcc", ["-O1", "-o", program, join(import.meta.dirname, "notify-listener.c")]);
-  const socket = join(folder, "notify");
+  const socket = join(directory, "notify");
   const child = spawn(program, [socket], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   const heard: Heard[] = [];

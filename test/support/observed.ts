@@ -1,4 +1,7 @@
-/** What became of the same pods under each agent that runs. A pod that fails does not disturb the others: its error is thrown when it is read. */
+/**
+ * Observations of the same pods under each agent that runs. A failed observation does not disturb the others; its error
+ * is thrown when it is read.
+ */
 import assert from "node:assert/strict";
 import { nameOn, SIDES, type Side } from "../golden/sides.ts";
 
@@ -7,7 +10,7 @@ type Outcome<T> = { readonly kind: "seen"; readonly seen: T } | { readonly kind:
 export class Observed<T> {
   readonly #outcomes = new Map<string, Outcome<T>>();
 
-  /** So many names at once: the next one starts when one of them has ended. */
+  /** Observes `atOnce` names at a time; when one finishes, the next one starts. */
   async observe(
     names: readonly string[],
     atOnce: number,

@@ -1,4 +1,7 @@
-/** For tests of the options: a folder with files, and the whole way from arguments to options on a machine that is not ours. */
+/**
+ * Helpers for tests of the options: a directory with files, and the whole path from arguments to options on a fake
+ * machine.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -10,21 +13,21 @@ export const machine: MachineOfOptions = {
   hostname: "Node-1",
   cgroupVersion: 2,
   uid: 0,
-  workingFolder: "/working",
-  homeFolder: "/root",
+  workingDirectory: "/working",
+  homeDirectory: "/root",
 };
 
 export const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-/** Gone with the test. */
-export function folderOf(t: TestContext, files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "deckhand-options-"));
-  t.after(() => rmSync(folder, { recursive: true }));
+/** Creates a directory with these files; it is removed after the test. */
+export function directoryOf(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const directory = mkdtempSync(join(tmpdir(), "deckhand-options-"));
+  t.after(() => rmSync(directory, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    writeFileSync(join(folder, name), text);
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    writeFileSync(join(directory, name), text);
   }
-  return folder;
+  return directory;
 }
 
 export type LoadedOptions = Extract<Loaded, { readonly kind: "options" }>;

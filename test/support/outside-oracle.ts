@@ -1,6 +1,6 @@
 /**
- * What becomes of a node's containers, seen from outside: by their processes in the kernel's own groups, by the files the runtime
- * leaves beside each container, and by containerd's events. It never asks a kubelet, and goes on while containerd is away.
+ * Observes a node's containers from outside: by their processes in the kernel's cgroups, by the files the runtime keeps
+ * for each container, and by containerd's events. It never queries a kubelet, and continues while containerd is down.
  *
  * A container counts as started when its own program runs, not while the runtime still prepares it.
  */
@@ -15,13 +15,13 @@ import { buildParts } from "../cluster/parts.ts";
 export interface SeenContainer {
   readonly id: string;
   readonly uid: string;
-  /** Empty for the sandbox. */
+  /** Empty for a sandbox. */
   readonly name: string;
   readonly firstSeenMs: number;
-  /** When a look began that still found its program running. */
+  /** Start of the last inspection that found its program running. */
   lastAliveMs: number;
   alive: boolean;
-  /** As containerd's event said, unless it was away. */
+  /** From containerd's event; missing when containerd was down. */
   exitCode?: number;
 }
 
@@ -65,28 +65,28 @@ export class OutsideOracle {
     return new OutsideOracle(bundles, groups, new EventFollower(ctr));
   }
 
-  /** From now on the end of this pod's containers has a cause. */
+  /** From now on, exits of this pod's containers are expected. */
   mayEnd(uid: string): void {
     if (!this.#mayEnd.has(uid)) this.#mayEnd.set(uid, Date.now());
   }
 
-  /** This container's end has a cause, and so has the start of another in its place. */
+  /** The exit of this container is expected, and so is the start of its replacement. */
   hasCause(id: string): void {
     this.#cutShort.add(id);
   }
 
-  /** All that ran and run, sandboxes too. */
+  /** All containers that have run or are running, including sandboxes. */
   get containers(): readonly SeenContainer[] {
     this.#look();
     return [...this.#seen.values()];
   }
 
-  /** How often the node was looked at. */
+  /** Number of inspections so far. */
   get looks(): number {
     return this.#looks;
   }
 
-  /** Those that ever ran, in the order they were seen. */
+  /** All containers of the pod that ever ran, in the order in which they were observed. */
   containersOf(uid: string): readonly SeenContainer[] {
     this.#look();
     return [...this.#seen.values()].filter((container) => container.uid === uid && container.name !== "");
@@ -97,32 +97,34 @@ export class OutsideOracle {
     return [...this.#seen.values()].filter((container) => container.uid === uid && container.name === "");
   }
 
-  /** Of a pod's containers, without its sandbox. */
+  /** PIDs of a pod's containers, without its sandbox. */
   pidsOf(uid: string): readonly number[] {
     const ids = new Set(this.containersOf(uid).map(({ id }) => id));
-    const folders = [...this.#folders()].filter(({ id }) => ids.has(id)).map(({ folder }) => folder);
-    return folders.flatMap((folder) => read(join(folder, "cgroup.procs")).split("\n").filter(Boolean).map(Number));
+    const directories = [...this.#directories()].filter(({ id }) => ids.has(id)).map(({ directory }) => directory);
+    return directories.flatMap((directory) =>
+      read(join(directory, "cgroup.procs")).split("\n").filter(Boolean).map(Number),
+    );
   }
 
-  /** Kills every process of a pod's containers, as the kernel does when memory runs out; the sandbox stays. */
+  /** Kills every process of a pod's containers, as the OOM killer does; the sandbox stays. */
   killContainers(uid: string): void {
     for (const pid of this.pidsOf(uid)) {
       try {
         process.kill(pid, "SIGKILL");
       } catch (error) {
-        // The first process takes the others with it.
+        // When the first process of a container dies, the kernel kills the others.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
   }
 
-  /** UIDs of pods of which something runs. */
+  /** UIDs of pods with at least one running container or sandbox. */
   get living(): ReadonlySet<string> {
     this.#look();
     return new Set([...this.#seen.values()].filter(({ alive }) => alive).map(({ uid }) => uid));
   }
 
-  /** Of all that was seen, by what the test said may end. */
+  /** Violations among all observed containers, given the exits that the test expects. */
   verdict(): Verdict {
     this.#look();
     const lost: string[] = [];
@@ -148,9 +150,9 @@ export class OutsideOracle {
     this.#looks += 1;
     const nowMs = Date.now();
     const alive = new Set<string>();
-    for (const { uid, id, folder } of this.#folders()) {
+    for (const { uid, id, directory } of this.#directories()) {
       const known = this.#seen.get(id);
-      if (!this.#runs(folder, known !== undefined)) continue;
+      if (!this.#runs(directory, known !== undefined)) continue;
       const named = this.#nameOf(id, uid);
       if (named === undefined) continue;
       alive.add(id);
@@ -169,7 +171,7 @@ export class OutsideOracle {
     this.#findDoubled();
   }
 
-  /** What began and ended between two looks is in the events only. */
+  /** Containers that started and exited between two inspections appear only in the events. */
   #takeStarts(nowMs: number): void {
     for (const id of this.#events.starts) {
       if (this.#seen.has(id)) continue;
@@ -180,19 +182,19 @@ export class OutsideOracle {
     this.#events.starts.clear();
   }
 
-  *#folders(): Iterable<{ readonly uid: string; readonly id: string; readonly folder: string }> {
+  *#directories(): Iterable<{ readonly uid: string; readonly id: string; readonly directory: string }> {
     for (const group of this.#groups) {
-      for (const pod of foldersOf(group)) {
+      for (const pod of directoriesOf(group)) {
         if (!pod.startsWith("pod")) continue;
-        for (const id of foldersOf(join(group, pod))) {
-          if (/^[0-9a-f]{64}$/.test(id)) yield { uid: pod.slice(3), id, folder: join(group, pod, id) };
+        for (const id of directoriesOf(join(group, pod))) {
+          if (/^[0-9a-f]{64}$/.test(id)) yield { uid: pod.slice(3), id, directory: join(group, pod, id) };
         }
       }
     }
   }
 
-  #runs(folder: string, known: boolean): boolean {
-    const pids = read(join(folder, "cgroup.procs")).split("\n").filter(Boolean);
+  #runs(directory: string, known: boolean): boolean {
+    const pids = read(join(directory, "cgroup.procs")).split("\n").filter(Boolean);
     if (known || pids.length === 0) return pids.length > 0;
     return pids.some((pid) => {
       const [program = "", verb] = read(`/proc/${pid}/cmdline`).split("\0");
@@ -200,7 +202,7 @@ export class OutsideOracle {
     });
   }
 
-  /** Undefined while the runtime has not written it down, and once it has removed it. */
+  /** Undefined before the runtime has written the container's config.json, and after it has removed it. */
   #nameOf(id: string, uid: string | undefined): { readonly uid: string; readonly name: string } | undefined {
     const known = this.#names.get(id);
     if (known !== undefined) return known;
@@ -231,7 +233,7 @@ export class OutsideOracle {
   }
 }
 
-/** containerd's events, from one containerd to the next. */
+/** Follows containerd's events across its restarts. */
 class EventFollower {
   readonly starts = new Set<string>();
   readonly exits = new Map<string, number>();
@@ -264,18 +266,18 @@ class EventFollower {
     const body = JSON.parse(event["body"] ?? "{}") as { container_id?: string; id?: string; exit_status?: number };
     const id = body.container_id ?? "";
     if (event["what"] === "start") this.starts.add(id);
-    // The end of a process that was started within a container carries another id.
+    // The exit of a process that was exec'd in a container carries another id.
     else if (body.id === undefined || body.id === id) this.exits.set(id, body.exit_status ?? 0);
   }
 }
 
-const foldersOf = (path: string): readonly string[] => {
+const directoriesOf = (path: string): readonly string[] => {
   try {
     return readdirSync(path, { withFileTypes: true })
       .filter((entry) => entry.isDirectory())
       .map(({ name }) => name);
   } catch {
-    return []; // It went away meanwhile.
+    return []; // It was removed meanwhile.
   }
 };
 
@@ -283,6 +285,6 @@ const read = (path: string): string => {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    return ""; // It went away meanwhile.
+    return ""; // It was removed meanwhile.
   }
 };

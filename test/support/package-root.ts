@@ -1,15 +1,16 @@
 /**
- * A root folder to install packages in: this machine's own, with whatever is written kept in memory and gone at the end, and with a stand-in for
- * systemctl that writes down what it was asked to do, and what it would have found then. Which units are enabled is files, and the real one's to change and
- * to say. It lives in somebody's mount namespace, who runs the commands.
+ * A root directory in which to install packages: an overlay over this machine's own, which keeps writes in memory until
+ * it ends. A fake systemctl records its calls and the state it would have found. `is-enabled`, `enable`, `disable` and
+ * `preset` go to the real systemctl, because they only concern files. The root exists in the mount namespace of
+ * whatever runs the commands.
  */
 import assert from "node:assert/strict";
 import type { CommandResult } from "../cluster/command.ts";
 
-/** Runs a command in the mount namespace. */
+/** Runs a command in that mount namespace. */
 export type RunThere = (...args: readonly string[]) => Promise<CommandResult>;
 
-/** Says for whom it was asked: whose program and which kind of unit stand in the kubelet's place. */
+/** Logs each call with the program behind /usr/bin/kubelet and the Type of the kubelet's unit. */
 const SYSTEMCTL = `#!/bin/sh
 export SYSTEMD_OFFLINE=1
 case " $* " in *" is-enabled "*) exec systemctl.real "$@" ;; esac
@@ -29,7 +30,7 @@ export class PackageRoot {
     this.#run = run;
   }
 
-  /** `memory` is a folder on a file system in memory, there. */
+  /** `memory` is a directory on a tmpfs in that namespace. */
   static async make(memory: string, run: RunThere): Promise<PackageRoot> {
     const root = new PackageRoot(`${memory}/root`, run);
     const [upper, work] = ["upper", "work"].map((name) => `${memory}/${name}`);
@@ -42,7 +43,7 @@ export class PackageRoot {
     return root;
   }
 
-  /** In it. */
+  /** Runs a command in this root. */
   run(...args: readonly string[]): Promise<CommandResult> {
     return this.#run("chroot", this.path, ...args);
   }
@@ -56,18 +57,18 @@ export class PackageRoot {
     await this.must("sh", "-ec", script, "sh", path, text, mode.toString(8));
   }
 
-  /** What systemctl has been asked since the last time. */
+  /** The calls of systemctl since the last query. */
   async asked(): Promise<readonly string[]> {
     const said = await this.must("sh", "-c", "cat /run/systemctl.log 2>/dev/null; rm -f /run/systemctl.log");
     return said.split("\n").filter((line) => line !== "");
   }
 
-  /** Has systemctl fail at this from now on. */
+  /** Makes systemctl fail for this verb from now on. */
   async fail(verb: string): Promise<void> {
     await this.must("sh", "-ec", 'echo "$1" >>/run/systemctl.fails', "sh", verb);
   }
 
-  /** Whether the service would be started with the machine. */
+  /** Whether the service is enabled at boot. */
   async enabled(): Promise<boolean> {
     return (await this.run("systemctl", "is-enabled", "kubelet.service")).code === 0;
   }

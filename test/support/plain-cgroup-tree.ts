@@ -1,6 +1,7 @@
 /**
- * A cgroup v2 hierarchy made of plain folders and files: it shows what was written, and does to groups what the kernel does:
- * files appear with a group, a group in use is not removed, a controller must be handed down. For texts and their order only.
+ * A cgroup v2 hierarchy of plain directories and files. It records writes and imitates the kernel: files appear in new
+ * cgroups, a cgroup in use cannot be removed, and a controller must be enabled by the parent. Suitable only for tests
+ * of written texts and their order.
  */
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -22,11 +23,11 @@ const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 export interface PlainTree extends CgroupTree {
-  /** Every write, as "file below the root=text". */
+  /** All writes, as "file below the root=text". */
   readonly writes: string[];
   start(path: string): Promise<number>;
   isAlive(pid: number): boolean;
-  /** As if what runs in the group held so many bytes, beside a page of cache that it does not need. */
+  /** Simulates processes in the cgroup that use this many bytes, besides one page of reclaimable cache. */
   fill(path: string, bytes: bigint): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * systemd on a socket of a test's own, over a hierarchy of plain folders: it makes, changes and removes the folders of slices the way systemd does, with only the
- * controllers it knows, and tells of its jobs. What it was told is noted.
+ * A fake systemd on a test's own socket, over a hierarchy of plain directories. It creates, changes and removes slice
+ * directories as systemd does, with only the controllers it knows, and signals the end of its jobs. It records all
+ * calls.
  */
 import { join } from "node:path";
 import { cgroupNameOf, cgroupPath } from "../../src/domain/resources/cgroup-name.ts";
@@ -9,9 +10,12 @@ import { listenAsPeer, type Peer, type PeerCall } from "./dbus-peer.ts";
 import type { PlainTree } from "./plain-cgroup-tree.ts";
 
 export interface PlainSystemd extends Peer {
-  /** Every call, as "Member unit Property=value ...". */
+  /** All calls, as "Member unit Property=value ...". */
   readonly calls: string[];
-  /** Set to make the next call of a member answer so: a job's result, a job whose end is not told, or an error with its name. */
+  /**
+   * The response to the next call of a member: a job's result, a job without an end signal, an error with its name, or
+   * a closed connection.
+   */
   readonly answers: Map<string, { readonly result: string } | { readonly errorName: string } | "hangUp" | "endless">;
   readonly units: Set<string>;
   version: string;
@@ -24,24 +28,24 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
   const calls: string[] = [];
   const units = new Set<string>();
   const answers: PlainSystemd["answers"] = new Map();
-  const folderOf = (unit: string) => join(root, cgroupPath(cgroupNameOf(unit, "systemd"), "systemd"));
+  const directoryOf = (unit: string) => join(root, cgroupPath(cgroupNameOf(unit, "systemd"), "systemd"));
   let jobs = 0;
   const handlers: Readonly<Record<string, (unit: string, call: PeerCall) => Promise<boolean>>> = {
     async StartTransientUnit(unit, call) {
       if (units.has(unit)) return failing(call, "UnitExists", `Unit ${unit} already exists.`);
-      await makeFolder(tree, root, folderOf(unit));
+      await makeDirectory(tree, root, directoryOf(unit));
       units.add(unit);
       return true;
     },
     async SetUnitProperties(unit, call) {
       const properties = call.body[2] as readonly (readonly [string, DbusVariant])[];
-      for (const [name, { value }] of properties) await setFile(tree, folderOf(unit), name, value as bigint);
+      for (const [name, { value }] of properties) await setFile(tree, directoryOf(unit), name, value as bigint);
       call.reply("");
       return false;
     },
     async StopUnit(unit, call) {
       if (!units.delete(unit)) return failing(call, "NoSuchUnit", `Unit ${unit} not loaded.`);
-      if ((await tree.children(folderOf(unit))).length === 0) await tree.remove(folderOf(unit));
+      if ((await tree.children(directoryOf(unit))).length === 0) await tree.remove(directoryOf(unit));
       return true;
     },
     ResetFailedUnit(_, call) {
@@ -62,7 +66,7 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     if (!(await handlers[call.member]?.(unit, call))) return;
     jobs += 1;
     const job = `/org/freedesktop/systemd1/job/${jobs}`;
-    // The end of a short job may be on the wire together with its name.
+    // The end of a short job may arrive together with its name.
     call.reply("o", job);
     if (special === "endless") return;
     const body = [jobs, job, unit, special?.result ?? "done"];
@@ -98,9 +102,9 @@ function failing(call: PeerCall, name: string, detail: string): boolean {
   return false;
 }
 
-async function makeFolder(tree: PlainTree, root: string, folder: string): Promise<void> {
+async function makeDirectory(tree: PlainTree, root: string, directory: string): Promise<void> {
   let parent = root;
-  for (const part of folder.slice(root.length + 1).split("/")) {
+  for (const part of directory.slice(root.length + 1).split("/")) {
     if ((await tree.read(join(parent, "cgroup.subtree_control")))?.trim() === "") {
       await tree.write(join(parent, "cgroup.subtree_control"), OWN_CONTROLLERS);
     }
@@ -109,9 +113,9 @@ async function makeFolder(tree: PlainTree, root: string, folder: string): Promis
   }
 }
 
-async function setFile(tree: PlainTree, folder: string, name: string, value: bigint): Promise<void> {
+async function setFile(tree: PlainTree, directory: string, name: string, value: bigint): Promise<void> {
   const text = value === INFINITY ? "max" : String(value);
-  if (name === "CPUWeight") await tree.write(join(folder, "cpu.weight"), text);
-  if (name === "MemoryMax") await tree.write(join(folder, "memory.max"), text);
-  if (name === "TasksMax") await tree.write(join(folder, "pids.max"), text);
+  if (name === "CPUWeight") await tree.write(join(directory, "cpu.weight"), text);
+  if (name === "MemoryMax") await tree.write(join(directory, "memory.max"), text);
+  if (name === "TasksMax") await tree.write(join(directory, "pids.max"), text);
 }

@@ -1,12 +1,15 @@
-/** What a watch on the API server says of pods that should not have noticed a thing: of every version that was published, not of the last one alone. */
+/**
+ * Finds changes in pods that must not be affected by a test's action. Checks every version that a watch on the API
+ * server delivered, not only the last.
+ */
 import type { ContainerStatus, Pod } from "../../src/api/gen/core-v1.ts";
 import { conditionOf, type PodVersion } from "./cluster-pods.ts";
 
-interface Told {
+interface Reported {
   readonly uid: string | undefined;
   readonly ready: boolean;
   readonly phase: string | undefined;
-  /** Per container: how often it was restarted, which one it is, whether it is ready. */
+  /** Restart count, id and readiness, by container name. */
   readonly containers: Readonly<Record<string, string>>;
 }
 
@@ -15,7 +18,7 @@ const containersOf = ({ status }: Pod): readonly ContainerStatus[] => [
   ...(status?.containerStatuses ?? []),
 ];
 
-const toldOf = (pod: Pod): Told => ({
+const reportOf = (pod: Pod): Reported => ({
   uid: pod.metadata?.uid,
   ready: conditionOf(pod, "Ready")?.status === "True",
   phase: pod.status?.phase,
@@ -27,7 +30,7 @@ const toldOf = (pod: Pod): Told => ({
   ),
 });
 
-/** Each version since then that says something else than the one before, with both. */
+/** Each version since then that differs from the one before, with both. */
 export function changesSince(name: string, versions: readonly PodVersion[], sinceWallMs: number): readonly string[] {
   const begin = versions.findLastIndex(({ seenWallMs }) => seenWallMs <= sinceWallMs);
   const faults: string[] = [];
@@ -35,7 +38,7 @@ export function changesSince(name: string, versions: readonly PodVersion[], sinc
     const before = versions[index - 1];
     if (index <= begin || before === undefined) continue;
     const [was, is] = [before, { kind, pod }].map((each) =>
-      JSON.stringify(each.kind === "deleted" ? "deleted" : toldOf(each.pod)),
+      JSON.stringify(each.kind === "deleted" ? "deleted" : reportOf(each.pod)),
     );
     if (was !== is) faults.push(`${new Date(seenWallMs).toISOString()} ${name}: ${was} became ${is}`);
   }

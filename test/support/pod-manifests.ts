@@ -1,4 +1,7 @@
-/** Manifests for which our reading of a pod is compared with the API server's: good ones for their defaults, bad ones for the refusal. */
+/**
+ * Manifests on which Deckhand's reading of a pod is compared with the API server's: valid ones for their defaults,
+ * invalid ones for the rejection.
+ */
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -84,8 +87,8 @@ const goodSpecs: Readonly<Record<string, Json>> = {
     downwardAPI: { items: [{ path: "l", resourceFieldRef: { containerName: "app", resource: "limits.cpu" } }] },
   }),
   "an empty volume without a kind": volume({}),
-  "a folder of the node": volume({ hostPath: { path: "/tmp" } }),
-  "a folder of the node with a type": volume({ hostPath: { path: "/tmp", type: "DirectoryOrCreate" } }),
+  "a directory of the node": volume({ hostPath: { path: "/tmp" } }),
+  "a directory of the node with a type": volume({ hostPath: { path: "/tmp", type: "DirectoryOrCreate" } }),
   "a volume in memory": volume({ emptyDir: { medium: "Memory", sizeLimit: "1024Ki" } }),
   "a secret": volume({ secret: { secretName: "s" } }),
   "a config map with a mode": volume({ configMap: { name: "c", defaultMode: 0o400 } }),

@@ -1,21 +1,24 @@
-/** The sequence of a pod of a suite that runs its cases on `BothAgents`. */
+/** Builds the sequence of one pod, for suites that run their cases on `BothAgents`. */
 import assert from "node:assert/strict";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { type PodSequence, sequenceOf } from "../golden/sequence.ts";
 import type { Side } from "../golden/sides.ts";
 import type { BothAgents } from "./both-agents.ts";
-import { neutralStatus, neutralText, toldByBoth } from "./normal-form.ts";
+import { neutralStatus, neutralText, reportedByBoth } from "./normal-form.ts";
 
 export interface SequenceOptions {
-  /** The version up to which the pod was watched; left out: until the pod was gone. */
+  /** The last version to include; unless given, all versions until the pod was deleted. */
   readonly last?: Pod;
   readonly statusOf?: (pod: Pod) => unknown;
-  /** Of the text of an event, and of whether it comes by chance. */
+  /**
+   * Normalizes texts further. `isByChance` gets the normalized text of an event and returns whether the event occurs
+   * only by chance.
+   */
   readonly neutral?: (text: string) => string;
   readonly isByChance?: (event: string) => boolean;
 }
 
-/** From the pod's creation on. */
+/** The sequence starts with the pod's creation. */
 export async function podSequence(
   both: BothAgents,
   name: string,
@@ -27,7 +30,7 @@ export async function podSequence(
   const versions = last === undefined ? all : all.slice(0, all.findIndex(isLast) + 1);
   const pod = versions.at(-1)?.pod ?? assert.fail(`${name} was published`);
   const untilMs = last === undefined ? Number.POSITIVE_INFINITY : (versions.at(-1)?.seenWallMs ?? 0);
-  const events = toldByBoth(await both.pods.eventsOf(name));
+  const events = reportedByBoth(await both.pods.eventsOf(name));
   const textOf = (text: string) => neutral(neutralText(text, pod));
   return sequenceOf({
     pod,
@@ -35,6 +38,7 @@ export async function podSequence(
     versions: versions.map((version) => version.pod),
     events: events.filter(({ reason, message }) => !isByChance(textOf(`${reason} ${message}`))),
     calls: both.proxy(side).calls.filter(({ startedWallMs }) => startedWallMs <= untilMs),
+    side,
     neutralStatus: statusOf,
     neutralText: textOf,
   });

@@ -1,4 +1,7 @@
-/** Pods whose containers ask for this and that, drawn by seed: shapes that nobody thought of, and small enough to fit a small machine by the dozen. */
+/**
+ * Pods with random resource requests and limits, drawn from a seed. They reach unplanned combinations,
+ * and are small enough that dozens fit on a small machine.
+ */
 import type { Container, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 
@@ -8,7 +11,7 @@ const MEMORY_REQUESTS = [undefined, "1Mi", "12345678", "7M"] as const;
 const MEMORY_LIMITS = [undefined, "32Mi", "33333333", "64e6", "0.05Gi"] as const;
 const HUGE_PAGES = [undefined, undefined, undefined, "2Mi", "4Mi"] as const;
 
-/** The same pods for the same seed. */
+/** The same seed gives the same pods. */
 export function podsOfChance(count: number, seed: number): readonly PodSpec[] {
   const draw = chance(seed);
   return Array.from({ length: count }, () => podOfChance(draw));
@@ -24,7 +27,7 @@ function podOfChance(draw: Draw): PodSpec {
   ];
   const whole = draw([undefined, undefined, undefined, { cpu: "150m", memory: "200Mi" }]);
   const resources = whole && { requests: whole, limits: draw([whole, { ...whole, cpu: "1.05" }]) };
-  // Amounts of containers would have to fit those of the pod.
+  // With pod-level resources the containers have none: theirs would have to fit into those of the pod.
   if (resources !== undefined) return { resources, containers: names.map((name) => plain(name)) };
   return {
     containers: names.map((name) => container(name, draw)),
@@ -49,7 +52,7 @@ function container(name: string, draw: Draw): Container {
 
 const given = (name: string, amount: string | undefined) => (amount === undefined ? {} : { [name]: amount });
 
-/** What is requested must find room on the node; the limit may be what it likes. */
+/** Requests must fit on the node; limits may have any size. */
 const smallCpu = (amounts: Readonly<Record<string, string>>) =>
   ["1001m", "2.5", "0.333"].includes(amounts["cpu"] ?? "") ? { ...amounts, cpu: "20m" } : amounts;
 

@@ -1,4 +1,4 @@
-/** Worlds in one line: pods, containers, sandboxes and what the runtime says of them. */
+/** One-line fixtures: pods, containers, sandboxes and the runtime's statuses of them. */
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import type { AdmittedVerdict } from "../../src/domain/admission/verdict.ts";
 import { specAllocation } from "../../src/domain/allocation/pod-allocation.ts";
@@ -30,7 +30,7 @@ export function pod(spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {})
   };
 }
 
-/** The verdict on a pod that was given what its spec requests. */
+/** The verdict on a pod that was allocated what its spec requests. */
 export const admittedVerdict = (of: Pod): AdmittedVerdict => ({ kind: "admitted", allocation: specAllocation(of) });
 
 const seconds = (wallMs: number) => BigInt(wallMs) * 1_000_000n;
@@ -61,7 +61,7 @@ export interface InstanceOptions {
   readonly reason?: string;
 }
 
-/** One instance of a container, as the runtime tells of it. */
+/** One instance of a container, as the runtime reports it. */
 export function instance(name: string, state: PodContainer["state"], options: InstanceOptions = {}): PodContainer {
   const { restartCount = 0, sandboxId = "sandbox-0", exitCode = 0, image = "busybox" } = options;
   const ended = state === "exited";

@@ -1,12 +1,12 @@
 /**
- * A test that mounts must leave nothing on the machine, however it ends. So its file is run again in a mount namespace of its own, whose mounts
- * go with the last process in it; and that process goes when the one that started it does.
+ * Runs a test file again in its own mount namespace, so that its mounts never stay on the machine, however the test
+ * ends. The namespace ends with its last process, and that process is killed when its parent exits.
  */
 import { spawnSync } from "node:child_process";
 
 const INSIDE = "DECKHAND_PRIVATE_MOUNTS";
 
-/** True inside. Outside it runs the file inside, passes on what that prints, and takes over its exit code. */
+/** Returns true inside the namespace. Outside, runs the file inside, passes its output on, and adopts its exit code. */
 export function inPrivateMounts(file: string): boolean {
   if (process.env[INSIDE] !== undefined) return true;
   const again = [process.execPath, ...process.execArgv, file];

@@ -1,4 +1,7 @@
-/** The servers of `probe-servers.ts` in a process of their own, for whoever wants to be held up alone. Tells their ports, then serves until it is killed. */
+/**
+ * The servers of `probe-servers.ts` in their own process, for tests that block the event loop of their own process.
+ * Sends its ports to the parent, then serves until it is killed.
+ */
 import { openProbeServers } from "./probe-servers.ts";
 
 const { ports } = await openProbeServers();

@@ -1,4 +1,4 @@
-/** Applications that answer probes, on ports of this machine: those that `test/contract/prober-contract.ts` describes. */
+/** Applications that answer probes on ports of this machine, as `test/contract/prober-contract.ts` describes. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createGrpcServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { createServer as createSecureServer } from "node:https";
@@ -41,7 +41,7 @@ function listening(server: Server): () => Promise<void> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
-    // Whoever asks hangs up hard.
+    // Probing clients reset their connections.
     socket.on("error", () => {});
     socket.on("close", () => sockets.delete(socket));
   });
@@ -88,7 +88,7 @@ function answerHealth(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): 
   stream.on("error", () => {});
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   stream.on("end", () => {
-    // A frame's head, then the field, its length and the text.
+    // The five bytes of the message header, then the field's tag, its length and its text.
     const service = Buffer.concat(chunks).subarray(7).toString();
     const isAgent = headers["user-agent"] === "kube-probe/1.36";
     if (service === "silent") return;
@@ -108,6 +108,6 @@ function answer(stream: ServerHttp2Stream, status: number): void {
 
 function refuse(stream: ServerHttp2Stream, code: number, message: string): void {
   stream.on("error", () => {});
-  const told = { "grpc-status": String(code), "grpc-message": message };
-  stream.respond({ ":status": 200, "content-type": "application/grpc", ...told }, { endStream: true });
+  const reported = { "grpc-status": String(code), "grpc-message": message };
+  stream.respond({ ":status": 200, "content-type": "application/grpc", ...reported }, { endStream: true });
 }

@@ -1,4 +1,4 @@
-/** A log that keeps its lines for a test to look at. */
+/** A log that keeps its lines for a test to inspect. */
 import type { Log } from "../../src/ports/log.ts";
 
 export interface KeptLog extends Log {

@@ -1,4 +1,4 @@
-/** One request to the API server of a test's cluster, as its administrator, without any of our own client in between. */
+/** Sends requests to the API server of a test's cluster, as its administrator, without Deckhand's own client. */
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import type { Cluster } from "../cluster/cluster.ts";

@@ -1,6 +1,6 @@
 /**
- * A restart of a node's machine, as far as a machine that goes on running can show it: its agent, runtime, shims and containers die at once, what was mounted and
- * what lay in memory is gone, its cgroups too; what was on disk stays. Then runtime and agent start again.
+ * Simulates the reboot of a node on a machine that keeps running. The node's agent, runtime, shims and containers die
+ * at once. Its mounts, files in memory and cgroups are removed; files on disk stay. Then runtime and agent start again.
  */
 import { readdir, readFile } from "node:fs/promises";
 import { killAllBelow, removeCgroup } from "../cluster/cgroups.ts";
@@ -19,18 +19,21 @@ export async function reboot(cluster: Cluster, node: ClusterNode): Promise<void>
   await agent.restart();
 }
 
-/** Everything that is mounted below these, the last first, and then what lies in /run itself; its link to the runtime's socket comes with the machine. */
+/**
+ * Unmounts everything below these directories, nested mounts first, then empties /run itself. The symlink to the
+ * runtime's socket stays: it exists from boot on.
+ */
 const LOSE_MEMORY = `
 awk '$5 ~ "^(/run|/var/lib/kubelet|/var/lib/containerd)/" {print $5}' /proc/self/mountinfo | sort -r | while read -r path; do umount -l "$path"; done
 find /run -mindepth 1 ! -path /run/containerd ! -path /run/containerd/containerd.sock -delete`;
 
-/** They run beside their runtime, and are told by the socket that they report to. */
+/** Shims run beside their runtime, and are recognized by the socket to which they report. */
 async function killShims({ containerdSocket }: ClusterNode): Promise<void> {
   const shims = async () => {
     const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
     const found = await Promise.all(
       pids.map(async (pid) => {
-        // One that has ended meanwhile is none.
+        // A process that has exited meanwhile is not a shim.
         const words = (await readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")).split("\0");
         return words[0]?.includes("containerd-shim") === true && words.includes(containerdSocket) ? [Number(pid)] : [];
       }),

@@ -1,6 +1,7 @@
 /**
- * Loaded into an agent before its own program (`--expose-gc --import`): again and again it collects the garbage and writes what is left to a file, a line
- * each time. Its address says where to and how often: `?file=/path&everyMs=5000`. A thread of the agent's writes to a file of its own.
+ * Loaded into an agent before its own program (`--expose-gc --import`). At an interval it collects garbage and appends
+ * the remaining resource usage as one line to a file. Its module URL names file and interval:
+ * `?file=/path&everyMs=5000`. A worker thread of the agent writes to a separate file.
  */
 import { appendFileSync, readdirSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
@@ -9,12 +10,12 @@ import { AbortListeners } from "./abort-listeners.ts";
 export interface ResourceSample {
   readonly atMs: number;
   readonly heapBytes: number;
-  /** Of buffers, which are not on the heap. */
+  /** ArrayBuffers, which are outside the V8 heap. */
   readonly buffersBytes: number;
   readonly residentBytes: number;
   readonly descriptors: number;
   readonly timers: number;
-  /** Sockets, pipes, requests under way and whatever else keeps the loop alive, without the timers. */
+  /** Sockets, pipes, pending requests and everything else that keeps the event loop alive, except timers. */
   readonly handles: number;
   readonly abortListeners: number;
 }

@@ -1,4 +1,4 @@
-/** Reads what a probe wrote, and judges whether it stays level. */
+/** Reads the samples of a resource probe, and computes how much a measure grows. */
 import { readFile } from "node:fs/promises";
 import type { ResourceFault, ResourceSample } from "./resource-probe.ts";
 
@@ -8,7 +8,7 @@ export interface Probed {
 }
 
 export async function readProbe(file: string): Promise<Probed> {
-  // The last line may be on its way.
+  // The last line may be incomplete.
   const lines = (await readFile(file, "utf8")).split("\n").slice(0, -1);
   const read = lines.map((line) => JSON.parse(line) as ResourceSample | ResourceFault);
   return {
@@ -19,7 +19,7 @@ export async function readProbe(file: string): Promise<Probed> {
 
 export type Measure = Exclude<keyof ResourceSample, "atMs">;
 
-/** How much a measure grows in `spanMs`, by the straight line that fits all samples best. */
+/** The growth of a measure in `spanMs`, by linear regression over all samples. */
 export function growth(samples: readonly ResourceSample[], of: Measure, spanMs: number): number {
   const [times, values] = [samples.map(({ atMs }) => atMs), samples.map((sample) => sample[of])];
   const [meanTime, meanValue] = [mean(times), mean(values)];
@@ -28,7 +28,7 @@ export function growth(samples: readonly ResourceSample[], of: Measure, spanMs: 
   return (above / below) * spanMs;
 }
 
-/** By how much the middle of the last quarter is above that of the first. */
+/** The median of the last quarter minus the median of the first quarter. */
 export function rise(samples: readonly ResourceSample[], of: Measure): number {
   const quarter = Math.ceil(samples.length / 4);
   const middle = (part: readonly ResourceSample[]) =>

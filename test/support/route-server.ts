@@ -1,4 +1,4 @@
-/** The least of a server that asks routes: by their patterns, without asking who asks. */
+/** A minimal server that dispatches requests to routes by their patterns, without authentication or authorization. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -8,7 +8,7 @@ import { type Asked, Refusal, type Route } from "../../src/server/route.ts";
 
 export interface RouteServer {
   readonly port: number;
-  /** How each request that was upgraded has ended; rejects with a bug. */
+  /** One promise per upgraded request. It resolves when the request ends; a route's error is answered on the socket. */
   readonly upgrades: readonly Promise<void>[];
   readonly shutdown: AbortController;
 }

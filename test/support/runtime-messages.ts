@@ -1,4 +1,4 @@
-/** What an agent asked of the runtime for one pod, without what differs between nodes, clusters and machines. */
+/** An agent's CRI requests for one pod, without what differs between nodes, clusters and machines. */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import { answered, podUidOfCall } from "./cri-log.ts";
@@ -9,19 +9,27 @@ export const messagesOf = (proxy: CriProxy, method: string, pod: Pod, node: stri
     .filter((call) => podUidOfCall(call) === pod.metadata?.uid)
     .map(({ request }) => neutralMessage(request, pod, node));
 
-/** Parts of a container's configuration that other suites compare, and what no pod notices. */
+/**
+ * Normalizes the parts of a container's configuration that other suites compare, or whose differences no pod observes.
+ */
 const ELSEWHERE = {
   /** `ordinary-differential` compares the environment of Services inside the containers. */
   envs: () => [],
-  /** `ordinary-differential` compares the hosts file. Whether a path is relabelled matters only where SELinux is on, and there both request it. */
+  /**
+   * `ordinary-differential` compares the hosts file. SELinux relabeling matters only where SELinux is enabled, and
+   * there both agents request it.
+   */
   mounts: (mounts: unknown) =>
     (mounts as readonly { readonly containerPath: string }[])
       .filter(({ containerPath }) => containerPath !== "/etc/hosts")
       .map((mount) => ({ ...mount, selinuxRelabel: "either" })),
-  /** A set. */
+  /** The list is a set: its order does not matter. */
   hugepageLimits: (limits: unknown) =>
     (limits as readonly { readonly pageSize: string }[]).toSorted((a, b) => (a.pageSize < b.pageSize ? -1 : 1)),
-  /** A Burstable container's score is its share of the machine's memory; `oom-score.test.ts` and `cgroup-differential` compare the number. */
+  /**
+   * A Burstable container's oom_score_adj depends on the machine's memory; `oom-score.test.ts` and
+   * `cgroup-differential` compare the number.
+   */
   oomScoreAdj: (score: unknown) => (Number(score) > 2 && Number(score) < 1000 ? "<Burstable>" : score),
 } as const satisfies Record<string, (value: unknown) => unknown>;
 
@@ -31,7 +39,7 @@ export function neutralMessage(request: unknown, pod: Pod, node: string): unknow
     return Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key as keyof typeof ELSEWHERE](plain) : plain;
   });
   const shown = neutralText(text, pod)
-    // The file for termination messages has a random name, and the node's cgroups are below one of its own.
+    // The termination message file has a random name, and each node has its own cgroup parent.
     .replaceAll(/(?<directory>containers\/[^/"]+\/)[0-9a-f]{8}\b/g, "$<directory><file>")
     .replaceAll(new RegExp(`/[^/"]+/${node}/kubepods`, "g"), "/<node>/kubepods");
   return JSON.parse(shown);

@@ -1,4 +1,7 @@
-/** The node's API on a port of the system's choice, in this process: real sockets and TLS, with whatever routes and rights a test gives it. */
+/**
+ * The node's API on a free port, in this process: real sockets and TLS, with the routes and access rules that a test
+ * gives it.
+ */
 
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
 import type { ServingCertificate } from "../../src/domain/identity/serving-certificate.ts";
@@ -28,7 +31,7 @@ export interface ServeOptions {
   readonly routes: readonly Route[];
   readonly certificate?: ServingCertificate | undefined;
   readonly clientCa?: string | undefined;
-  /** In the clear, and nobody is asked who they are. */
+  /** Plain HTTP, without authentication or authorization. */
   readonly readOnly?: boolean;
   readonly anonymous?: boolean;
   readonly tokens?: AuthenticationParts["tokens"];

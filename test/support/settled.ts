@@ -1,4 +1,4 @@
-/** Readings of a node that has not come to rest yet. */
+/** Reads values of a node that has not settled yet. */
 import { isDeepStrictEqual } from "node:util";
 import { pause } from "../cluster/wait.ts";
 import { neutralJson } from "../golden/answers.ts";
@@ -11,8 +11,9 @@ const LIMIT_MS = 30_000;
 const EVERY_MS = 250;
 
 /**
- * While recording, the reading that has stayed the same for some seconds. Otherwise the first reading that the Go kubelet is known to give, or the
- * last one when none comes in time; the comparison then shows how it differs.
+ * While recording, returns the reading that has stayed the same for some seconds. Otherwise returns the first reading
+ * that the recording knows from the Go kubelet, or the last one when none matches in time. The comparison then shows
+ * the difference.
  */
 export async function settled<T>(recording: Recording, question: string, read: () => T | Promise<T>): Promise<T> {
   const untilMs = Date.now() + matchLimitMs(LIMIT_MS);

@@ -1,4 +1,7 @@
-/** A node of ours with a folder of manifests, its mirrors at the API server, and an outside eye upon its containers. */
+/**
+ * A Deckhand node with a directory of static pod manifests, its mirror pods at the API server, and an `OutsideOracle`
+ * for its containers.
+ */
 import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
@@ -18,7 +21,9 @@ export interface StaticManifest {
   readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly object[] };
 }
 
-/** `edition` is said to the container too, so that each has another definition. */
+/**
+ * `edition` is an argument of the container's command too, so that each edition has a different container definition.
+ */
 export const staticManifest = (name: string, edition = 1, metadata: object = {}): StaticManifest => ({
   apiVersion: "v1",
   kind: "Pod",
@@ -32,21 +37,21 @@ export const staticManifest = (name: string, edition = 1, metadata: object = {})
 export class StaticWorld {
   readonly cluster: Cluster;
   readonly oracle: OutsideOracle;
-  readonly folder: string;
+  readonly directory: string;
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
 
   private constructor(cluster: Cluster, oracle: OutsideOracle, api: Awaited<ReturnType<typeof rawApi>>) {
     this.cluster = cluster;
     this.oracle = oracle;
     this.#api = api;
-    this.folder = join(cluster.layout.node(0).folder, "manifests");
+    this.directory = join(cluster.layout.node(0).directory, "manifests");
   }
 
   static async start(): Promise<StaticWorld> {
     const cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand" }] });
     try {
       const world = new StaticWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster));
-      await mkdir(world.folder, { recursive: true });
+      await mkdir(world.directory, { recursive: true });
       return world;
     } catch (error) {
       await cluster.down();
@@ -59,20 +64,20 @@ export class StaticWorld {
     await this.cluster.down();
   }
 
-  /** As a careful operator does it: whole or not at all. */
+  /** Writes a manifest atomically, as a careful operator does. */
   async put(file: string, manifest: StaticManifest): Promise<void> {
-    const scratch = join(this.folder, `.${file}.new`);
+    const scratch = join(this.directory, `.${file}.new`);
     await writeFile(scratch, JSON.stringify(manifest));
-    await rename(scratch, join(this.folder, file));
+    await rename(scratch, join(this.directory, file));
   }
 
   async take(file: string): Promise<void> {
-    await rm(join(this.folder, file));
+    await rm(join(this.directory, file));
   }
 
   /** Empties the manifest directory and waits until every static pod and mirror pod is gone. */
   async clear(): Promise<void> {
-    for (const name of await readdir(this.folder)) await rm(join(this.folder, name), { recursive: true });
+    for (const name of await readdir(this.directory)) await rm(join(this.directory, name), { recursive: true });
     await waitUntil("no static pod to be left", 60_000, async () => {
       return this.oracle.living.size === 0 && (await this.mirrors()).length === 0;
     });
@@ -83,8 +88,8 @@ export class StaticWorld {
     return (body as { readonly items: readonly Pod[] }).items;
   }
 
-  /** Waits for an event of the static pod's. */
-  async told(name: string, reason: string, message: RegExp): Promise<Event> {
+  /** Waits for an event of the static pod. */
+  async reported(name: string, reason: string, message: RegExp): Promise<Event> {
     let found: Event | undefined;
     const path = `/api/v1/namespaces/kube-system/events?fieldSelector=involvedObject.name=${name}-${NODE}`;
     await waitUntil(`${name} to have the event ${reason}`, 30_000, async () => {
@@ -104,7 +109,7 @@ export class StaticWorld {
     await this.#api("DELETE", `/api/v1/namespaces/kube-system/pods/${name}-${NODE}?gracePeriodSeconds=0`);
   }
 
-  /** The mirror, once it is as asked for. */
+  /** Waits until the mirror pod satisfies `is`, and returns it. */
   async mirrorThat(name: string, what: string, is: (mirror: Pod) => boolean): Promise<Pod> {
     let found: Pod | undefined;
     await waitUntil(`the mirror of ${name} ${what}`, 60_000, async () => {
@@ -124,5 +129,5 @@ export class StaticWorld {
   }
 }
 
-/** Of the static pod, not of its mirror. */
+/** The UID of the static pod, not of its mirror pod. */
 export const staticUid = (mirror: Pod | undefined): string => mirror?.metadata?.annotations?.[CONFIG_HASH] ?? "";

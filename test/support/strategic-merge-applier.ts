@@ -1,7 +1,7 @@
 /**
- * What an API server does with a strategic merge patch, for the directives we send. The rules of order are those of the server:
- * items of the patch in the order of the patch (or of `$setElementOrder`), and what only the server knows kept in its place
- * among them as well as can be.
+ * Applies a strategic merge patch as an API server does, for the directives that Deckhand sends. Lists are ordered by
+ * the server's rules: items of the patch follow the order of the patch (or of `$setElementOrder`). Items that only the
+ * server knows keep their position among them as far as possible.
  */
 import { isJsonObject, type JsonObject } from "../../src/base/json-equal.ts";
 import type { MergeField, MergeFields } from "../../src/base/strategic-merge.ts";
@@ -35,7 +35,7 @@ function merged(live: unknown, value: unknown, schema: MergeField | undefined): 
   const plain = items.filter((item) => !(isJsonObject(item) && "$patch" in item));
   if (!Array.isArray(live) || schema === undefined || schema.kind === "object") return plain;
   const key = schema.kind === "listByKey" ? schema.key : "type";
-  // Even then what shares a key is moved together.
+  // Even with `$patch: replace`, items with the same key are grouped.
   if (items.some((item) => item["$patch"] === "replace")) return inOrder(plain, plain, [], key);
   const gone = items.filter((item) => item["$patch"] === "delete").map((item) => item[key]);
   const kept = (live as readonly JsonObject[]).filter((item) => !gone.includes(item[key]));

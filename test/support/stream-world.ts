@@ -1,4 +1,4 @@
-/** One pod with one container on a runtime of a test's own, behind the streaming routes; and clients of them. */
+/** Pods with one container each on a test runtime, behind the streaming routes; and clients of those routes. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -35,9 +35,9 @@ export interface StreamWorld {
   readonly runtime: StreamingRuntime;
   readonly server: RouteServer;
   readonly registry: Registry;
-  /** What the runtime was asked for, in the order of asking. */
+  /** The requests to the runtime, in order. */
   readonly calls: readonly string[];
-  /** How many streams have ended for which reason. */
+  /** Number of ended streams by reason. */
   closed(): Readonly<Record<string, number>>;
 }
 
@@ -47,7 +47,7 @@ export interface StreamWorldOptions extends RuntimeAnswers {
   readonly clock?: Clock;
   readonly webSockets?: boolean;
   readonly execSync?: RuntimeStreams["execSync"];
-  /** In place of the test's own server. */
+  /** The streaming URL to return, in place of the test server's. */
   readonly url?: string;
   readonly fail?: Error;
   readonly checkpoints?: Omit<CheckpointParts, "known">;
@@ -92,7 +92,7 @@ function knownPods(pods: readonly PodOfTest[], mirrors: DesiredPods["mirrors"] =
   const desired = pods.map(({ uid = "uid-1", name = "web", source = "api", tty = false, state = "running" }) => {
     const container: Container = { name: "app", image: "busybox", tty };
     const pod: Pod = { metadata: { name, namespace: "default", uid }, spec: { containers: [container] } };
-    // Only what is read of it is there.
+    // Has only the fields that are read.
     const view = {
       uid,
       sandboxes: [{ id: `sandbox-of-${uid}`, state: state === "running" ? "ready" : "notReady" }],
@@ -106,7 +106,7 @@ function knownPods(pods: readonly PodOfTest[], mirrors: DesiredPods["mirrors"] =
 
 export const EXEC = "/exec/default/web/app?command=sh&input=1&output=1&error=1";
 
-/** A WebSocket of the platform's, and what it has heard by channel. */
+/** A client on the WebSocket of Node.js, which collects the received bytes by channel. */
 export class ChannelClient {
   readonly socket: WebSocket;
   readonly #heard = new Map<number, Buffer>();
@@ -150,7 +150,7 @@ export class ChannelClient {
   }
 }
 
-/** A connection that has asked for an upgrade, and the head of what came back. */
+/** Opens a connection, sends an upgrade request, and returns the head of the response with the bytes after it. */
 export async function upgrade(
   { port }: RouteServer,
   path: string,

@@ -1,4 +1,7 @@
-/** A runtime's streaming server for tests of ours: it takes any upgrade, and speaks the server's side of SPDY/3.1 as containerd does. */
+/**
+ * A runtime's streaming server for tests: it accepts any upgrade, and speaks the server side of SPDY/3.1 as containerd
+ * does.
+ */
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,15 +14,15 @@ import { waitUntil } from "../cluster/wait.ts";
 
 export interface StreamingRuntime {
   readonly url: string;
-  /** The next connection that was upgraded. */
+  /** Waits for the next upgraded connection. */
   next(): Promise<SpdyPeer>;
   readonly requests: readonly IncomingMessage[];
 }
 
 export interface RuntimeAnswers {
-  /** In place of an upgrade. */
+  /** The response in place of an upgrade. */
   readonly refuse?: { readonly status: number; readonly body: string; readonly location?: string };
-  /** Streams that are opened wait for the test to reply. */
+  /** Newly opened streams wait for the test to call `reply`. */
   readonly slow?: boolean;
 }
 
@@ -75,9 +78,9 @@ interface PeerStream {
 export class SpdyPeer {
   readonly socket: Duplex;
   readonly streams = new Map<string, PeerStream>();
-  /** Every byte after the upgrade. */
+  /** All bytes received after the upgrade. */
   raw = Buffer.alloc(0);
-  /** Off for what is no SPDY. */
+  /** Set to false when the bytes are not SPDY. */
   speaks = true;
   closed = false;
   readonly #replies: boolean;
@@ -114,7 +117,7 @@ export class SpdyPeer {
     this.socket.write(dataHead(id, 0, true));
   }
 
-  /** As containerd's server ends its streams. */
+  /** Resets the stream, as containerd's server does to end one. */
   reset({ id }: PeerStream): void {
     this.socket.write(controlFrame(TYPE.rstStream, uint32(id, 5)));
   }
@@ -144,7 +147,7 @@ export class SpdyPeer {
   }
 }
 
-/** The six bytes of the zlib stream's head are not deflated. */
+/** Skips the six bytes of the zlib header, which are not deflated. */
 const inflated = (bytes: Buffer) =>
   bytes.length === 0 ? bytes : inflateRawSync(bytes.subarray(6), { finishFlush: constants.Z_SYNC_FLUSH });
 

@@ -1,4 +1,7 @@
-/** A node of ours under an outside eye: pods come and go through the API server while a test makes the node's life hard. */
+/**
+ * A Deckhand node observed by an `OutsideOracle`: pods are created and deleted through the API server while a test
+ * disturbs the node.
+ */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { SeededRandom } from "../../sim/seeded-random.ts";
@@ -7,14 +10,14 @@ import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import type { AgentOptions } from "../cluster/node.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
-import { type AuditEntry, auditOf, podDeletions, readyFlips, toldRunning } from "./audit.ts";
+import { type AuditEntry, auditOf, podDeletions, readyFlips, reportedRunning } from "./audit.ts";
 import { OutsideOracle } from "./outside-oracle.ts";
 import { rawApi } from "./raw-api.ts";
 
 export const NODE = "n1";
 const RUNTIME = `containerd@${NODE}`;
 export const NODE_USER = `system:node:${NODE}`;
-/** Ends at once when told to, so that what lasts is the kubelet's part. */
+/** Exits within a second of SIGTERM, so that any longer delay is the kubelet's. */
 export const LASTING = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done"] as const;
 
 export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>> = {}): Pod => ({
@@ -31,14 +34,17 @@ export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>>
 });
 
 const ALWAYS_WELL: Probe = { exec: { command: ["true"] }, periodSeconds: 1, timeoutSeconds: 10 };
-/** Fails when one of the volumes has lost what the container wrote at its start. */
+/** Fails when a volume has lost what the container wrote at its start. */
 const HAS_ITS_DATA: Probe = {
   exec: { command: ["sh", "-c", "test -e /disk/began && test -e /memory/began && test -s /about/name"] },
   periodSeconds: 1,
   timeoutSeconds: 10,
 };
 
-/** In turn: a container alone, one with volumes that a probe looks at, and one with a sidecar, each of the two with probes. */
+/**
+ * In rotation: a single container, a container with volumes that a probe checks, and a container with a sidecar, both
+ * with probes.
+ */
 export function variedPod(name: string): Pod {
   const lasting = (own: string) => ({ name: own, image: BUSYBOX_IMAGE, command: [...LASTING] });
   const [program, flag, script] = LASTING;
@@ -68,9 +74,9 @@ export function variedPod(name: string): Pod {
   return lastingPod(name, kinds[Number(/\d+$/.exec(name)?.[0] ?? 0) % kinds.length]);
 }
 
-/** How long a start may last that a kill cuts short. */
+/** The maximum duration of a container start that a kill interrupts. */
 const CUT_MS = 2_000;
-/** Of a container whose end the runtime did not see. */
+/** The exit code of a container whose exit the runtime did not observe. */
 const UNKNOWN_EXIT_CODE = 255;
 
 interface LivingPod {
@@ -84,13 +90,13 @@ export class SurvivalWorld {
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
   readonly #wanted = new Map<string, LivingPod>();
   readonly #endedMs = new Map<string, number>();
-  /** When the runtime was killed, and when it was back: until then nobody ends what it was starting. */
+  /** When the runtime was killed and when it was back. In between nobody ends the containers that it was starting. */
   readonly #runtimeKills: { readonly killMs: number; backMs: number }[] = [];
-  /** Starts that a kill cut short, and that the runtime took back. */
+  /** Ids of containers whose start a kill interrupted, and which the runtime rolled back. */
   readonly cutShort = new Set<string>();
   #made = 0;
 
-  /** What pods are created from now on. */
+  /** Builds the pods that are created from now on. */
   podOf: (name: string) => Pod;
 
   private constructor(
@@ -137,7 +143,7 @@ export class SurvivalWorld {
     return { name, uid };
   }
 
-  /** From the API server at once, whatever the node says. */
+  /** Deletes the pod from the API server at once, whatever the node reports. */
   forceDelete(pod: LivingPod): Promise<void> {
     return this.delete(pod, "?gracePeriodSeconds=0");
   }
@@ -155,7 +161,7 @@ export class SurvivalWorld {
     return (body as { readonly items: readonly Pod[] }).items;
   }
 
-  /** One pod goes and one comes, every second, until `done`. */
+  /** Deletes one pod and creates another every second, until `done`. */
   async churn(random: SeededRandom, done: AbortSignal): Promise<number> {
     let changes = 0;
     while (!done.aborted) {
@@ -168,7 +174,10 @@ export class SurvivalWorld {
     return changes;
   }
 
-  /** Every wanted pod is Ready and runs, every other is gone, from the API server and from the machine. */
+  /**
+   * Waits until every wanted pod is Ready and runs, and every other pod is gone from the API server and from the
+   * machine.
+   */
   async settled(limitMs = 120_000): Promise<void> {
     const done = async () => {
       const trouble = await this.#unsettled();
@@ -208,11 +217,12 @@ export class SurvivalWorld {
   }
 
   /**
-   * A runtime takes back what it was starting when its caller dies: it says so in its log. One that dies itself cannot; then the
-   * container's whole life lies around the kill. Neither was ever told as running.
+   * Excuses containers whose start was interrupted. When the client of a start dies, the runtime rolls the start back
+   * and logs it. A runtime that is itself killed cannot; then the container's whole life lies around the kill. Neither
+   * kind was ever reported as running.
    */
   async #excuseCutShort(entries: readonly AuditEntry[]): Promise<(ended: ContainerStateTerminated) => boolean> {
-    const told = toldRunning(entries);
+    const reported = reportedRunning(entries);
     const log = await readFile(this.cluster.component(RUNTIME).logFile, "utf8");
     const failed = /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/;
     const takenBack = log.split("\n").filter((line) => failed.test(line));
@@ -220,7 +230,7 @@ export class SurvivalWorld {
       const around = this.#runtimeKills.some(
         ({ killMs, backMs }) => firstSeenMs > killMs - CUT_MS && lastAliveMs < backMs + CUT_MS,
       );
-      if (alive || told.has(id) || !(around || takenBack.some((line) => line.includes(id)))) continue;
+      if (alive || reported.has(id) || !(around || takenBack.some((line) => line.includes(id)))) continue;
       this.oracle.hasCause(id);
       this.cutShort.add(id);
     }
@@ -231,13 +241,14 @@ export class SurvivalWorld {
       );
     return ({ containerID, exitCode, finishedAt }) => {
       const id = containerID?.replace(/^.*:\/\//, "") ?? "";
-      // Some were taken back before their program ran at all. Of those that its death cut short, containerd knows no exit code.
-      const neverRan = !seen.has(id) && !told.has(id) && exitCode === UNKNOWN_EXIT_CODE && inKill(finishedAt);
+      // Some were rolled back before their program ran at all. containerd knows no exit code for those that its own
+      // death interrupted.
+      const neverRan = !seen.has(id) && !reported.has(id) && exitCode === UNKNOWN_EXIT_CODE && inKill(finishedAt);
       return this.cutShort.has(id) || takenBack.some((line) => line.includes(id)) || neverRan;
     };
   }
 
-  /** What must be empty, whatever happened. */
+  /** Violations by kind; all lists must be empty, whatever happened. */
   async faults(): Promise<Readonly<Record<string, readonly string[]>>> {
     const entries = await auditOf(this.cluster, NODE_USER);
     const wasCutShort = await this.#excuseCutShort(entries);

@@ -1,4 +1,4 @@
-/** Certificates of every kind, good and bad, made by openssl in a folder of the test's own. */
+/** Issues valid and invalid certificates of every kind, with openssl in the test's own directory. */
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,13 +13,13 @@ export interface Identity {
 }
 
 export interface Wanted {
-  /** As openssl writes it: "/O=system:masters/CN=admin". */
+  /** In openssl's format: "/O=system:masters/CN=admin". */
   readonly subject: string;
-  /** Lines of an extension file. */
+  /** Lines of an openssl extension file. */
   readonly extensions?: readonly string[];
   readonly days?: number;
   readonly digest?: "sha256" | "sha1";
-  /** Whose key it has; a new one otherwise. Only of those that sign themselves. */
+  /** The identity whose key is used; a new key unless given. Only for self-signed certificates. */
   readonly keyOf?: Identity;
 }
 
@@ -28,18 +28,18 @@ export const FOR_SERVERS = "extendedKeyUsage=serverAuth";
 export const AS_AUTHORITY = "basicConstraints=critical,CA:TRUE";
 
 export class TestCertificates implements AsyncDisposable {
-  readonly #folder: string;
+  readonly #directory: string;
   #made = 0;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+  private constructor(directory: string) {
+    this.#directory = directory;
   }
 
   static async in(): Promise<TestCertificates> {
     return new TestCertificates(await mkdtemp(join(tmpdir(), "deckhand-certificates-")));
   }
 
-  /** Signed by itself: an authority unless its extensions say otherwise. */
+  /** A self-signed certificate: an authority unless its extensions say otherwise. */
   async selfSigned({ subject, extensions = [AS_AUTHORITY], days = 2, keyOf }: Wanted): Promise<Identity> {
     const { key, file } = await this.#key();
     if (keyOf !== undefined) await writeFile(key, keyOf.keyPem);
@@ -70,12 +70,12 @@ export class TestCertificates implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#directory, { recursive: true, force: true });
   }
 
   async #key(): Promise<{ readonly key: string; readonly file: string }> {
     this.#made += 1;
-    const name = join(this.#folder, String(this.#made));
+    const name = join(this.#directory, String(this.#made));
     await run("openssl", ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", `${name}.key`]);
     return { key: `${name}.key`, file: `${name}.crt` };
   }

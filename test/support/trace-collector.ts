@@ -1,4 +1,4 @@
-/** A collector of traces, by a gRPC server that is not ours: keeps every span it is sent, as a test looks at it. */
+/** A trace collector on a third-party gRPC server. It keeps every received span in a form that tests can inspect. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js";
 import {
@@ -13,30 +13,30 @@ import {
 } from "../../src/wire/otlp/gen/otlp-trace_pb.js";
 
 export interface CollectedSpan {
-  /** Of the program that sent it. */
+  /** Resource attributes of the program that sent the span. */
   readonly resource: Readonly<Record<string, unknown>>;
   readonly scope: string;
   readonly name: string;
   readonly kind: string;
   readonly traceId: string;
   readonly spanId: string;
-  /** Empty: none. */
+  /** Empty when the span has no parent. */
   readonly parentId: string;
   readonly parentIsRemote: boolean;
   readonly startNs: bigint;
   readonly endNs: bigint;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[];
-  /** Undefined: it did not fail. */
+  /** Undefined when the span did not fail. */
   readonly failure: string | undefined;
 }
 
 export interface TraceCollector {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly spans: readonly CollectedSpan[];
-  /** The sizes of the batches that came. */
+  /** Sizes of the received batches. */
   readonly batches: readonly number[];
-  /** With port 0 given to the system, its choice. */
+  /** The bound port; for port 0, the one that the system chose. */
   readonly port: number;
   close(): void;
 }

@@ -1,9 +1,12 @@
-/** The commands of a page, for the test that types them. A test of the documents holds that every part of such a page has its typist. */
+/**
+ * The commands of a documentation page, for the test that types them. `tools/docs.test.ts` checks that a test types
+ * each section's examples.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { inRepository } from "../../tools/repository.ts";
 
-/** Those below a heading, in their order. */
+/** The commands below a heading, in their order. */
 export function examplesUnder(page: string, heading: string): readonly string[] {
   const sections = readFileSync(inRepository(page), "utf8").split(/^## /m);
   const section = sections.find((each) => each.startsWith(`${heading}\n`)) ?? "";

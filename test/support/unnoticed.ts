@@ -1,6 +1,7 @@
 /**
- * Something is done to a guest's agent that no pod may notice. Looked at before and after: each container's process, each mount with its number, how often each
- * container has begun. Looked at all the time: containerd's events, unmounts, and every version of every pod that the API server had.
+ * Performs an action on a guest's agent that no pod may notice. Compares before and after: each container's process,
+ * each mount with its id, and each container's number of starts. Checks continuously: containerd's events, unmounts,
+ * and every version of every pod at the API server.
  */
 import assert from "node:assert/strict";
 import { pause } from "../cluster/wait.ts";
@@ -12,17 +13,20 @@ import type { GuestNode } from "./joined-guest.ts";
 import { changesSince } from "./pod-faults.ts";
 
 export interface Watched {
-  /** By name, as the API server has them. */
+  /** Pod names at the API server. */
   readonly pods: readonly string[];
-  /** These were told to end before: what becomes of them is not asked here. */
+  /** Pods that were asked to terminate before; they are not checked. */
   readonly ended?: readonly EndedPod[];
-  /** These may be called unready for a moment: what is told of them meanwhile is not asked; their processes and mounts are, as those of all. */
+  /**
+   * Pods that may be reported unready for a moment: their published statuses are not checked, but their processes and
+   * mounts are.
+   */
   readonly mayBeUnready?: readonly string[];
-  /** What else must be the same afterwards. */
+  /** Further state that must be the same afterwards. */
   readonly look?: () => Promise<unknown>;
 }
 
-/** As long as an agent of either kind needs to have looked at everything again, emulated. */
+/** The time in which either agent, under emulation, inspects everything again. */
 const SETTLE_MS = 60_000;
 
 export async function unnoticed<T>(

@@ -1,9 +1,12 @@
-/** The packages of the Go kubelet and of kubeadm as upstream lays them out, with files of the test's: what a node has before Deckhand comes. */
+/**
+ * The packages of the Go kubelet and of kubeadm as upstream lays them out, with files of the test: the state of a node
+ * before Deckhand is installed.
+ */
 import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { command } from "../cluster/command.ts";
 
-/** Upstream's unit, option by option: a plain program that is started again. */
+/** Upstream's unit, option by option: a simple service that always restarts. */
 export const UPSTREAM_UNIT = `[Unit]
 Description=kubelet: The Kubernetes Node Agent
 Documentation=https://kubernetes.io/docs/
@@ -20,7 +23,7 @@ RestartSec=10
 WantedBy=multi-user.target
 `;
 
-/** kubeadm's drop-in, option by option: files of kubeadm's and of the user's make the command line. */
+/** kubeadm's drop-in, option by option: files of kubeadm and of the user make up the command line. */
 export const KUBEADM_DROP_IN = `[Service]
 Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
 Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
@@ -31,8 +34,9 @@ ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELE
 `;
 
 /**
- * What the scripts of upstream's package do, which the macros for systemd make: they enable the service whenever the package is configured, start nothing, and
- * disable and stop it when the package is removed, whosever unit has the name then.
+ * The maintainer scripts of upstream's package, as the packaging macros for systemd generate them. They enable the
+ * service whenever the package is configured, and start nothing. On removal they disable and stop it, whichever package
+ * owns the unit by then.
  */
 const SCRIPTS = {
   postinst: `#!/bin/sh
@@ -52,30 +56,33 @@ systemctl daemon-reload >/dev/null 2>&1 || :
 export interface UpstreamKubelet {
   readonly version: string;
   readonly program: { readonly text: string } | { readonly file: string };
-  /** Older packages have it below /lib. */
+  /** Older packages install the unit below /lib. */
   readonly units?: "/usr/lib" | "/lib";
 }
 
-/** Answers with the file. */
+/** Builds the package and returns its path. */
 export function kubeletPackage(
   { version, program, units = "/usr/lib" }: UpstreamKubelet,
-  folder: string,
+  directory: string,
 ): Promise<string> {
   const scripts = Object.entries(SCRIPTS).map(([name, text]) => [`DEBIAN/${name}`, { mode: "755", text }]);
-  return build({ name: "kubelet", version, depends: "" }, folder, {
+  return build({ name: "kubelet", version, depends: "" }, directory, {
     ...Object.fromEntries(scripts),
     "/usr/bin/kubelet": { mode: "755", ...program },
     [`${units}/systemd/system/kubelet.service`]: { mode: "644", text: UPSTREAM_UNIT },
   });
 }
 
-/** With a program that does nothing, unless one is given. Since 1.30 it depends on no kubelet any more; here it does, as all those before. */
+/**
+ * The program does nothing unless one is given. Since 1.30 upstream's package no longer depends on the kubelet; this
+ * one does, like all earlier ones.
+ */
 export function kubeadmPackage(
   version: string,
-  folder: string,
+  directory: string,
   program: UpstreamKubelet["program"] = { text: "#!/bin/sh\n" },
 ): Promise<string> {
-  return build({ name: "kubeadm", version, depends: "Depends: kubelet (>= 1.19.0)\n" }, folder, {
+  return build({ name: "kubeadm", version, depends: "Depends: kubelet (>= 1.19.0)\n" }, directory, {
     "/usr/bin/kubeadm": { mode: "755", ...program },
     "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": { mode: "644", text: KUBEADM_DROP_IN },
   });
@@ -87,10 +94,10 @@ type Files = Readonly<
 
 async function build(
   { name, version, depends }: { readonly name: string; readonly version: string; readonly depends: string },
-  folder: string,
+  directory: string,
   files: Files,
 ): Promise<string> {
-  const root = join(folder, `${name}-${version}`);
+  const root = join(directory, `${name}-${version}`);
   await rm(root, { recursive: true, force: true });
   await mkdir(join(root, "DEBIAN"), { recursive: true });
   await writeFile(
@@ -104,7 +111,7 @@ async function build(
     else await writeFile(target, source.text);
     await command("chmod", [source.mode, target]);
   }
-  const output = join(folder, `${name}_${version}.deb`);
+  const output = join(directory, `${name}_${version}.deb`);
   await command("dpkg-deb", ["--root-owner-group", "-Znone", "--build", root, output]);
   return output;
 }

@@ -1,4 +1,4 @@
-/** What a group of cgroup v2 is held to, read from its files as the contract wants to know it. */
+/** Reads the limits of a cgroup v2 cgroup from its files, in the form that the contract expects. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
@@ -8,8 +8,8 @@ const SHARES: ReadonlyMap<string, number> = new Map([
   ["10000", 262_144],
 ]);
 
-export async function readV2Values(folder: string): Promise<CgroupValues> {
-  const text = async (file: string) => (await readFile(join(folder, file), "utf8")).trim();
+export async function readV2Values(directory: string): Promise<CgroupValues> {
+  const text = async (file: string) => (await readFile(join(directory, file), "utf8")).trim();
   const number = (shown: string) => (shown === "max" ? "-1" : shown);
   const [quota = "", period] = (await text("cpu.max")).split(" ");
   return {

@@ -1,4 +1,7 @@
-/** Pods with every kind of local volume at once, the objects they refer to, and what can be seen of their volumes from outside of them. */
+/**
+ * Pods with every kind of local volume at once, the objects they refer to, and the observable state of their volumes
+ * from outside.
+ */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PodSpec, Volume } from "../../src/api/gen/core-v1.ts";
@@ -19,10 +22,12 @@ const PROJECTED: Volume = {
   },
 };
 
-/** A node, and a folder on it for what is not the pods'. */
-export type VolumeHost = Pick<ClusterNode, "name" | "folder">;
+/** A node, and a directory on it for files that do not belong to pods. */
+export type VolumeHost = Pick<ClusterNode, "name" | "directory">;
 
-/** What the pods refer to. Each of them has a folder of the node, and a claim on a PersistentVolume that is another. */
+/**
+ * The objects to which the pods refer. Each pod has a PersistentVolume on a directory of the node, and a claim on it.
+ */
 export function volumeObjects(node: VolumeHost, names: readonly string[]): readonly object[] {
   return [
     { apiVersion: "v1", kind: "ConfigMap", metadata: { name: CONFIG_MAP }, data: SETTINGS },
@@ -31,10 +36,10 @@ export function volumeObjects(node: VolumeHost, names: readonly string[]): reado
   ];
 }
 
-export const diskOf = (node: VolumeHost, name: string): string => join(node.folder, "disks", name);
-export const sharedOf = (node: VolumeHost): string => join(node.folder, "shared");
+export const diskOf = (node: VolumeHost, name: string): string => join(node.directory, "disks", name);
+export const sharedOf = (node: VolumeHost): string => join(node.directory, "shared");
 
-export async function makeFolders(node: ClusterNode, names: readonly string[]): Promise<void> {
+export async function makeDirectories(node: ClusterNode, names: readonly string[]): Promise<void> {
   await mkdir(sharedOf(node));
   await writeFile(join(sharedOf(node), "note"), "from the node");
   for (const name of names) await mkdir(diskOf(node, name), { recursive: true });
@@ -65,7 +70,7 @@ function claimed(node: VolumeHost, name: string): readonly object[] {
   ];
 }
 
-/** Ends at once when told to. Writes what it finds a place for. */
+/** Writes to every writable mount, and exits within a second of SIGTERM. */
 const SCRIPT = [
   "for place in scratch memory disk part; do echo $HOSTNAME > /$place/written; done",
   "trap 'exit 0' TERM",
@@ -97,7 +102,10 @@ export function volumePod(node: VolumeHost, name: string): Partial<PodSpec> {
 
 const TOKENS = ["/var/run/secrets/kubernetes.io/serviceaccount/token", "/all/token"];
 
-/** What a container of such a pod reads, by path. A token is told by whom it speaks for: an agent may renew it. */
+/**
+ * The files that a container of such a pod reads, by path. A token is replaced by its pod's UID and its audience,
+ * because an agent may renew it.
+ */
 export async function filesSeen(read: (path: string) => Promise<string>): Promise<Readonly<Record<string, string>>> {
   const written = ["scratch", "memory", "disk", "part"].map((place) => `/${place}/written`);
   const given = ["/config/second", "/keys/key", "/about/name", "/all/deep/first", "/all/key", "/all/uid", "/host/note"];
@@ -109,7 +117,7 @@ export async function filesSeen(read: (path: string) => Promise<string>): Promis
   return found;
 }
 
-/** As the process sees it. */
+/** Reads a file as the process sees it. */
 export const readIn = async (pid: number, path: string): Promise<string> =>
   (await readFile(`/proc/${pid}/root${path}`, "utf8")).trim();
 
@@ -121,7 +129,7 @@ function speaksFor(token: string): string {
   return `${claims["kubernetes.io"].pod.uid} to ${claims.aud.join()}`;
 }
 
-/** Every mount of the node below a pod's folder, with its number: a mount made anew has another. */
+/** All mounts of the node below a pod's directory, with their mount ids: a new mount has another id. */
 export async function mountsOf(node: ClusterNode, uid: string): Promise<readonly string[]> {
   const { stdout } = await node.run("cat", "/proc/self/mountinfo");
   const lines = stdout.split("\n").map((line) => line.split(" "));

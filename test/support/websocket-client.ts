@@ -1,7 +1,7 @@
-/** What a client writes to open a WebSocket, and its frames. */
+/** A client's WebSocket upgrade request and frames. */
 import { writeFrame } from "../../src/server/streams/websocket/frames.ts";
 
-/** The opening of a WebSocket, for clients that write their frames themselves. */
+/** The headers of a WebSocket upgrade request, for clients that write their frames themselves. */
 export const webSocket = (protocol: string) => ({
   Upgrade: "websocket",
   "Sec-WebSocket-Protocol": protocol,
@@ -9,7 +9,7 @@ export const webSocket = (protocol: string) => ({
   "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 });
 
-/** A frame; `first` is its first byte. */
+/** A masked frame; `first` is its first byte. */
 export function masked(first: number, payload: Uint8Array, mask = [0x12, 0x34, 0x56, 0x78]): Buffer {
   const plain = writeFrame(first & 0x0f, payload);
   const head = Buffer.from(plain.subarray(0, plain.length - payload.length));

@@ -1,17 +1,18 @@
-/** Makes the one file that is shipped: every source and package in one ES module, the same bytes for the same tree. */
+/** Builds the single file that ships: all sources and packages in one ES module. The same tree gives the same bytes. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
 import { basename, dirname } from "node:path";
 import { build, type Metafile, type Plugin } from "esbuild";
 import { repositoryRoot } from "../repository.ts";
 
-/** Some packages are CommonJS and call `require`, which an ES module does not have. */
+/** Some packages are CommonJS and call `require`, which ES modules lack. */
 const BANNER = `#!/usr/bin/env node
 const require = process.getBuiltinModule("node:module").createRequire(import.meta.url);`;
 
 /**
- * Node's modules are taken as they are instead of being imported: an import reads each of a module's exports, and with that loads what
- * hides behind them (WebSockets behind `node:http`): in one run each, on a busy machine, 75 ms of a profiled start and 3.7 MB resident.
+ * Gets Node's modules from process.getBuiltinModule instead of importing them. An import reads each of a module's
+ * exports and so loads what lazy exports need (WebSockets behind `node:http`). In one run each, on a busy machine, that
+ * was 75 ms of a profiled start and 3.7 MB resident.
  */
 const builtins: Plugin = {
   name: "node's own modules",
@@ -33,7 +34,8 @@ const COMMON = {
   platform: "node",
   format: "esm",
   target: "node24",
-  // Half the text to read and to keep. With one letter beyond ASCII the engine would keep all of it in two bytes each.
+  // Halves the text to read and to keep. With a single non-ASCII character V8 would store the whole text in two bytes
+  // per character.
   minifyWhitespace: true,
   minifySyntax: true,
   charset: "ascii",
@@ -41,7 +43,7 @@ const COMMON = {
   metafile: true,
 } as const;
 
-/** The address of a thread's program stands in a module of its own; in the bundle it is the program itself, which has no file. */
+/** Each thread program's URL has its own module. In the bundle the URL holds the program itself, which has no file. */
 const THREADS: Readonly<Record<string, { readonly exported: string; readonly entry: string }>> = {
   "stats-program.ts": { exported: "statsProgram", entry: "src/wire/stats/thread/main.ts" },
 };
@@ -60,7 +62,7 @@ const threads = (note: (metafile: Metafile) => void): Plugin => ({
   },
 });
 
-/** In base64, as an address can hold it. */
+/** In base64, for a data URL. */
 async function threadProgram(entry: string): Promise<{ readonly program: string; readonly metafile: Metafile }> {
   const { outputFiles, metafile } = await build({ ...COMMON, entryPoints: [entry], write: false, plugins: [builtins] });
   const [file] = outputFiles;
@@ -68,13 +70,13 @@ async function threadProgram(entry: string): Promise<{ readonly program: string;
   return { program: Buffer.from(file.contents).toString("base64"), metafile };
 }
 
-/** Answers with the sources of which something is in it, as paths from the repository's root. */
+/** Returns the sources that contribute to the bundle, as paths relative to the repository's root. */
 export async function buildBundle(outfile: string, entry = "src/app/main.ts"): Promise<readonly string[]> {
   const parts: Metafile[] = [];
   const { metafile, outputFiles } = await build({
     ...COMMON,
     entryPoints: [entry],
-    // The map names the sources as seen from here, wherever the two are written.
+    // The source map names the sources relative to dist, wherever both files are written.
     outfile: "dist/deckhand.js",
     write: false,
     banner: { js: BANNER },

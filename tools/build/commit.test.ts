@@ -13,10 +13,10 @@ const [source, packages] = ["source", "node_modules/packages"].map((path) => rea
 writeFileSync("dist/deckhand.js", source + " with " + packages);
 writeFileSync("dist/deckhand", "");`;
 
-describe("the build of an earlier commit", () => {
+describe("build of an earlier commit", () => {
   let tree: Scratch;
 
-  /** A repository whose build copies its source, and whose set-up installs packages where none are. */
+  /** A repository whose build copies its source, and whose setup installs packages if none are installed. */
   beforeEach(() => {
     tree = scratch();
     tree.write(".gitignore", "node_modules\ntemporary\n");
@@ -45,7 +45,7 @@ describe("the build of an earlier commit", () => {
   }
 
   const left = () => readdirSync(tree.path("temporary"));
-  /** A process that builds HEAD~, prints what was built, and then does `after`. */
+  /** A process that builds HEAD~, prints what was built, and then runs `after`. */
   const builder = (after = "") => {
     const script = `import { readFileSync } from "node:fs";
       import { buildCommit } from ${JSON.stringify(import.meta.resolve("./commit.ts"))};
@@ -62,7 +62,7 @@ describe("the build of an earlier commit", () => {
     return spawnSync(process.execPath, args, { env, encoding: "utf8" });
   };
 
-  test("holds that commit's sources and Node options, with the packages of this checkout", () => {
+  test("contains that commit's sources and Node options, with the packages of this checkout", () => {
     const { stdout, stderr, status } = build();
     assert.equal(status, 0, stderr);
     assert.deepEqual(JSON.parse(stdout), ["old source with copied", "our Node", "--old-option"]);
@@ -75,7 +75,7 @@ describe("the build of an earlier commit", () => {
     assert.deepEqual(JSON.parse(stdout), ["old source with installed", "our Node", "--old-option"]);
   });
 
-  test("keeps the Node of another release", () => {
+  test("keeps a copy of Node when the commit uses another release", () => {
     const other = `const [version, execPath] = ["v0.0.1", import.meta.dirname + "/other-node"];
       Object.defineProperties(process, { version: { value: version }, execPath: { value: execPath } });`;
     tree.write("other.js", other);
@@ -93,7 +93,7 @@ describe("the build of an earlier commit", () => {
     assert.equal(status, 0, stderr);
   });
 
-  test("removes its directory after a build that failed", () => {
+  test("removes its directory after a failed build", () => {
     tree.write("tools/build.ts", "process.exitCode = 1;");
     commit();
     tree.write("source", "newest source");
@@ -123,7 +123,7 @@ describe("the build of an earlier commit", () => {
     assert.throws(() => buildCommit("nowhere", tree.root), /not a valid object name: nowhere/);
   });
 
-  test("a name that is no commit is undefined", () => {
+  test("commitNamed returns undefined for a name that is no commit", () => {
     assert.match(commitNamed("HEAD~", tree.root) ?? "", /^[0-9a-f]{40}$/);
     for (const name of ["nowhere", "HEAD:source", "--all", ""]) assert.equal(commitNamed(name, tree.root), undefined);
   });

@@ -1,4 +1,6 @@
-/** Deckhand as an earlier commit of this repository builds it: with the sources, tools, packages and Node of that commit. */
+/**
+ * Builds Deckhand from an earlier commit of this repository, with the sources, tools, packages and Node of that commit.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
@@ -6,13 +8,13 @@ import { join } from "node:path";
 import { repositoryRoot } from "../repository.ts";
 
 export interface Build {
-  /** Node and its options, which stand before the bundle. */
+  /** Node and its options, which precede the bundle on the command line. */
   readonly node: readonly string[];
   readonly bundle: string;
   readonly executable: string;
 }
 
-/** `tools/setup.sh` puts the commit's Node first on the PATH. Stdout holds the description of that Node, and nothing else. */
+/** `tools/setup.sh` puts the commit's Node first on the PATH. Stdout holds only the description of that Node. */
 const SCRIPT = `{ . tools/setup.sh && node tools/build.ts; } >&2 && node --input-type=module --eval '
   import { NODE_OPTIONS } from "./tools/build/executable.ts";
   const { version, execPath } = process;
@@ -34,8 +36,9 @@ export function commitNamed(name: string, repository = repositoryRoot): string |
 }
 
 /**
- * The files last until this process exits. The checkout comes from an archive, so the repository's list of worktrees does
- * not change. The build blocks this process: a signal takes effect after it, when no program writes to the files any more.
+ * The files last until this process exits. The checkout comes from an archive, so the repository's list of worktrees
+ * does not change. The build blocks this process: a signal takes effect after it, when no program writes to the files
+ * any more.
  */
 export function buildCommit(commit: string, repository = repositoryRoot): Build {
   const directory = directoryUntilExit();
@@ -62,8 +65,8 @@ export function buildCommit(commit: string, repository = repositoryRoot): Build 
 }
 
 /**
- * The same release must be the same file: processes whose program is one file share its memory, which their PSS shows.
- * Another release is copied, because it may be a package of the checkout.
+ * The same release must be the same file: processes that run one file share its memory, which their PSS shows. Another
+ * release is copied, because it may be a package of the checkout.
  */
 function nodeFor({ version, execPath, options }: NodeOfCommit, copy: string): readonly string[] {
   if (version === process.version) return [process.execPath, ...options];
@@ -73,7 +76,7 @@ function nodeFor({ version, execPath, options }: NodeOfCommit, copy: string): re
 
 function directoryUntilExit(): string {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    // Without a listener a signal ends the process and no "exit" is emitted.
+    // Without a listener, a signal ends the process without an "exit" event.
     process.once(signal, () => process.exit(128 + constants.signals[signal]));
   }
   const directory = mkdtempSync(join(tmpdir(), "deckhand-before-"));

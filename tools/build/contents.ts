@@ -1,6 +1,6 @@
 /**
- * What a program of ours is made of: the packages of which something is in its bundle, and the Node around it if it has one, each with its
- * licence and the texts that must go with it. A package whose terms cannot be told fails the build.
+ * Lists what a program contains: the packages that contribute to its bundle, and Node if it includes it. Each has its
+ * license and the texts that must be distributed with it. The build fails if the license of a package is unknown.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, realpathSync } from "node:fs";
@@ -13,18 +13,20 @@ export interface Piece {
   readonly version: string;
   /** As an SPDX expression. */
   readonly licence: string;
-  /** What its authors want to be passed on, word for word. */
+  /** License and notice texts that must be distributed verbatim. */
   readonly notices: string;
   readonly hash: { readonly algorithm: "SHA-256" | "SHA-512"; readonly hex: string };
 }
 
 export interface Runtime extends Piece {
-  /** What it was made of itself, by the names it gives them. Their terms are among its notices. */
+  /**
+   * The components of the runtime and their versions, by the names it gives them. Their licenses are among its notices.
+   */
   readonly parts: Readonly<Record<string, string>>;
 }
 
 export interface Contents {
-  /** Ours. */
+  /** Deckhand's own version and license. */
   readonly version: string;
   readonly licence: string;
   readonly packages: readonly Piece[];
@@ -40,36 +42,38 @@ export function contentsOf(sources: readonly string[], runtime?: Runtime): Conte
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 
-const PACKAGE = /^(?<folder>.*node_modules\/(?<name>(?:@[^/]+\/)?[^/]+))\//;
+const PACKAGE = /^(?<directory>.*node_modules\/(?<name>(?:@[^/]+\/)?[^/]+))\//;
 
 function packagesIn(sources: readonly string[]): readonly Piece[] {
   const lock = fields(fields(parseJson(read("package-lock.json")), "package-lock.json")["packages"], "packages");
-  const byFolder = Map.groupBy(sources, (path) => PACKAGE.exec(path)?.groups?.["folder"]);
-  return [...byFolder].flatMap(([folder, files]) => (folder === undefined ? [] : packageIn(folder, files, lock)));
+  const byDirectory = Map.groupBy(sources, (path) => PACKAGE.exec(path)?.groups?.["directory"]);
+  return [...byDirectory].flatMap(([directory, files]) =>
+    directory === undefined ? [] : packageIn(directory, files, lock),
+  );
 }
 
-function packageIn(folder: string, files: readonly string[], lock: Readonly<Record<string, unknown>>): Piece {
-  const manifest = fields(parseJson(read(`${folder}/package.json`)), folder);
-  const name = text(manifest["name"], folder);
-  const integrity = text(fields(lock[folder], folder)["integrity"], `integrity of ${folder}`);
+function packageIn(directory: string, files: readonly string[], lock: Readonly<Record<string, unknown>>): Piece {
+  const manifest = fields(parseJson(read(`${directory}/package.json`)), directory);
+  const name = text(manifest["name"], directory);
+  const integrity = text(fields(lock[directory], directory)["integrity"], `integrity of ${directory}`);
   const [, sha512] = /^sha512-(.+)$/.exec(integrity) ?? [];
-  if (sha512 === undefined) throw new Error(`${folder} is pinned by another hash than SHA-512: ${integrity}`);
+  if (sha512 === undefined) throw new Error(`${directory} is pinned by another hash than SHA-512: ${integrity}`);
   return {
     name,
-    version: text(manifest["version"], folder),
-    licence: text(manifest["license"], `licence of ${folder}`).replaceAll(/^\(|\)$/g, ""),
-    notices: noticesOf(folder, files),
+    version: text(manifest["version"], directory),
+    licence: text(manifest["license"], `licence of ${directory}`).replaceAll(/^\(|\)$/g, ""),
+    notices: noticesOf(directory, files),
     hash: { algorithm: "SHA-512", hex: Buffer.from(sha512, "base64").toString("hex") },
   };
 }
 
-/** The files it has for that; without any, what its sources say at their beginning. */
-function noticesOf(folder: string, sources: readonly string[]): string {
-  const names = readdirSync(inRepository(folder)).filter((name) => /^(licen[cs]e|notice|copying)/i.test(name));
-  const texts = names.length > 0 ? names.map((name) => read(`${folder}/${name}`)) : sources.map(firstComment);
+/** The package's license and notice files, or without any the leading comments of its sources. */
+function noticesOf(directory: string, sources: readonly string[]): string {
+  const names = readdirSync(inRepository(directory)).filter((name) => /^(licen[cs]e|notice|copying)/i.test(name));
+  const texts = names.length > 0 ? names.map((name) => read(`${directory}/${name}`)) : sources.map(firstComment);
   const distinct = [...new Set(texts.map((each) => each.trim()))].filter((each) => each !== "");
   if (!distinct.some((each) => /licen[cs]e|redistribut|permission/i.test(each))) {
-    throw new Error(`${folder} says nowhere under which terms it may be passed on`);
+    throw new Error(`${directory} says nowhere under which terms it may be passed on`);
   }
   return distinct.join("\n\n");
 }
@@ -79,10 +83,10 @@ function firstComment(path: string): string {
   return lines.replaceAll(/^\/\/ ?/gm, "");
 }
 
-/** Of process.versions, what is a number of an interface or of a table, and no program. */
+/** Entries of process.versions that are versions of an interface or a table, not of a component. */
 const NOT_PARTS = new Set(["node", "modules", "napi", "cldr", "tz", "unicode"]);
 
-/** A Node as it was taken, of the release of the one that runs this: only that one can say what it is made of. */
+/** Describes a Node binary of the same release as the running Node: only that release can list its components. */
 export function nodeRuntime(program: string): Runtime {
   const parts = Object.entries(process.versions).flatMap(([name, version]) =>
     NOT_PARTS.has(name) || version === undefined || version === "" ? [] : [[name, version] as const],

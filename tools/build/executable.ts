@@ -1,35 +1,37 @@
 /**
- * Puts the bundle into a copy of Node: one program without anything to install beside it. The same bundle, papers and Node give the same bytes, also
- * of the compiled code inside, which has nothing random in it: it was compiled under a fixed seed.
+ * Puts the bundle into a copy of Node: a single executable that needs nothing else installed. The same bundle,
+ * licenses, SBOM and Node give the same bytes. The compiled code inside is reproducible too, because it is compiled
+ * under a fixed random seed.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /**
- * A small young generation keeps the resident set down. Measured once each on a busy machine, with 30 pods: 4 MB left 104 MB and, after their end, 112 MB; 1 MB left
- * 99 and 101 MB, 78 instead of 84 MB without pods, with no difference in CPU that could be told from noise.
+ * A small young generation reduces the resident set. Measured once each on a busy machine, with 30 pods: 4 MB gave 104
+ * MB and, after the pods' termination, 112 MB; 1 MB gave 99 and 101 MB. Without pods it was 78 instead of 84 MB. The
+ * difference in CPU was not distinguishable from noise.
  */
 export const NODE_OPTIONS: readonly string[] = [
   "--max-semi-space-size=2",
   "--disable-warning=ExperimentalWarning",
-  // No debugger by signal, no code from text or from native modules, no way to reach a prototype through a property: none of it is used.
+  // No debugger by signal, no code from strings, no native addons, no `__proto__`: none of these is used.
   "--disable-sigusr1",
   "--disable-proto=delete",
   "--disallow-code-generation-from-strings",
   "--no-addons",
 ];
 
-/** The name of the bundle goes into the program, and so no folder may be in it. */
+/** The bundle's name goes into the executable, so it must not contain a directory. */
 const MAIN = "deckhand.js";
 
 export interface ExecutableParts {
   readonly bundle: string;
-  /** Texts that the program finds by these names inside itself. */
+  /** Assets of the executable, by name. */
   readonly papers: Readonly<Record<string, string>>;
-  /** Of the release that runs this. */
+  /** Path of a Node of the running release. */
   readonly node: string;
-  /** Whether that is for this machine: only then can what is compiled here be of use to it. */
+  /** Whether `node` is for this machine: only then can it use code that is compiled here. */
   readonly forHere: boolean;
 }
 
@@ -55,12 +57,12 @@ export function buildExecutable(parts: ExecutableParts, output: string): { reado
       disableExperimentalSEAWarning: true,
       useCodeCache: parts.forHere,
       execArgv: NODE_OPTIONS,
-      // Neither the environment nor the command line adds to them.
+      // The environment and the command line cannot add options.
       execArgvExtension: "none",
       assets: Object.fromEntries(papers),
     };
     writeFileSync(join(work, "sea.json"), JSON.stringify(sea));
-    // The engine takes compiled code only under the flags that it was compiled under.
+    // V8 accepts compiled code only under the flags that it was compiled under.
     const build = ["--random-seed=1", "--disallow-code-generation-from-strings", "--build-sea=sea.json"];
     execFileSync(process.execPath, build, { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
     return { stripped };
@@ -69,7 +71,7 @@ export function buildExecutable(parts: ExecutableParts, output: string): { reado
   }
 }
 
-/** Takes the symbols out, a fifth of the size. A machine without binutils builds a bigger program. */
+/** Removes the symbols, a fifth of the size. Without binutils the executable stays larger. */
 function strip(path: string): boolean {
   try {
     execFileSync("strip", [path], { stdio: ["ignore", "ignore", "inherit"] });

@@ -1,6 +1,6 @@
 /**
- * A Node for another kind of machine, of the release that runs this: taken from the registry once, held against the hash that stands here, and kept in the home
- * cache directory. A new release needs a new line.
+ * Provides Node for another architecture, of the running release: downloads it from the npm registry once, checks it
+ * against the hash in this file, and keeps it in the home cache directory. A new release needs a new hash here.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -22,7 +22,7 @@ const SHA512: Readonly<Record<string, string>> = {
     "idArV/cmqW9M9ODyGlbOIiyxFourDh1mJB0SdKCdMbSZjjef9CLEN3o1/eE4yf+B0+5BD+F74MpTTHiB3XXTBQ==",
 };
 
-/** The program, with its LICENSE two folders above. */
+/** Returns the path of the program; its LICENSE is two directories above. */
 export function nodeFor(machine: OtherMachine): string {
   const { node: version } = process.versions;
   const name = `node-linux-${machine}@${version}`;
@@ -38,7 +38,7 @@ export function nodeFor(machine: OtherMachine): string {
 function take(name: string, kept: string): void {
   const wanted = SHA512[name];
   if (wanted === undefined) throw new Error(`no hash of ${name} is known: add it to tools/build/other-node.ts`);
-  // Into a folder beside it first: what was cut short must not be taken for whole.
+  // Extract into a temporary directory first: a partial download must not count as complete.
   const fetched = `${kept}.${process.pid}`;
   mkdirSync(fetched, { recursive: true });
   try {

@@ -1,8 +1,8 @@
-/** The papers of a program: every licence as one text, and the bill of materials (CycloneDX). The same contents give the same bytes. */
+/** Generates the texts that ship with a program: all licenses, and the SBOM (CycloneDX). Same contents, same bytes. */
 import { createHash } from "node:crypto";
 import type { Contents, Piece } from "./contents.ts";
 
-/** By the names under which the program finds them (`src/app/papers.ts`). */
+/** Keyed by the names under which the program finds them (`src/app/papers.ts`). */
 export const papersOf = (contents: Contents): Readonly<Record<string, string>> => ({
   "licences.txt": licences(contents),
   "sbom.cdx.json": billOfMaterials(contents),
@@ -59,13 +59,13 @@ function billOfMaterials({ version, packages, runtime }: Contents): string {
   return billText(body);
 }
 
-/** Its serial number follows from its contents. */
+/** The serial number is derived from the contents. */
 function billText(body: object): string {
   const head = { bomFormat: "CycloneDX", specVersion: "1.6", serialNumber: `urn:uuid:${uuidOf(JSON.stringify(body))}` };
   return `${JSON.stringify({ ...head, ...body }, undefined, 2)}\n`;
 }
 
-/** A file that an image holds, with the Debian package that it is of. */
+/** A file that an image contains, with the Debian package it belongs to. */
 export interface DebianFile {
   readonly path: string;
   readonly hash: string;
@@ -73,7 +73,7 @@ export interface DebianFile {
   readonly version: string;
 }
 
-/** The program's bill of materials with Debian's packages, each with those of its files that the image holds. */
+/** Adds Debian's packages to the program's SBOM, each with those of its files that the image contains. */
 export function withDebianFiles(bill: string, files: readonly DebianFile[], architecture: string): string {
   const body = JSON.parse(bill) as { readonly components: readonly object[] };
   const packages = [...Map.groupBy(files, (file) => file.package)].map(([name, held]) => {
@@ -103,7 +103,7 @@ const component = (type: "library" | "platform", purl: string, { name, version, 
   hashes: [{ alg: hash.algorithm, content: hash.hex }],
 });
 
-/** A UUID that says the same of the same text (RFC 9562, version 8). */
+/** Returns a UUID that depends only on the text (RFC 9562, version 8). */
 function uuidOf(text: string): string {
   const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;

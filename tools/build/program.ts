@@ -1,4 +1,6 @@
-/** Everything that is shipped, in a folder: the bundle with its papers beside it, and the executable with its own inside. */
+/**
+ * Builds all that ships into a directory: the bundle, its licenses and SBOM beside it, and the executable with its own.
+ */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildBundle } from "./bundle.ts";
@@ -9,40 +11,40 @@ import { papersOf } from "./papers.ts";
 
 export interface OtherProgram {
   readonly executable: string;
-  /** The executable's own. */
+  /** The licenses and SBOM of the executable. */
   readonly papers: Readonly<Record<string, string>>;
 }
 
 export interface BuiltProgram extends OtherProgram {
-  readonly folder: string;
+  readonly directory: string;
   readonly bundle: string;
-  /** What is in the bundle. */
+  /** The sources in the bundle. */
   readonly sources: readonly string[];
-  /** Whether Node's symbols could be left out of it. */
+  /** Whether Node's symbols were stripped from the executable. */
   readonly stripped: boolean;
 }
 
-/** One more executable beside it, `deckhand-<machine>`. It cannot be tried here. */
-export function buildForOther({ folder, bundle, sources }: BuiltProgram, machine: OtherMachine): OtherProgram {
+/** Builds one more executable beside it, `deckhand-<machine>`. It cannot be run on this machine. */
+export function buildForOther({ directory, bundle, sources }: BuiltProgram, machine: OtherMachine): OtherProgram {
   const node = nodeFor(machine);
   const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
-  const executable = join(folder, `deckhand-${machine}`);
+  const executable = join(directory, `deckhand-${machine}`);
   buildExecutable({ bundle, papers, node, forHere: false }, executable);
   return { executable, papers };
 }
 
-/** Whatever the folder held is removed. */
-export async function buildProgram(folder: string): Promise<BuiltProgram> {
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const bundle = join(folder, "deckhand.js");
+/** Removes the directory's previous contents. */
+export async function buildProgram(directory: string): Promise<BuiltProgram> {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  const bundle = join(directory, "deckhand.js");
   const sources = await buildBundle(bundle);
   for (const [name, content] of Object.entries(papersOf(contentsOf(sources)))) {
-    writeFileSync(join(folder, name), content);
+    writeFileSync(join(directory, name), content);
   }
-  const executable = join(folder, "deckhand");
+  const executable = join(directory, "deckhand");
   const node = process.execPath;
   const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
   const { stripped } = buildExecutable({ bundle, papers, node, forHere: true }, executable);
-  return { folder, bundle, sources, executable, papers, stripped };
+  return { directory, bundle, sources, executable, papers, stripped };
 }

@@ -1,6 +1,7 @@
 /**
- * Makes `src/api/gen/*.ts` from the OpenAPI v3 documents of a running kube-apiserver: the kinds listed here and all that they
- * refer to, one file per group and version. Names and shapes only, never the descriptions; the same server gives the same bytes.
+ * Generates `src/api/gen/*.ts` from the OpenAPI v3 documents of a running kube-apiserver: the kinds listed here and all
+ * types that they refer to, one file per group and version. It copies names and shapes, never descriptions. The same
+ * server gives the same bytes.
  */
 import { readFile, writeFile } from "node:fs/promises";
 import { get } from "node:https";
@@ -11,10 +12,10 @@ import { printModules } from "./print-types.ts";
 import { printShapes } from "./shapes.ts";
 
 interface Wanted {
-  /** As the server's index of documents has it. */
+  /** As named in the server's index of documents. */
   readonly document: string;
   readonly kinds: readonly string[];
-  /** Left out without complaint where the server does not serve the document or the kind. */
+  /** Skipped without an error when the server does not serve the document or the kind. */
   readonly optional?: boolean;
 }
 
@@ -69,7 +70,7 @@ interface OpenApiServer {
   readonly adminKeyFile: string;
 }
 
-/** The harness lies in a later layer, so it is loaded by address and known here by the slice that is used. */
+/** The harness is in a later layer, so it is loaded by URL; this is the part of its interface that is used here. */
 interface Harness {
   startCluster(options: { readonly controlPlane: "api"; readonly nodes: readonly never[] }): Promise<{
     readonly api: OpenApiServer;
@@ -79,18 +80,18 @@ interface Harness {
 
 export const apiTypes: Generator = { name: "api-types", output: "src/api/gen", make: makeFromCluster };
 
-async function makeFromCluster(folder: string): Promise<void> {
+async function makeFromCluster(directory: string): Promise<void> {
   const address = new URL("../../test/cluster/cluster.ts", import.meta.url).href;
   const harness = (await import(address)) as Harness;
   const cluster = await harness.startCluster({ controlPlane: "api", nodes: [] });
   try {
-    await makeFrom(cluster.api, folder);
+    await makeFrom(cluster.api, directory);
   } finally {
     await cluster.down();
   }
 }
 
-async function makeFrom(server: OpenApiServer, folder: string): Promise<void> {
+async function makeFrom(server: OpenApiServer, directory: string): Promise<void> {
   const fetchJson = await jsonFetcher(server);
   const index = (await fetchJson("/openapi/v3")) as {
     readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string } | undefined>>;
@@ -106,8 +107,8 @@ async function makeFrom(server: OpenApiServer, folder: string): Promise<void> {
   if (missing.length > 0) throw new Error(`the server does not serve ${missing.join(", ")}`);
 
   const roots = wanted.flatMap((entry) => entry.kinds).filter((kind) => schemas.has(kind));
-  for (const [file, text] of printModules(collectTypes(roots, schemas))) await writeFile(join(folder, file), text);
-  await writeFile(join(folder, "pod-shapes.ts"), printShapes("podShapes", "io.k8s.api.core.v1.Pod", schemas));
+  for (const [file, text] of printModules(collectTypes(roots, schemas))) await writeFile(join(directory, file), text);
+  await writeFile(join(directory, "pod-shapes.ts"), printShapes("podShapes", "io.k8s.api.core.v1.Pod", schemas));
 }
 
 async function jsonFetcher(server: OpenApiServer): Promise<(path: string) => Promise<unknown>> {

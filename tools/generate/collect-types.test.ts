@@ -11,7 +11,7 @@ function print(schemas: Readonly<Record<string, Schema>>, root: string): Readonl
   return printModules(collectTypes([root], new Map(Object.entries(schemas))));
 }
 
-void test("every shape the server uses becomes one of ours, in the order of names", () => {
+void test("converts every schema shape the server uses, with types and fields sorted by name", () => {
   const text = print(
     {
       "x.core.v1.Thing": {
@@ -56,7 +56,7 @@ export interface Thing {
   );
 });
 
-void test("a type of another group is imported; two of one name from different groups are refused", () => {
+void test("imports a type of another group; rejects two types of the same name from different groups", () => {
   const other: Schema = { properties: { a: { type: "string" } } };
   const one = { "x.a.v1.Root": { properties: { b: ref("x.b.v1.Part") } }, "x.b.v1.Part": other };
   const modules = print(one, "x.a.v1.Root");
@@ -70,7 +70,7 @@ void test("a type of another group is imported; two of one name from different g
   assert.throws(() => print(both, "x.a.v1.Root"), /names Part of both b-v1 and c-v1/);
 });
 
-void test("a shape we do not know is refused rather than guessed", () => {
+void test("rejects an unknown schema shape", () => {
   for (const odd of [{ type: "file" }, { oneOf: [{ type: "string" }] }, { type: "array" }, ref("x.a.v1.Missing")]) {
     assert.throws(() => print({ "x.a.v1.Root": { properties: { odd } } }, "x.a.v1.Root"));
   }

@@ -1,4 +1,4 @@
-/** From OpenAPI schemas to the types of our modules: follows references from the roots, and refuses a shape it does not know. */
+/** Converts OpenAPI schemas to TypeScript types: follows references from the root kinds, and rejects unknown shapes. */
 
 export interface Schema {
   readonly type?: string;
@@ -14,14 +14,14 @@ export interface Schema {
 
 export type SchemaTable = Readonly<Record<string, Schema>>;
 
-/** How a type is written, with the other types it names. */
+/** The TypeScript text of a type, with the other types it names. */
 interface TypeText {
   readonly text: string;
   readonly uses: readonly TypeName[];
 }
 
 export interface TypeName {
-  /** "core-v1": one file each. */
+  /** For example "core-v1": one file per module. */
   readonly module: string;
   readonly name: string;
 }
@@ -36,7 +36,10 @@ export interface NamedType extends TypeName {
   readonly fields: readonly Field[];
 }
 
-/** Schemas that are one value on the wire, whatever their definition says. A Quantity may be sent as a number, never comes as one. */
+/**
+ * Schemas that are a single value on the wire, whatever their definition says. Clients may send a Quantity as a number,
+ * but the server never does.
+ */
 const values: Readonly<Record<string, string>> = {
   "io.k8s.apimachinery.pkg.api.resource.Quantity": "string",
   "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "string",
@@ -84,7 +87,7 @@ function typeOf(schema: Schema, schemas: ReadonlyMap<string, Schema>, refer: (id
       return { text: `Readonly<Record<string, ${text}>>`, uses };
     }
     case undefined:
-      // The server describes a field of any JSON value by an empty schema.
+      // The server describes a field with any JSON value by an empty schema.
       if (schema.oneOf === undefined && schema.allOf === undefined) return { text: "unknown", uses: [] };
       break;
     default:

@@ -1,9 +1,9 @@
-/** What `npm run generate` runs: one maker of committed files. */
+/** A generator of committed files that `npm run generate` runs. */
 export interface Generator {
-  /** How it is asked for on the command line. */
+  /** Its name on the command line. */
   readonly name: string;
-  /** The folder it owns entirely, below the repository's root. */
+  /** The generated directory, relative to the repository's root. A run replaces it completely. */
   readonly output: string;
-  /** Writes everything into `folder`, which exists and is empty. The same input makes the same bytes. */
-  make(folder: string): Promise<void>;
+  /** Writes everything into `directory`, which exists and is empty. The same input gives the same bytes. */
+  make(directory: string): Promise<void>;
 }

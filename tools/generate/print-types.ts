@@ -1,4 +1,4 @@
-/** Writes collected types as TypeScript modules, in an order that depends on names alone. */
+/** Prints collected types as TypeScript modules, in an order that depends only on names. */
 import type { NamedType, TypeName } from "./collect-types.ts";
 
 const HEADER = "// Generated from the API server's OpenAPI documents by tools/generate/api-types.ts. Do not edit.\n";

@@ -1,4 +1,4 @@
-/** A .proto file's text without its comments and the empty lines they leave; strings keep what looks like one. */
+/** Removes comments and empty lines from the text of a .proto file. Strings that look like comments stay. */
 export function withoutComments(proto: string): string {
   return proto
     .replace(

@@ -1,7 +1,7 @@
 /**
- * A table of the shapes below one kind, for the one object that reaches us without a server having looked at it: a static pod's
- * manifest. A field is one word: a scalar, `#Name` for another shape, `[]` before a list's and `{}` before a map's word;
- * `!` before all that, where the field is always there.
+ * Generates a table of the types below one kind, to check the one object that no API server has validated: a static
+ * pod's manifest. A field is one token: a scalar, or `#Name` for another type. `[]` before it marks a list, `{}` a map;
+ * a leading `!` marks a required field.
  */
 import type { Schema } from "./collect-types.ts";
 

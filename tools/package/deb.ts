@@ -1,26 +1,27 @@
 /**
- * The Debian package. It takes the kubelet's place by diversions: another package's kubelet and unit stay installed under other names, can be
- * upgraded meanwhile, and are back when ours is removed; with Conflicts and Replaces they would be gone. kubeadm's drop-in, which names
- * /usr/bin/kubelet, finds ours there. What it needs is needed before that: unpacked and not configured, it would stand in the kubelet's place all the same.
- * The same program gives the same bytes.
+ * Builds the Debian package. It replaces the kubelet by diversions: another package's kubelet and unit stay installed
+ * under other names, can be upgraded meanwhile, and are restored when ours is removed. Conflicts and Replaces would
+ * remove them. kubeadm's drop-in, which names /usr/bin/kubelet, finds ours there. Dependencies are Pre-Depends, because
+ * our files replace the kubelet as soon as they are unpacked, even if the package is not configured. The same program
+ * gives the same bytes.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { inRepository } from "../repository.ts";
 
-/** What Debian calls the machines that Node calls so. */
+/** Maps Node's architecture names to Debian's. */
 export const DEBIAN_NAMES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
 export interface DebSource {
   readonly executable: string;
   readonly papers: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Of Kubernetes, without its "v". */
+  /** The Kubernetes version, without its "v". */
   readonly kubernetes: string;
-  /** Debian's name. */
+  /** Debian's architecture name. */
   readonly architecture: string;
-  /** In seconds: of every file in it. */
+  /** The modification time of every file in the package, in seconds since the epoch. */
   readonly epoch: number;
 }
 
@@ -40,10 +41,10 @@ Description: Kubernetes node agent, a drop-in for the Go kubelet
  agent again when this one is removed. Containers run on meanwhile.
 `;
 
-/** Answers with the file. */
-export function buildDeb(source: DebSource, folder: string): string {
+/** Returns the path of the package. */
+export function buildDeb(source: DebSource, directory: string): string {
   const { executable, papers, version, architecture, epoch } = source;
-  const root = join(folder, ".deb");
+  const root = join(directory, ".deb");
   rmSync(root, { recursive: true, force: true });
   const place = (path: string, mode: number, from: { readonly file: string } | { readonly text: string }) => {
     const target = join(root, path);
@@ -67,7 +68,7 @@ export function buildDeb(source: DebSource, folder: string): string {
       const target = join(root, path);
       if (path !== "usr/bin/kubelet") utimesSync(target, epoch, epoch);
     }
-    const output = join(folder, `deckhand_${version}_${architecture}.deb`);
+    const output = join(directory, `deckhand_${version}_${architecture}.deb`);
     const build = ["--root-owner-group", "-Zzstd", "-z9", "--build", root, output];
     execFileSync("dpkg-deb", build, {
       stdio: ["ignore", "ignore", "inherit"],

@@ -1,7 +1,7 @@
 /**
- * The container image, as an OCI archive: the executable, the programs of this machine's Debian that it calls (mount, flock, ...), and the libraries that all of
- * them are linked with, each at its own place and with its package's terms. Nothing else: no shell to speak of beyond dash, no package manager. The same program
- * on the same Debian gives the same bytes.
+ * Builds the container image as an OCI archive: the executable, the programs of this machine's Debian that it calls
+ * (mount, flock, ...), and the libraries that all of them link, each at its usual path and with its package's license.
+ * Nothing else: no shell but dash, no package manager. The same program on the same Debian gives the same bytes.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { sha256OfFile } from "../build/contents.ts";
 import { type DebianFile, withDebianFiles } from "../build/papers.ts";
 import { buildImage, gzipLayer, type Layer, type LayerEntry, ociArchive, plainLayer } from "../oci.ts";
 
-/** What the agent calls: volumes are mounted, its folder is locked, users of pods are looked up. */
+/** The programs that the agent runs: to mount volumes, lock its directory and look up users of pods. */
 const CALLED = ["/bin/cat", "/bin/mount", "/bin/sh", "/bin/umount", "/usr/bin/flock"];
 const PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -19,14 +19,17 @@ export interface ImageParts {
   readonly executable: string;
   readonly papers: Readonly<Record<string, string>>;
   readonly version: string;
-  /** Debian's name, which is also the image's. */
+  /** Debian's architecture name, which is also the image's. */
   readonly architecture: string;
 }
 
 export const imageName = (version: string): string => `docker.io/deckhand/deckhand:${version}`;
 
-/** Answers with the file. */
-export function buildImageArchive({ executable, papers, version, architecture }: ImageParts, folder: string): string {
+/** Returns the path of the archive. */
+export function buildImageArchive(
+  { executable, papers, version, architecture }: ImageParts,
+  directory: string,
+): string {
   const called = CALLED.map((path) => fileEntry(path, 0o755));
   const libraries = [...new Set([executable, ...CALLED].flatMap(librariesOf))].toSorted();
   const system = [...called, ...libraries.map((path) => fileEntry(path, 0o755))];
@@ -46,11 +49,11 @@ export function buildImageArchive({ executable, papers, version, architecture }:
     { kind: "file", path: "usr/bin/deckhand", mode: 0o755, content: readFileSync(executable) },
     { kind: "symlink", path: "usr/bin/kubelet", target: "deckhand" },
   ];
-  // The system changes seldom: a layer of its own is fetched once for many versions.
+  // System files change rarely: in a separate layer they are pulled once for many versions.
   const layers = [
     [...system, ...terms],
     [...program, ...papersEntries],
-  ].map((entries) => packed([...foldersOf(entries), ...entries]));
+  ].map((entries) => packed([...directoriesOf(entries), ...entries]));
   const image = buildImage({
     names: [imageName(version)],
     layers,
@@ -62,7 +65,7 @@ export function buildImageArchive({ executable, papers, version, architecture }:
       Labels: { "org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "Apache-2.0" },
     },
   });
-  const output = join(folder, `deckhand-${version}-${architecture}.oci.tar`);
+  const output = join(directory, `deckhand-${version}-${architecture}.oci.tar`);
   writeFileSync(output, ociArchive(image));
   return output;
 }
@@ -72,7 +75,7 @@ function packed(entries: readonly LayerEntry[]): Layer {
   return gzipLayer(gzipSync(blob.content), diffId);
 }
 
-/** A file of this machine, at its own place. */
+/** A file of this machine, at the same path in the image. */
 export const fileEntry = (path: string, mode: number): LayerEntry => ({
   kind: "file",
   path: path.slice(1),
@@ -80,13 +83,13 @@ export const fileEntry = (path: string, mode: number): LayerEntry => ({
   content: readFileSync(path),
 });
 
-/** As the loader finds them here, the loader itself among them. */
+/** Libraries where the loader finds them on this machine, including the loader itself. */
 export function librariesOf(program: string): readonly string[] {
   const said = execFileSync("ldd", [program], { encoding: "utf8" });
   return [...said.matchAll(/(?:=> |^\s)(?<path>\/\S+) \(0x/gm)].map(({ groups }) => groups?.["path"] ?? "");
 }
 
-/** A file may be known to dpkg by the name it has behind the link /lib or /bin, or by the other. */
+/** dpkg may know a file by its path through the symlinks /lib or /bin, or by its real path. */
 function debianFile(path: string): DebianFile {
   const real = realpathSync(path);
   const spellings = new Set([path, real, real.replace(/^\/usr/, ""), join(dirname(path), basename(real))]);
@@ -110,15 +113,15 @@ function ownerOf(path: string): string | undefined {
     });
     return /^(?<name>[a-z0-9.+-]+)(?::\w+)?: /m.exec(said)?.groups?.["name"];
   } catch {
-    return undefined; // Not known by this name; there are others.
+    return undefined; // dpkg does not know this path; the caller tries others.
   }
 }
 
-/** Each once, those above first. */
-export function foldersOf(entries: readonly LayerEntry[]): readonly LayerEntry[] {
-  const folders = new Set<string>();
+/** Returns each parent directory once, parents before children. */
+export function directoriesOf(entries: readonly LayerEntry[]): readonly LayerEntry[] {
+  const directories = new Set<string>();
   for (const { path } of entries) {
-    for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) folders.add(folder);
+    for (let directory = dirname(path); directory !== "."; directory = dirname(directory)) directories.add(directory);
   }
-  return [...folders].toSorted().map((path) => ({ kind: "folder", path, mode: 0o755 }));
+  return [...directories].toSorted().map((path) => ({ kind: "directory", path, mode: 0o755 }));
 }

@@ -1,18 +1,18 @@
-/** The npm package: the bundle with its papers, which needs a Node and no other package. */
+/** Builds the npm package: the bundle with its licenses and SBOM. It needs Node and no other package. */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { inRepository } from "../repository.ts";
 import { fields, parseJson, text } from "../shape.ts";
 
-/** Answers with the file. `built` holds the bundle and its papers. */
-export function buildNpmPackage(built: string, folder: string): string {
+/** Returns the path of the package. `built` contains the bundle, the licenses and the SBOM. */
+export function buildNpmPackage(built: string, directory: string): string {
   const { name, version, description, license, type, engines } = fields(
     parseJson(readFileSync(inRepository("package.json"), "utf8")),
     "package.json",
   );
   const manifest = { name, version, description, license, type, engines, bin: { deckhand: "deckhand.js" } };
-  const root = join(folder, ".npm");
+  const root = join(directory, ".npm");
   rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });
   try {
@@ -20,11 +20,11 @@ export function buildNpmPackage(built: string, folder: string): string {
     for (const file of ["deckhand.js", "licences.txt", "sbom.cdx.json"])
       copyFileSync(join(built, file), join(root, file));
     for (const file of ["LICENSE", "README.md"]) copyFileSync(inRepository(file), join(root, file));
-    execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+    execFileSync("npm", ["pack", "--silent", "--pack-destination", directory], {
       cwd: root,
       stdio: ["ignore", "ignore", "inherit"],
     });
-    return join(folder, `${text(name, "name")}-${text(version, "version")}.tgz`);
+    return join(directory, `${text(name, "name")}-${text(version, "version")}.tgz`);
   } finally {
     rmSync(root, { recursive: true, force: true });
   }

@@ -1,4 +1,4 @@
-/** All packages of one build, in a folder. */
+/** Builds all packages of one build into a directory. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { sha256OfFile } from "../build/contents.ts";
@@ -15,35 +15,35 @@ export interface Packages {
   readonly npm: string;
 }
 
-export function buildPackages(program: BuiltProgram, folder: string): Packages {
-  mkdirSync(folder, { recursive: true });
+export function buildPackages(program: BuiltProgram, directory: string): Packages {
+  mkdirSync(directory, { recursive: true });
   const { executable, papers } = program;
   const image = { executable, papers, version: ownVersion(), architecture: debianName(process.arch) };
   return {
-    deb: buildDebFor(process.arch, program, folder),
-    image: buildImageArchive(image, folder),
-    npm: buildNpmPackage(program.folder, folder),
+    deb: buildDebFor(process.arch, program, directory),
+    image: buildImageArchive(image, directory),
+    npm: buildNpmPackage(program.directory, directory),
   };
 }
 
-/** Of these files, as `sha256sum --check` reads them. Answers with the file. */
-export function writeChecksums(files: readonly string[], folder: string): string {
-  const output = join(folder, "SHA256SUMS");
+/** Writes the checksums of these files in the format of `sha256sum --check`. Returns the file's path. */
+export function writeChecksums(files: readonly string[], directory: string): string {
+  const output = join(directory, "SHA256SUMS");
   const lineOf = (file: string) => `${sha256OfFile(file)}  ${basename(file)}\n`;
   writeFileSync(output, files.toSorted().map(lineOf).join(""));
   return output;
 }
 
-/** For the kind of machine that Node calls so. Answers with the file. */
+/** `machine` is Node's architecture name. Returns the path of the package. */
 export function buildDebFor(
   machine: string,
   { executable, papers }: OtherProgram,
-  folder: string,
+  directory: string,
   version: string = ownVersion(),
 ): string {
   const architecture = debianName(machine);
   const versions = { version, kubernetes: kubernetesVersion() };
-  return buildDeb({ executable, papers, ...versions, architecture, epoch: commitSeconds() }, folder);
+  return buildDeb({ executable, papers, ...versions, architecture, epoch: commitSeconds() }, directory);
 }
 
 function debianName(machine: string): string {
@@ -57,7 +57,7 @@ function ownVersion(): string {
   return text(manifest["version"], "version");
 }
 
-/** Whose kubelet it stands in for, as the sources have it. */
+/** The Kubernetes release whose kubelet it replaces, from the sources. */
 function kubernetesVersion(): string {
   const source = readFileSync(inRepository("src/app/version.ts"), "utf8");
   const found = /^export const KUBERNETES_VERSION = "v(?<version>[^"]+)"/m.exec(source)?.groups?.["version"];
@@ -65,5 +65,5 @@ function kubernetesVersion(): string {
   return found;
 }
 
-/** Two builds of one commit have the same time in them. */
+/** The commit's time, so that two builds of one commit contain the same time. */
 const commitSeconds = (): number => Number(git("log", "-1", "--format=%ct"));

@@ -1,6 +1,6 @@
 /**
- * Turns node:test's events into one result per file. A file that ran no test, or that died outside its tests, has failed: it gets
- * a test of its own name, so that no failure is without a name.
+ * Turns node:test's events into one result per file. A file that ran no test, or that failed outside its tests, has
+ * failed. It gets a test entry for the whole file, so that every failure has a name.
  */
 import type { TestEvent } from "node:test/reporters";
 import { parseJson } from "../shape.ts";
@@ -13,7 +13,7 @@ type Verdict =
 
 export interface TestResult {
   readonly name: string;
-  /** Absolute path of the file that holds the test. */
+  /** Absolute path of the file that defines the test. */
   readonly definedIn: string;
   readonly seconds: number;
   readonly verdict: Verdict;
@@ -25,7 +25,7 @@ export interface FileResult {
   readonly seconds: number;
   readonly tests: readonly TestResult[];
   readonly figures: readonly Figure[];
-  /** What the file printed, and what node:test said of it, in the order it came. */
+  /** The file's output and node:test's diagnostics, in order of arrival. */
   readonly output: string;
 }
 
@@ -41,7 +41,7 @@ type Finished = Extract<TestEvent, { readonly type: "test:complete" }>["data"];
 export class Collector {
   readonly #open = new Map<string, OpenFile>();
 
-  /** Takes the next event; answers with a file's result when that event was its end. */
+  /** Processes the next event; returns a file's result when that event completes the file. */
   take(event: TestEvent): FileResult | undefined {
     switch (event.type) {
       case "test:stdout":
@@ -75,7 +75,7 @@ export class Collector {
     }
   }
 
-  /** Adds a line to what is known of a file that runs. */
+  /** Adds a line to the output of a running file. */
   note(file: string, line: string): void {
     this.#file(file).output += `${line}\n`;
   }
@@ -91,7 +91,7 @@ export class Collector {
   #finish(entryFile: string, data: Finished): void {
     const file = this.#file(entryFile);
     const verdict = verdictOf(data);
-    // A suite is counted by its tests, unless a hook of its own failed.
+    // A suite is counted by its tests, unless one of its own hooks failed.
     if (data.details.type === "suite" && (verdict.kind !== "failed" || failureType(data) === "subtestsFailed")) return;
     file.tests.push({
       name: file.names.get(data.testId) ?? data.name,
@@ -123,7 +123,7 @@ export class Collector {
 /** An event without an entry file is about a file as a whole; its name is the file's path. */
 export const isWholeFile = (data: { readonly entryFile?: string }): boolean => data.entryFile === undefined;
 
-/** A file that was killed lost its other tests, whether or not one had failed before. */
+/** A killed file lost its remaining tests, whether or not a test had failed before. */
 const wasKilled = ({ details: { error } }: Finished): boolean =>
   error !== undefined && "signal" in error && typeof error.signal === "string";
 
@@ -133,13 +133,13 @@ function verdictOf(data: Finished): Verdict {
   return { kind: "failed", error: data.details.error?.cause ?? data.details.error };
 }
 
-/** Node gives the reason as text, or true without one. */
+/** Node passes the reason as text, or true without a reason. */
 const isSet = (mark: string | boolean | undefined): boolean => mark !== undefined && mark !== false;
 
 const failureType = ({ details: { error } }: Finished): unknown =>
   error !== undefined && "failureType" in error ? error.failureType : undefined;
 
-/** What `test/figures.ts` sends as a diagnostic. */
+/** Parses a diagnostic that `test/figures.ts` sent. */
 function figureIn(message: string): Figure | undefined {
   if (!message.startsWith("figure {")) return undefined;
   return parseFigure(parseJson(message.slice("figure ".length)), "figure");

@@ -21,14 +21,14 @@ const run: RunRecord = {
 };
 
 describe("gateTimes", () => {
-  test("joins the steps of .ci/run with the seconds of each file, and reads itself back", () => {
+  test("joins the steps of .ci/run with the seconds of each file, and parses its own JSON", () => {
     const times = gateTimes([run], "check 20\nintegration 131\n");
     assert.deepEqual(times.steps, { check: 20, integration: 131 });
     assert.deepEqual(times.files, { "quick.test.ts": 30, "slow.test.ts": 100 });
     assert.deepEqual(parseGateTimes(JSON.stringify(times)), times);
   });
 
-  test("the report lists the slowest file first, divides it into tests and hooks, and shows the committed seconds", () => {
+  test("the report lists the slowest file first, with seconds in tests, in hooks and in the committed record", () => {
     const times = gateTimes([run], "check 20\n");
     const lines = timesReport(times, [run], { ...times, files: { "slow.test.ts": 240 } }).split("\n");
     const cells = lines.filter((line) => line.includes(".test.ts")).map((line) => line.split(/ +/));

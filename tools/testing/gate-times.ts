@@ -1,4 +1,6 @@
-/** Seconds of a gate run by step and by test file, and the report that compares a run with the committed record. */
+/**
+ * Collects the seconds of a gate run by step and by test file, and compares them with the committed record in a report.
+ */
 import { fields, number, optional, parseJson, record, text } from "../shape.ts";
 import type { RunRecord } from "./run-record.ts";
 
@@ -7,17 +9,17 @@ export interface GateTimes {
   readonly startedAt: string;
   /** Load average over one minute when the first suite began. */
   readonly load: number;
-  /** See `HostFacts`: what tells a slower gate from a slower machine. */
+  /** See `HostFacts`: it distinguishes a slower gate from a slower machine. */
   readonly fixedWorkMs?: number;
-  /** Steps of `.ci/run`, in their order. */
+  /** Seconds of the steps of `.ci/run`, in order. */
   readonly steps: Readonly<Record<string, number>>;
-  /** Test file → seconds from the start of its process to its end. */
+  /** Maps a test file to the seconds from the start of its process to its exit. */
   readonly files: Readonly<Record<string, number>>;
 }
 
 const SLOWEST = 25;
 
-/** `steps` has a line per step: its name, a space, its seconds. */
+/** `steps` has one line per step: its name, a space, its seconds. */
 export function gateTimes(runs: readonly RunRecord[], steps: string): GateTimes {
   const [first, ...others] = runs.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   if (first === undefined) throw new Error("no run to take times from");
@@ -53,7 +55,7 @@ export function parseGateTimes(source: string): GateTimes {
   };
 }
 
-/** Steps, then the slowest files: seconds in all, in tests and in hooks, and what the committed record has for each. */
+/** Lists the steps, then the slowest files: seconds in total, in tests, in hooks, and in the committed record. */
 export function timesReport(now: GateTimes, runs: readonly RunRecord[], before: GateTimes | undefined): string {
   const inTests = new Map<string, number>();
   for (const { file, seconds } of runs.flatMap((run) => run.tests)) {

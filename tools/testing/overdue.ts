@@ -1,10 +1,10 @@
 /**
- * Ends a test file that runs too long. node:test's own limit is kept by the file's process itself, so a busy loop outlives it;
- * and the process heeds SIGTERM only between two turns of its loop. Hence SIGKILL, from outside.
+ * Kills a test file that runs too long. The file's own process enforces node:test's limit, so a busy loop is not
+ * stopped by it. The process handles SIGTERM only between two turns of its event loop. So the runner sends SIGKILL.
  */
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Calls `onOverdue` for each file that has begun and not ended within the limit, after killing its process. */
+/** Calls `onOverdue` for each file that has started and not ended within the limit, after killing its process. */
 export class OverdueFiles {
   readonly #limitMs: number;
   readonly #onOverdue: (file: string) => void;
@@ -29,13 +29,13 @@ export class OverdueFiles {
   }
 }
 
-/** Our own children whose last argument is the file. */
+/** Returns our own child processes whose last argument is the file. */
 function childrenRunning(file: string): readonly number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.filter((pid) => parentOf(pid) === process.pid && argumentsOf(pid).at(-1) === file).map(Number);
 }
 
-/** The name in parentheses may hold spaces; the parent is the second field after it. */
+/** The name in parentheses may contain spaces; the parent is the second field after it. */
 const parentOf = (pid: string): number => Number(readProc(pid, "stat").split(") ").at(-1)?.split(" ")[1]);
 
 const argumentsOf = (pid: string): readonly string[] =>
@@ -43,7 +43,7 @@ const argumentsOf = (pid: string): readonly string[] =>
     .split("\0")
     .filter((arg) => arg !== "");
 
-/** A process that has ended in between has no files. */
+/** A process that has exited in the meantime has no files. */
 function readProc(pid: string, name: string): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, "utf8");

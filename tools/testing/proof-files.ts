@@ -1,4 +1,6 @@
-/** What a proof runs: its own file, the files of other suites whose tests have a whole size too, or both. */
+/**
+ * Lists the files that a proof runs: its own file, files of other suites whose tests have a whole size too, or both.
+ */
 import { existsSync, globSync } from "node:fs";
 import { basename } from "node:path";
 import { inRepository, repositoryRoot } from "../repository.ts";
@@ -6,13 +8,13 @@ import type { Batch } from "./suites.ts";
 
 const SUFFIX = ".proof.ts";
 
-/** By its name. The gate runs these small. */
+/** Keyed by the proof's name. The gate runs these files in the small size. */
 const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   lifecycle: [
     "test/proofs/lifecycle.proof.ts",
     ...["probe-network", "stuck-ends", "reboot", "explain"].map((name) => `test/integration/${name}.test.ts`),
   ],
-  // The comparing suites with both agents at once; in the gate they compare with recordings.
+  // The comparing suites with both agents running; in the gate they compare with recordings.
   differential: [
     "admission-differential",
     "cgroup-differential",
@@ -29,7 +31,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "restart-differential",
     "roles-differential",
   ].map((name) => `test/integration/${name}.test.ts`),
-  // All that is shown in guests, and what the executable costs outside of one.
+  // All tests in guests, and the costs of the executable outside of a guest.
   installed: [
     ...globSync(["test/guest/*.test.ts", "test/installed/*.test.ts"], { cwd: repositoryRoot }).toSorted(),
     "test/integration/executable.test.ts",
@@ -37,7 +39,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   "earlier-agent": globSync("test/proofs/earlier-agent/*.proof.ts", { cwd: repositoryRoot }),
   hostile: globSync("test/proofs/hostile/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
-  // Mistakes in production code that the comparisons with the recordings must find.
+  // Bugs in production code that the comparisons with the recordings must find.
   mutants: globSync("test/proofs/mutants/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   "node-api": [
     "node-server",
@@ -68,10 +70,10 @@ const LIVE: ReadonlySet<string> = new Set(["differential", "installed"]);
 export const proofEnvironment = (name: string): Readonly<Record<string, string>> =>
   LIVE.has(name) ? { DECKHAND_COMPARISON: "live" } : {};
 
-/** Those of the integration suite that only compare, and measure nothing, run side by side. */
+/** Proofs whose files from the integration suite only compare and measure nothing, so two of them run at once. */
 const COMPARING: ReadonlySet<string> = new Set(["lifecycle", "differential"]);
 
-/** Those whose files wait more than they work. */
+/** Proofs whose files mostly wait. */
 const AT_ONCE: Readonly<Record<string, number>> = { mutants: 3 };
 
 export function proofBatches(name: string): readonly Batch[] {

@@ -1,12 +1,12 @@
-/** The report of a proof: the record of its run, with what one needs to judge and repeat it. */
+/** The report of a proof: the record of its run, with the seed and versions needed to judge and repeat it. */
 import { fields, number, optional, parseJson, record, text } from "../shape.ts";
 import { parseRun, type RunRecord, replaceFiles } from "./run-record.ts";
 
 export interface ProofReport extends RunRecord {
   readonly seed: number;
-  /** Where its files ran at several times: file → when and of which commit. What the report says besides is of the last time. */
+  /** Set when files ran at several times: file → time, commit and seed. All other fields describe the last run. */
   readonly parts?: Readonly<Record<string, ProofPart>>;
-  /** Deckhand itself, and the parts that are pinned for tests, whether or not this proof runs them. */
+  /** Versions of Deckhand and of the parts pinned for tests, whether or not this proof runs them. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
@@ -16,7 +16,7 @@ interface ProofPart {
   readonly seed: number;
 }
 
-/** The files that ran now take the place of what an earlier report holds of them. */
+/** Files that ran now replace their results in an earlier report. */
 export function joinReports(earlier: ProofReport | undefined, now: ProofReport): ProofReport {
   if (earlier === undefined) return now;
   const joined = replaceFiles(earlier, now);
@@ -52,7 +52,7 @@ function parsePart(value: unknown, where: string): ProofPart {
   };
 }
 
-/** `files` are all that the proof has: one that never ran is named. */
+/** `files` are all files of the proof; the page names those that never ran. */
 export function proofPage(name: string, report: ProofReport, files: readonly string[]): string {
   const { commit, startedAt, node, host, seconds, seed, versions, tests, figures } = report;
   const failed = tests.filter((test) => !test.passed).length;
@@ -117,7 +117,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): r
     (row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`,
   );
 
-/** The versions a go.mod asks for by itself: what its tools pull in is left out. */
+/** Returns the versions that a go.mod requires directly; indirect requirements are left out. */
 export function directRequirements(goMod: string): Readonly<Record<string, string>> {
   const lines = goMod.split("\n").map((line) => line.trim().replace(/^require\s+(?!\()/, ""));
   const direct = lines.flatMap((line) => {

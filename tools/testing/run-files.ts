@@ -1,4 +1,4 @@
-/** Runs test files with node:test, prints a line per file and every failure in full, and answers with the record. */
+/** Runs test files with node:test, prints a line per file and every failure in full, and returns the record. */
 import { homedir } from "node:os";
 import { join, relative } from "node:path";
 import { run } from "node:test";
@@ -14,19 +14,19 @@ import type { Batch } from "./suites.ts";
 
 interface RunOptions {
   readonly suite: string;
-  /** One after the other; their files are relative to the repository. */
+  /** Batches run one after the other; their files are relative to the repository. */
   readonly batches: readonly Batch[];
   readonly fileLimitMs: number;
   readonly isDeterministic: boolean;
   readonly env: Readonly<Record<string, string>>;
-  /** Show what the files print while they run, not only when one fails. */
+  /** Shows the files' output while they run, not only when a file fails. */
   readonly verbose: boolean;
   readonly print: (text: string) => void;
 }
 
 const WITHOUT_PROMISE_HOOK = new URL("without-promise-hook.ts", import.meta.url).href;
 
-/** Where Node keeps what it made of our sources: half of what a process of a test costs is reading them anew. */
+/** Node's compile cache for our sources: parsing them again would be half of the cost of a test process. */
 export const compiledCode = (): string =>
   join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "deckhand", "compiled");
 

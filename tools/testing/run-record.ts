@@ -1,6 +1,6 @@
 /**
- * The record of a test run: what ran, on which commit, and whether it passed. `npm test` leaves one per suite in `.runs/`, a proof
- * leaves one in `docs/proofs/`; the compatibility ledger reads both.
+ * The record of a test run: which tests ran, on which commit, and whether they passed. `npm test` writes one per suite
+ * to `.runs/`, a proof writes one to `docs/proofs/`; the compatibility ledger reads both.
  */
 import type { HostFacts } from "../repository.ts";
 import { boolean, fields, list, number, optional, parseJson, record, text } from "../shape.ts";
@@ -10,10 +10,10 @@ export interface TestRecord {
   readonly name: string;
   /** The file that ran, relative to the repository. */
   readonly file: string;
-  /** The file that holds the test, where it is another: a contract suite is run from several files. */
+  /** The file that defines the test, if different: a contract suite runs from several files. */
   readonly definedIn?: string;
   readonly passed: boolean;
-  /** It did not run, on purpose or because it is not written; that is no pass. */
+  /** The test did not run, on purpose or because it is not written; it does not count as passed. */
   readonly skipped?: true;
   readonly seconds: number;
 }
@@ -30,7 +30,7 @@ export function countTests(tests: readonly TestRecord[]): Counts {
   return { passed, skipped, failed: tests.length - passed - skipped };
 }
 
-/** A skipped test is a failure: it says nothing and looks as if it did. So is a run without tests. */
+/** A skipped test counts as a failure: it proves nothing but looks as if it did. So does a run without tests. */
 export const succeeded = ({ passed, failed, skipped }: Counts): boolean => passed > 0 && failed === 0 && skipped === 0;
 
 export const countsLine = ({ passed, failed, skipped }: Counts): string =>
@@ -52,11 +52,11 @@ export interface RunRecord {
   readonly node: string;
   readonly host: HostFacts;
   readonly seconds: number;
-  /** Test file → fingerprint of its content when it ran: a proof is stale when the file has changed since. */
+  /** Maps a test file to the hash of its content when it ran: a proof is stale when the file has changed since. */
   readonly files: Readonly<Record<string, string>>;
-  /** Test file → seconds from the start of its process to its end, hooks included. Reports of earlier commits lack it. */
+  /** Maps a test file to the seconds its process ran, hooks included. Reports of earlier commits lack it. */
   readonly fileSeconds?: Readonly<Record<string, number>>;
-  /** Test file → the real parts that it started. Reports of earlier commits lack it. */
+  /** Maps a test file to the real parts that it started. Reports of earlier commits lack it. */
   readonly startedParts?: Readonly<Record<string, readonly string[]>>;
   /** Tests that failed and passed when their file ran a second time. */
   readonly secondTries?: readonly string[];
@@ -64,13 +64,13 @@ export interface RunRecord {
   readonly figures: readonly Figure[];
 }
 
-/** A run of a part joins the record of the same commit: what ran again is replaced, the rest stays. */
+/** A partial run is merged into the record of the same commit: files that ran again are replaced, the rest stays. */
 export function mergeRuns(earlier: RunRecord | undefined, part: RunRecord): RunRecord {
   if (earlier === undefined || earlier.commit !== part.commit || earlier.suite !== part.suite) return part;
   return replaceFiles(earlier, part);
 }
 
-/** The earlier run, with what is in `part` of the files that ran there. */
+/** Returns the earlier run, with the results of the files that ran in `part` replaced. */
 export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Run): Run {
   const ranAgain = new Set(part.tests.map((test) => test.file));
   const kept = earlier.tests.filter((test) => !ranAgain.has(test.file));
@@ -87,7 +87,7 @@ export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Ru
   };
 }
 
-/** Reads a record back; `where` names its file in the message of a refusal. */
+/** Parses a record; `where` names its file in error messages. */
 export function parseRun(source: string, where: string): RunRecord {
   const run = fields(parseJson(source), where);
   const fileSeconds = optional(run["fileSeconds"], `${where}: fileSeconds`, (value, at) => record(value, at, number));

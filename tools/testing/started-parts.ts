@@ -1,4 +1,6 @@
-/** Which real parts the test files of a run start: `test/started-parts.ts` writes a line for each into a directory of the run. */
+/**
+ * Collects which real parts a run's test files start; `test/started-parts.ts` writes a line for each into a directory.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,12 +8,12 @@ import { join } from "node:path";
 export class StartedParts {
   readonly #directory = mkdtempSync(join(tmpdir(), "deckhand-started-"));
 
-  /** For the processes of the test files. */
+  /** Environment for the processes of the test files. */
   get env(): Readonly<Record<string, string>> {
     return { DECKHAND_STARTED_PARTS: this.#directory };
   }
 
-  /** Test file → the names of its parts, each once. */
+  /** Maps a test file to the names of its parts, without duplicates. */
   byFile(): Readonly<Record<string, readonly string[]>> {
     const files = readdirSync(this.#directory).toSorted();
     return Object.fromEntries(

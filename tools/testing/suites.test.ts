@@ -4,9 +4,9 @@ import { describe, test } from "node:test";
 import { repositoryRoot } from "../repository.ts";
 import { suiteBatches, suiteNames, suites } from "./suites.ts";
 
-describe("the batches of a suite", () => {
+describe("batches of a suite", () => {
   for (const name of suiteNames) {
-    test(`${name}: every file is in one of them, and none that is named is missing`, () => {
+    test(`${name}: every file is in exactly one batch, and every file named in the suite exists`, () => {
       const suite = suites[name];
       const files = suiteBatches(suite, repositoryRoot, []).flatMap((batch) => batch.files);
       assert.ok(files.length > { unit: 300, simulator: 40, integration: 60, harness: 1, guest: 5 }[name]);
@@ -20,12 +20,12 @@ describe("the batches of a suite", () => {
     });
   }
 
-  test("no file is in two suites, and every test file is in one", () => {
+  test("every test file is in exactly one suite", () => {
     const files = suiteNames.flatMap((name) =>
       suiteBatches(suites[name], repositoryRoot, []).flatMap((batch) => batch.files),
     );
     assert.equal(new Set(files).size, files.length);
-    // `test/installed` is a proof.
+    // `test/installed` belongs to a proof.
     const all = globSync("{src,sim,test/!(installed),tools,bench}/**/*.test.ts", { cwd: repositoryRoot });
     assert.deepEqual(
       all.filter((file) => !files.includes(file)),
@@ -33,7 +33,7 @@ describe("the batches of a suite", () => {
     );
   });
 
-  test("what is asked for by a part of its path is run as in the whole suite", () => {
+  test("files selected by a part of their path run in the same batches and order as in the whole suite", () => {
     const batches = suiteBatches(suites.integration, repositoryRoot, [
       "proofs/mounts",
       "switch-over",

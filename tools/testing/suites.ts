@@ -1,4 +1,4 @@
-/** Which files belong to which suite, which of them run at once, and in what order. */
+/** Defines which files belong to which suite, how many of them run at once, and in what order. */
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
@@ -7,21 +7,21 @@ export type SuiteName = (typeof suiteNames)[number];
 
 export interface Suite {
   readonly patterns: readonly string[];
-  /** Files that match and belong to another suite. */
+  /** Files that match a pattern but belong to another suite. */
   readonly except: readonly string[];
-  /** Without real parts: a failure is the code's, and a file that fails gets no second try. */
+  /** The suite uses no real parts: a failure is the code's, and a failed file gets no second try. */
   readonly isDeterministic: boolean;
   /** How many files run at once. */
   readonly concurrency: number;
-  /** The longest, which begin first: one that began last would run on alone. */
+  /** The longest files start first; a long file that starts last would run on alone. */
   readonly first: readonly string[];
-  /** Those that measure how long something takes, or how late it is: they run after all others. */
+  /** Files that measure durations or delays: they run after all others. */
   readonly measuring: Batch;
-  /** A file that takes longer is killed and has failed. */
+  /** A file that takes longer is killed and fails. */
   readonly fileLimitMs: number;
 }
 
-/** Files that run so many at a time, begun in this order. */
+/** Files that run with this concurrency and start in this order. */
 export interface Batch {
   readonly files: readonly string[];
   readonly concurrency: number;
@@ -30,7 +30,7 @@ export interface Batch {
 const integration = (...names: readonly string[]) => names.map((name) => `test/integration/${name}.test.ts`);
 const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/${name}.proof.ts`);
 
-/** They simulate: only the order of their events counts, so they run small in the suite of the simulator. */
+/** Simulated proofs: only the order of their events matters, so they run in the small size in the simulator suite. */
 const SIMULATED_PROOFS = proof(
   "crash-points",
   "soak-simulated",
@@ -40,11 +40,11 @@ const SIMULATED_PROOFS = proof(
   "virtual-clock",
 );
 /**
- * `survival`, `static-pods` and `way-of-a-pod` run small in the integration file of that name, `harness` in `cluster.test.ts`. A
- * leak on real parts shows after more than a minute: `soak` is simulated here.
+ * `survival`, `static-pods` and `way-of-a-pod` run small in the integration file of that name, `harness` in
+ * `cluster.test.ts`. A leak on real parts shows only after more than a minute, so `soak` is simulated here.
  */
 const SMALL_PROOFS = proof("mounts", "ordinary-pods", "wires");
-/** They leave things on the machine, which another cluster that ends at that moment would report. */
+/** They leave objects on the machine, which another cluster would report if it ends at that moment. */
 const OF_CLUSTERS = integration("cluster", "cluster-ends");
 
 const MINUTE_MS = 60_000;
@@ -64,9 +64,9 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/golden",
       "test/guest/pieces",
       "test/mutants",
-    ].map((folder) => `${folder}/**/*.test.ts`),
+    ].map((directory) => `${directory}/**/*.test.ts`),
     isDeterministic: true,
-    // Some of them wait.
+    // Some unit tests wait.
     concurrency: availableParallelism() + 1,
     first: ["tools/run-tests.test.ts", "tools/generated-docs.test.ts"],
     fileLimitMs: 5 * MINUTE_MS,
@@ -79,7 +79,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     first: SIMULATED_PROOFS,
     fileLimitMs: 30 * MINUTE_MS,
   },
-  // Most of them wait more than they work. Of the proofs, those run here in a small size that no other file runs small.
+  // Most of these files mostly wait. The proofs that run here in the small size run small in no other file.
   integration: {
     ...OF_REAL_PARTS,
     patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
@@ -124,7 +124,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   },
 };
 
-/** The suite's files; with filters, those whose path contains one of them. */
+/** Returns the suite's files; with filters, only files whose path contains one of them. */
 export function suiteBatches(
   { patterns, except, concurrency, first, measuring }: Suite,
   root: string,

@@ -1,6 +1,6 @@
 /**
- * `deckhand config check [kubelet flags]`: the configuration that the kubelet would run with, where each value came from, and what
- * to know about it. Exit code 1 when it would not start.
+ * `deckhand config check [kubelet flags]`: prints the configuration that the kubelet would run with, the origin of each
+ * value, and warnings. Exits with 1 if the kubelet would not start.
  */
 import { maskValue } from "../logging/mask.ts";
 import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "../options/agent-flags.ts";
@@ -13,16 +13,37 @@ import { type Loaded, loadOptions, OptionsFault } from "../options/load-options.
 import type { ParsedFlags } from "../options/parse-flags.ts";
 import { describeOrigin } from "../options/warnings.ts";
 import type { CommandIo } from "./io.ts";
-import { kubeletUsage } from "./usage.ts";
+import { isOutputFormat, OUTPUT, type OutputFormat, outputFault, takeOwnFlags } from "./own-flags.ts";
+
+const USAGE = `Usage: deckhand config check [-o text|json] [kubelet flags]
+
+Prints the configuration that the kubelet would run with, the origin of each value, and warnings.
+
+  -o, --output text|json   output format (default text)
+
+Exit codes: 0 ok, 1 the kubelet would not start, 2 usage error. \`deckhand kubelet --help\` lists the kubelet's flags.
+`;
+
+const USAGE_ERROR = 2;
 
 export function configCheckCommand(args: readonly string[], io: CommandIo): number {
+  if (args.includes("--help") || args.includes("-h")) {
+    io.stdout(USAGE);
+    return 0;
+  }
+  const { own, rest } = takeOwnFlags(args, OUTPUT);
+  const output = own.get("output") ?? "text";
+  if (!isOutputFormat(output)) {
+    io.stderr(`error: ${outputFault(output)}\n\n${USAGE}`);
+    return USAGE_ERROR;
+  }
   try {
-    const loaded = loadOptions(args, io.machine());
+    const loaded = loadOptions(rest, io.machine());
     if (loaded.kind !== "options") {
-      io.stdout(kubeletUsage());
-      return 0;
+      io.stderr(`error: config check takes no --version\n\n${USAGE}`);
+      return USAGE_ERROR;
     }
-    return report(loaded, io);
+    return report(loaded, output, io);
   } catch (error) {
     if (!(error instanceof OptionsFault || error instanceof FileFault)) throw error;
     const strict = error instanceof OptionsFault ? error.notices.strictFault : undefined;
@@ -34,50 +55,53 @@ export function configCheckCommand(args: readonly string[], io: CommandIo): numb
 
 function report(
   { options, effective, flags, notices }: Extract<Loaded, { readonly kind: "options" }>,
+  output: OutputFormat,
   io: CommandIo,
 ): number {
-  io.stdout(
-    table(
-      "KubeletConfiguration, field by field",
-      FIELD_PATHS.flatMap((path) => fieldRow(path, effective)),
-    ),
-  );
-  io.stdout(
-    table(
-      "flags that are no fields",
-      AGENT_FLAG_NAMES.flatMap((name) => flagRow(name, flags)),
-    ),
-  );
+  const fields = FIELD_PATHS.flatMap((path) => fieldRow(path, effective));
+  const others = AGENT_FLAG_NAMES.flatMap((name) => flagRow(name, flags));
   const { strictFault, permissionFault } = notices;
   const warnings = [
     ...(strictFault === undefined ? [] : [`read leniently: ${strictFault}`]),
     ...(permissionFault === undefined ? [] : [permissionFault]),
     ...options.warnings,
   ];
-  for (const warning of warnings) io.stderr(`warning: ${warning}\n`);
+  if (output === "json") {
+    io.stdout(`${JSON.stringify({ fields, flags: others, warnings }, undefined, 2)}\n`);
+  } else {
+    io.stdout(table("KubeletConfiguration, field by field", fields));
+    io.stdout(table("flags that are not fields", others));
+    for (const warning of warnings) io.stderr(`warning: ${warning}\n`);
+  }
   if (options.api.kind === "cluster") readKubeconfig(options.api.kubeconfigPath);
   return 0;
 }
 
-type Row = readonly [name: string, value: string, origin: string];
+interface Row {
+  readonly name: string;
+  readonly value: unknown;
+  readonly origin: string;
+}
 
 function fieldRow(path: FieldPath, { config, origins }: EffectiveConfiguration): readonly Row[] {
   const value = config[path];
   if (value === undefined) return [];
   const from: readonly Origin[] = origins.get(path) ?? [];
   const shown = path === "staticPodURLHeader" ? "<masked>" : maskValue(encodeValue(value, path));
-  return [[path, JSON.stringify(shown), from.map(describeOrigin).join(", ") || "default"]];
+  return [{ name: path, value: shown, origin: from.map(describeOrigin).join(", ") || "default" }];
 }
 
 function flagRow(name: (typeof AGENT_FLAG_NAMES)[number], flags: ParsedFlags): readonly Row[] {
   const given = flags.agent.get(name);
   if (given === undefined && AGENT_FLAGS[name].support.kind === "accepted") return [];
   const shown = name === "storage-driver-password" ? "<masked>" : maskValue(given ?? AGENT_FLAGS[name].initial);
-  return [[`--${name}`, JSON.stringify(shown), given === undefined ? "default" : "command line"]];
+  return [{ name: `--${name}`, value: shown, origin: given === undefined ? "default" : "command line" }];
 }
 
 function table(title: string, rows: readonly Row[]): string {
-  const names = Math.max(0, ...rows.map(([name]) => name.length));
-  const lines = rows.map(([name, value, origin]) => `${`${name}:`.padEnd(names + 1)} ${value}  # ${origin}\n`);
+  const names = Math.max(0, ...rows.map(({ name }) => name.length));
+  const lines = rows.map(
+    ({ name, value, origin }) => `${`${name}:`.padEnd(names + 1)} ${JSON.stringify(value)}  # ${origin}\n`,
+  );
   return `# ${title}\n${lines.join("")}`;
 }

@@ -1,49 +1,51 @@
 /**
- * `deckhand doctor [-o json] [kubelet flags]`: what on this host would stop or hurt a node, each with what to do. It takes the agent's own flags,
- * reads them by the agent's own code, changes nothing, and can be run beside an agent.
+ * `deckhand doctor [-o json] [--fail-on warning] [kubelet flags]`: reports what on this host would stop or impair a node, each with a
+ * remedy. It takes the agent's flags and parses them with the agent's code. It changes nothing and can run beside an
+ * agent.
  */
 import { diagnose } from "../../domain/doctor/diagnose.ts";
 import type { ConfigurationSeen } from "../../domain/doctor/facts.ts";
 import { gather } from "../doctor/gather.ts";
 import type { DoctorPorts } from "../doctor/looking.ts";
-import { inFormat, takeOutput } from "../doctor/output.ts";
+import { inFormat, takeDoctorFlags } from "../doctor/output.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { FileFault } from "../options/config-files.ts";
 import { loadOptions, OptionsFault } from "../options/load-options.ts";
 import { accessFault } from "../options/server-settings.ts";
 import type { CommandIo } from "./io.ts";
 
-/** Opens what doctor looks through; closed when it is done. */
+/** Opens the ports that doctor uses. The command closes them when it ends. */
 export type OpenDoctor = (options: CompiledOptions) => Promise<{ readonly ports: DoctorPorts; close(): Promise<void> }>;
 
-const USAGE = `usage: deckhand doctor [--output text|json] [kubelet flags]
+const USAGE = `Usage: deckhand doctor [--output text|json] [--fail-on error|warning] [kubelet flags]
 
-Says what on this host would stop or hurt a node, and what to do about it. Give it the flags that the agent is started with.
+Checks whether this host can run a node, and says what to do about each problem. Pass the flags that the agent is started with.
 
-  -o, --output text|json  (default text)
+  -o, --output text|json      output format (default text)
+  --fail-on error|warning     least severity that makes the command fail (default error)
 
-Ends with 0 when nothing was found but notes, with 1 when something hurts, with 2 when something stops a node, and with 3 when
-it was asked wrongly.
+Severities: an error keeps the agent or all pods from starting, a warning makes something fail later, a note needs no action.
+Exit codes: 0 no problem of that severity, 1 problems found, 2 usage error. NO_COLOR turns colors off.
 `;
 
-const WRONG_USE = 3;
+const USAGE_ERROR = 2;
 
 export async function doctorCommand(args: readonly string[], io: CommandIo, open: OpenDoctor): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     io.stdout(USAGE);
     return 0;
   }
-  const { output, flags } = takeOutput(args);
-  if (output !== "text" && output !== "json") {
-    io.stderr(`error: --output is text or json, not ${output}\n\n${USAGE}`);
-    return WRONG_USE;
+  const flags = takeDoctorFlags(args);
+  if (flags.kind === "wrong") {
+    io.stderr(`error: ${flags.why}\n\n${USAGE}`);
+    return USAGE_ERROR;
   }
-  const { options, configuration } = configurationOf(flags, io);
+  const { options, configuration } = configurationOf(flags.kubelet, io);
   const opened = await open(options);
   try {
     const signal = new AbortController().signal;
     const facts = await gather({ ports: opened.ports, options, signal }, { uid: io.machine().uid, configuration });
-    const { exitCode, stdout } = inFormat(diagnose(facts), output);
+    const { exitCode, stdout } = inFormat(diagnose(facts), flags.own, io.isColored);
     io.stdout(stdout);
     return exitCode;
   } finally {
@@ -51,7 +53,10 @@ export async function doctorCommand(args: readonly string[], io: CommandIo, open
   }
 }
 
-/** Where the agent would refuse, the defaults stand in, so that what holds for any configuration is looked at all the same. */
+/**
+ * If the agent would refuse the configuration, uses the defaults, so that checks that hold for any configuration still
+ * run.
+ */
 function configurationOf(
   flags: readonly string[],
   io: CommandIo,

@@ -1,6 +1,7 @@
 /**
- * `deckhand explain pod <namespace>/<name>`: why a pod is in the state it is in, and how it came there. It reads the journal's files and nothing
- * else: no API server, no runtime and no agent, and it writes nothing.
+ * `deckhand explain pod <namespace>/<name>`: explains the state of a pod and how the pod got there. It reads the
+ * journal's files and the free space of their file system. It needs no API server, no runtime and no agent, and it
+ * writes nothing.
  */
 import { parseArgs } from "node:util";
 import { errorText } from "../../base/error-text.ts";
@@ -18,22 +19,24 @@ export interface ExplainPorts {
   readonly machine: Pick<Machine, "filesystem">;
 }
 
-const USAGE = `usage: deckhand explain pod <namespace>/<name> [--uid UID] [--output text|json] [--root-dir FOLDER]
+const USAGE = `Usage: deckhand explain pod [<namespace>/]<name> [-n NAMESPACE] [--uid UID] [-o text|json] [--root-dir DIRECTORY]
 
-Says why a pod of this node is in the state it is in, and how it came there. It needs neither the API server nor the agent.
+Explains the state of a pod on this node and how the pod got there. Works without the API server and without the agent.
+\`deckhand why pod\` is the same command.
 
-  --uid UID           of which pod, where several had the name one after the other (default: the newest)
-  --output text|json  (default text)
-  --root-dir FOLDER   the agent's (default ${AGENT_FLAGS["root-dir"].initial})
+  -n, --namespace NAMESPACE   namespace of the pod (default: default)
+      --uid UID               one of several pods that had the name one after the other (default: the newest)
+  -o, --output text|json      output format (default text)
+      --root-dir DIRECTORY    the agent's root directory (default ${AGENT_FLAGS["root-dir"].initial})
 
-Ends with 0 when the pod is known, with 1 when it is not, and with 2 when it was asked wrongly.
+Exit codes: 0 ok, 1 the pod is unknown or the journal is unreadable, 2 usage error.
 `;
 
 const FOUND = 0;
 const NOT_FOUND = 1;
-const WRONG_USE = 2;
+const USAGE_ERROR = 2;
 const NEAR_MAX = 5;
-/** With less, not even a record can be written. */
+/** With less free space not even one record can be written. */
 const FREE_BYTES_MIN = 4_096n;
 
 interface Asked {
@@ -53,21 +56,21 @@ export async function explainPodCommand(args: readonly string[], io: CommandIo, 
     asked = parseQuestion(args);
   } catch (error) {
     io.stderr(`error: ${errorText(error)}\n\n${USAGE}`);
-    return WRONG_USE;
+    return USAGE_ERROR;
   }
-  const folder = `${asked.rootDir}/deckhand/journal`;
+  const directory = `${asked.rootDir}/deckhand/journal`;
   let entries: readonly Entry[];
   try {
-    entries = (await lookAtJournal(ports.files, folder)).flatMap((value) => toEntry(value) ?? []);
+    entries = (await lookAtJournal(ports.files, directory)).flatMap((value) => toEntry(value) ?? []);
   } catch (error) {
-    io.stderr(`error: the journal cannot be read: ${errorText(error)}\n`);
+    io.stderr(`error: failed to read the journal: ${errorText(error)}\n`);
     return NOT_FOUND;
   }
   const nowWallMs = io.clock.wallMs();
   const explanation = explain(entries, { ...asked, nowWallMs });
   const full = await whyNothingIsWritten(asked.rootDir, ports);
   if (explanation === undefined) {
-    io.stderr(notKnown(asked, folder, entries, full));
+    io.stderr(notKnown(asked, directory, entries, full));
     return NOT_FOUND;
   }
   const shown = full === undefined ? explanation : onFullDisk(explanation, full);
@@ -75,45 +78,53 @@ export async function explainPodCommand(args: readonly string[], io: CommandIo, 
   return FOUND;
 }
 
-/** Throws with what is wrong. */
+/** Throws an error that says what is wrong with the arguments. */
 function parseQuestion(args: readonly string[]): Asked {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
     options: {
       uid: { type: "string" },
+      namespace: { type: "string", short: "n" },
       output: { type: "string", short: "o", default: "text" },
       "root-dir": { type: "string", default: AGENT_FLAGS["root-dir"].initial },
     },
   });
-  const [pod = "", ...more] = positionals;
-  if (!/^[^/]+\/[^/]+$/.test(pod) || more.length > 0) throw new Error("it takes one pod, as <namespace>/<name>");
-  const { output, uid } = values;
+  const [named = "", ...more] = positionals;
+  if (!/^(?:[^/]+\/)?[^/]+$/.test(named) || more.length > 0) {
+    throw new Error("expected one argument: <name> or <namespace>/<name>");
+  }
+  const { output, uid, namespace } = values;
+  const isQualified = named.includes("/");
+  if (isQualified && namespace !== undefined && !named.startsWith(`${namespace}/`)) {
+    throw new Error(`--namespace ${namespace} contradicts ${named}`);
+  }
   if (output !== "text" && output !== "json") throw new Error(`--output is text or json, not ${output}`);
+  const pod = isQualified ? named : `${namespace ?? "default"}/${named}`;
   return { pod, uid, output, rootDir: values["root-dir"].replace(/(?<=.)\/+$/, "") };
 }
 
-function notKnown({ pod, uid }: Asked, folder: string, entries: readonly Entry[], full: string | undefined): string {
+function notKnown({ pod, uid }: Asked, directory: string, entries: readonly Entry[], full: string | undefined): string {
   const others = uid === undefined ? [] : [...new Set(entries.filter((each) => each.pod === pod).map((e) => e.uid))];
   const near = nearNames(entries, pod, NEAR_MAX).filter((each) => each !== pod);
-  const lines = [`${pod}${uid === undefined ? "" : ` with the UID ${uid}`} is not known to this node (${folder}).`];
-  if (full !== undefined) lines.push(`${full}: what came since then is not recorded.`);
-  if (entries.length === 0) lines.push("There is no record at all: is this the agent's --root-dir?");
-  if (others.length > 0) lines.push(`Pods of that name that it knows: ${others.join(", ")}`);
+  const lines = [`${pod}${uid === undefined ? "" : ` with the UID ${uid}`} is not known to this node (${directory}).`];
+  if (full !== undefined) lines.push(`${full}: the agent has recorded nothing since then.`);
+  if (entries.length === 0) lines.push("The journal is empty. Is --root-dir correct?");
+  if (others.length > 0) lines.push(`Known UIDs of pods with this name: ${others.join(", ")}`);
   if (near.length > 0) lines.push(`Did you mean: ${near.join(", ")}`);
   return `${lines.join("\n")}\n`;
 }
 
-/** Undefined where there is room, or where that cannot be said. */
+/** Returns undefined if space is left, or if the file system cannot be inspected. */
 async function whyNothingIsWritten(rootDir: string, { machine }: ExplainPorts): Promise<string | undefined> {
   const facts = await machine.filesystem(rootDir).catch(() => undefined);
   if (facts === undefined) return undefined;
   const what =
     facts.availableBytes < FREE_BYTES_MIN ? "byte" : facts.inodes > 0n && facts.inodesFree === 0n ? "file" : "";
-  return what === "" ? undefined : `The disk of ${rootDir} is full, it has no room for another ${what}`;
+  return what === "" ? undefined : `The file system of ${rootDir} is full: it has no space for another ${what}`;
 }
 
 const onFullDisk = (explanation: Explanation, full: string): Explanation => ({
   ...explanation,
-  sentence: `${full}: nothing can be started, and nothing new is recorded. The last that is known: ${explanation.sentence}`,
+  sentence: `${full}. The agent can start nothing and record nothing. Last known state: ${explanation.sentence}`,
 });

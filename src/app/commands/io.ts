@@ -1,4 +1,4 @@
-/** Where a command speaks, so that a test can listen. */
+/** Input and output of a command, so that a test can replace them. */
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { createLog, type ProcessLog, standardStreams } from "../logging/log.ts";
@@ -9,19 +9,21 @@ export interface CommandIo {
   readonly clock: Clock;
   readonly pid: number;
   readonly machine: () => MachineOfOptions;
+  /** Whether text on `stdout` may carry colors. */
+  readonly isColored: boolean;
   stdout(text: string): void;
   stderr(text: string): void;
 }
 
-/** Runs the agent until it ends, and says with which exit code. */
+/** Runs the agent until it ends, and returns its exit code. */
 export type StartKubelet = (options: CompiledOptions, log: ProcessLog) => Promise<number>;
 
-/** What is shipped with the program about what is inside. */
+/** Documents about the contents of the program, shipped with it. */
 export type Paper = "licences" | "sbom";
-/** Rejects where there is none. */
+/** Rejects if the document is missing. */
 export type ReadPaper = (paper: Paper) => Promise<string>;
 
-/** Before there are options to make a log from: text, errors and what is always shown. */
+/** The log before options are loaded: text format, verbosity 0. */
 export const firstLog = (io: CommandIo): Log => {
   const settings: LogSettings = { format: "text", verbosity: 0, modules: [], flushEveryMs: 5000, splitStream: false };
   const sink = { write: (line: string) => io.stderr(line) };

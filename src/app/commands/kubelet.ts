@@ -1,7 +1,7 @@
-/** The kubelet's own command line: the same flags, the same answers, the same exit codes. */
+/** The kubelet's command line: the same flags, output and exit codes as the Go kubelet. */
 import type { Log } from "../../ports/log.ts";
 import { type Loaded, loadOptions, type Notices, OptionsFault } from "../options/load-options.ts";
-import { KUBERNETES_VERSION } from "../version.ts";
+import { ARCHITECTURE, KUBERNETES_VERSION } from "../version.ts";
 import { type CommandIo, firstLog, processLog, type StartKubelet } from "./io.ts";
 import { kubeletUsage } from "./usage.ts";
 
@@ -63,9 +63,12 @@ async function run(
   }
 }
 
-/** The gate is on by default, and who relies on it is less safe than with the Go kubelet: it is said at every start. */
+/**
+ * The gate is on by default. A node that relies on it is less secure than with the Go kubelet, so every start logs this
+ * warning.
+ */
 const UNVERIFIED_PULLS =
   "KubeletEnsureSecretPulledImages is on, but has no effect yet: a pod may run an image that is on this node because of another pod's pull secret, unless its imagePullPolicy is Always";
 
 const rawVersion = () =>
-  `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/amd64"}\n`;
+  `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/${ARCHITECTURE}"}\n`;

@@ -1,7 +1,8 @@
 /**
- * `deckhand orphans list|explain|clean`: folders of pods that are over, on the disk of this node. It asks the kernel, the runtime and the journal, never
- * the agent, so that it works with and without one. `clean` does what the agent would do and nothing more: it unmounts what is ours, and never removes
- * anything at or below a mount point that is not.
+ * `deckhand orphans list|explain|clean`: finds directories on this node's disk that belong to terminated or unknown
+ * pods. It queries the kernel, the runtime and the journal, never the agent, so that it works with and without one.
+ * `clean` does only what the agent would do: it unmounts what the agent mounted. It never removes anything at or below
+ * a mount point that the agent did not make.
  */
 
 import { readJournal } from "../../controllers/journal/look.ts";
@@ -9,11 +10,12 @@ import { VOLUME_PLUGINS } from "../../controllers/volumes/plugins/volume-plugins
 import { StagedVolumes } from "../../controllers/volumes/staged-volumes.ts";
 import { readRemains, type TakeAwayPorts, takeAway } from "../../controllers/volumes/take-away.ts";
 import { foldFacts, type UidFacts } from "../../domain/journal/facts.ts";
-import { podFolder } from "../../domain/pod/pod-names.ts";
+import { podDirectory } from "../../domain/pod/pod-names.ts";
 import { keptBecause, type Orphan, orphanOf, type PodOnDisk } from "../../domain/volumes/orphans.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import type { CommandIo } from "./io.ts";
+import type { OutputFormat } from "./own-flags.ts";
 
 export interface OrphanPorts extends TakeAwayPorts {
   readonly runtime: Pick<Runtime, "listSandboxes">;
@@ -26,10 +28,14 @@ export interface OrphanWork {
   readonly signal: AbortSignal;
 }
 
-export async function listOrphans(work: OrphanWork): Promise<number> {
+export async function listOrphans(work: OrphanWork, output: OutputFormat): Promise<number> {
   const orphans = (await podsOnDisk(work)).flatMap((pod) => orphanOf(pod) ?? []);
+  if (output === "json") {
+    work.io.stdout(asJson(orphans));
+    return 0;
+  }
   if (orphans.length === 0) {
-    work.io.stdout("no orphans\n");
+    work.io.stdout("No orphaned pod directories found.\n");
     return 0;
   }
   const rows = orphans.map(({ uid, pod, plan, obstacles }) => [
@@ -45,15 +51,18 @@ export async function listOrphans(work: OrphanWork): Promise<number> {
   return 0;
 }
 
-export async function explainOrphan(work: OrphanWork, uid: string): Promise<number> {
+export async function explainOrphan(work: OrphanWork, uid: string, output: OutputFormat): Promise<number> {
   const pod = (await podsOnDisk(work)).find((each) => each.uid === uid);
   if (pod === undefined) {
-    work.io.stderr(`error: there is no folder of a pod ${uid} below ${work.rootDir}/pods\n`);
+    work.io.stderr(`error: no pod directory ${uid} exists below ${work.rootDir}/pods\n`);
     return 1;
   }
   const orphan = orphanOf(pod);
-  if (orphan === undefined) work.io.stdout(`${uid} is no orphan: ${keptBecause(pod)}\n`);
-  else work.io.stdout(explanation(orphan));
+  if (orphan === undefined) {
+    work.io.stderr(`error: ${uid} is not orphaned: ${keptBecause(pod)}\n`);
+    return 1;
+  }
+  work.io.stdout(output === "json" ? asJson(orphan) : explanation(orphan));
   return 0;
 }
 
@@ -62,14 +71,14 @@ export async function cleanOrphans(work: OrphanWork, uids: readonly string[]): P
   const chosen = uids.length === 0 ? pods : pods.filter(({ uid }) => uids.includes(uid));
   let failed = 0;
   for (const uid of uids.filter((each) => !pods.some((pod) => pod.uid === each))) {
-    work.io.stderr(`${uid}: there is no such folder\n`);
+    work.io.stderr(`${uid}: no such pod directory exists\n`);
     failed += 1;
   }
   for (const pod of chosen) {
     const orphan = orphanOf(pod);
     if (orphan === undefined) {
       if (uids.length === 0) continue;
-      work.io.stderr(`${pod.uid}: is no orphan: ${keptBecause(pod)}\n`);
+      work.io.stderr(`${pod.uid}: not orphaned: ${keptBecause(pod)}\n`);
       failed += 1;
     } else if (!(await clean(orphan, pod, work))) failed += 1;
   }
@@ -79,11 +88,11 @@ export async function cleanOrphans(work: OrphanWork, uids: readonly string[]): P
 async function clean({ uid, obstacles }: Orphan, { remains }: PodOnDisk, work: OrphanWork): Promise<boolean> {
   const { ports, rootDir, io, signal } = work;
   if (obstacles.length > 0) {
-    for (const obstacle of obstacles) io.stderr(`${uid}: left alone: ${obstacle}\n`);
+    for (const obstacle of obstacles) io.stderr(`${uid}: not removed: ${obstacle}\n`);
     return false;
   }
   const outcome = await takeAway({
-    podFolder: remains.podFolder,
+    podDirectory: remains.podDirectory,
     ledger: remains.ledger,
     ports,
     rootDir,
@@ -95,10 +104,10 @@ async function clean({ uid, obstacles }: Orphan, { remains }: PodOnDisk, work: O
     signal,
   });
   if (outcome.kind === "left") {
-    for (const trouble of outcome.troubles.values()) io.stderr(`${uid}: left: ${trouble}\n`);
+    for (const trouble of outcome.troubles.values()) io.stderr(`${uid}: failed: ${trouble}\n`);
     return false;
   }
-  await ports.mounts.removeTree(remains.podFolder, signal);
+  await ports.mounts.removeTree(remains.podDirectory, signal);
   io.stdout(`${uid}: removed\n`);
   return true;
 }
@@ -111,7 +120,7 @@ async function podsOnDisk({ ports, rootDir, signal }: OrphanWork): Promise<reado
   const pods: PodOnDisk[] = [];
   for (const uid of uids) {
     const ledger = new Set(facts.get(uid)?.mounts.keys());
-    const remains = await readRemains(podFolder(rootDir, uid), ledger, VOLUME_PLUGINS, ports);
+    const remains = await readRemains(podDirectory(rootDir, uid), ledger, VOLUME_PLUGINS, ports);
     pods.push({ uid, remains, facts: facts.get(uid), inRuntime: known.has(uid) });
   }
   return pods;
@@ -119,17 +128,21 @@ async function podsOnDisk({ ports, rootDir, signal }: OrphanWork): Promise<reado
 
 function explanation({ uid, pod, why, plan, obstacles }: Orphan): string {
   const lines = [`${uid}${pod === "" ? "" : ` (${pod})`} is an orphan: ${why}.`];
-  for (const path of plan.subPaths) lines.push(`  part of a volume, mounted: ${path}`);
+  for (const path of plan.subPaths) lines.push(`  mounted subPath: ${path}`);
   for (const { path, unmount, empties } of plan.volumes) {
-    const does = [...(unmount ? ["unmounted"] : []), empties ? "removed with what it holds" : "removed if empty"];
-    lines.push(`  volume, would be ${does.join(" and ")}: ${path}`);
+    const does = [...(unmount ? ["unmounted"] : []), empties ? "removed with its contents" : "removed if empty"];
+    lines.push(`  volume, to be ${does.join(" and ")}: ${path}`);
   }
-  for (const obstacle of obstacles) lines.push(`  in the way: ${obstacle}`);
+  for (const obstacle of obstacles) lines.push(`  obstacle: ${obstacle}`);
   lines.push(
-    obstacles.length === 0 ? "  `deckhand orphans clean` removes it." : "  `deckhand orphans clean` leaves it alone.",
+    obstacles.length === 0
+      ? "  `deckhand orphans clean` removes it."
+      : "  `deckhand orphans clean` does not remove it.",
   );
   return `${lines.join("\n")}\n`;
 }
+
+const asJson = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
 
 function aligned(rows: readonly (readonly string[])[]): string {
   const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length))) ?? [];

@@ -2,12 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { folderOf, HEADER, machine } from "../../../test/support/options.ts";
+import { directoryOf, HEADER, machine } from "../../../test/support/options.ts";
 import { createJournal } from "../../controllers/journal/journal.ts";
 import { createHostFiles } from "../../wire/host/files.ts";
 import { createMachine } from "../../wire/proc-stats/machine.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
+import { doctorCommand } from "./doctor.ts";
 import { runProgram } from "./program.ts";
 
 async function run(name: string, ...args: readonly string[]) {
@@ -17,6 +18,7 @@ async function run(name: string, ...args: readonly string[]) {
     clock: new ManualClock(),
     pid: 1,
     machine: () => machine,
+    isColored: false,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
@@ -30,7 +32,7 @@ async function run(name: string, ...args: readonly string[]) {
     name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
   const exitCode = await runProgram({ name, args }, io, start, {
     openOrphans: nobody,
-    doctor: nobody,
+    doctor: (flags, own) => doctorCommand(flags, own, nobody),
     explainPorts,
     readPaper: paper,
   });
@@ -59,8 +61,8 @@ void test("[1.1] a wrong command line is one line of the log and exit code 1", a
 });
 
 void test("[1.3] that a file was read leniently is said even when the start fails", async (t) => {
-  const folder = folderOf(t, { "c.yaml": `${HEADER}nope: 1\nmaxPods: -1\n` });
-  const { exitCode, stderr } = await run("kubelet", "--config", join(folder, "c.yaml"), "--port=1");
+  const directory = directoryOf(t, { "c.yaml": `${HEADER}nope: 1\nmaxPods: -1\n` });
+  const { exitCode, stderr } = await run("kubelet", "--config", join(directory, "c.yaml"), "--port=1");
   assert.equal(exitCode, 1);
   assert.match(
     stderr,
@@ -82,6 +84,8 @@ void test("deckhand version names both versions", async () => {
   const text = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})\n`;
   assert.deepEqual(await run("deckhand", "version"), { exitCode: 0, stdout: text, stderr: "", started: [] });
   assert.equal((await run("deckhand", "--version")).stdout, text);
+  const json = await run("deckhand", "version", "-o", "json");
+  assert.deepEqual(JSON.parse(json.stdout), { deckhand: DECKHAND_VERSION, kubernetes: KUBERNETES_VERSION });
 });
 
 void test("deckhand licences and sbom print what is shipped, or say why they cannot", async () => {
@@ -90,15 +94,46 @@ void test("deckhand licences and sbom print what is shipped, or say why they can
   assert.deepEqual(await run("deckhand", "licences"), failed);
 });
 
-void test("deckhand alone prints its usage, an unknown subcommand is refused, both with exit code 1", async () => {
-  assert.deepEqual([(await run("deckhand")).exitCode, (await run("deckhand", "nope")).exitCode], [1, 1]);
+void test("deckhand without a subcommand or with an unknown one exits with 2", async () => {
+  for (const args of [[], ["nope"], ["explain"], ["orphans", "nope"], ["version", "--output=xml"]]) {
+    const { exitCode, stderr } = await run("deckhand", ...args);
+    assert.deepEqual([exitCode, stderr === ""], [2, false], args.join(" "));
+  }
+});
+
+void test("every command prints its own help, and starts nothing", async () => {
+  for (const command of [
+    "",
+    "kubelet",
+    "config",
+    "config check",
+    "doctor",
+    "explain",
+    "explain pod",
+    "why pod",
+    "orphans",
+    "orphans list",
+    "orphans explain",
+    "orphans clean",
+    "licences",
+    "sbom",
+    "version",
+  ]) {
+    const { exitCode, stdout, stderr, started } = await run(
+      "deckhand",
+      ...command.split(" ").filter(Boolean),
+      "--help",
+    );
+    assert.deepEqual([exitCode, stderr, started.length], [0, "", 0], command);
+    assert.match(stdout, /^(?:.*\n)*?Usage:/, command);
+  }
 });
 
 void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nimageMaximumGCAge: 1h\n`,
   });
-  const path = join(folder, "c.yaml");
+  const path = join(directory, "c.yaml");
   const { exitCode, stdout, stderr } = await run(
     "deckhand",
     "config",
@@ -122,6 +157,15 @@ void test("[1.5] config check prints each value with where it came from, and no 
   assert.ok(!stdout.includes("canary"));
   const waits = "is set, but waits for what is not built yet: garbage collection of images";
   assert.equal(stderr, `warning: imageMaximumGCAge (${path}) ${waits}\n`);
+  const json = await run("deckhand", "config", "check", "-o", "json", "--config", path, "--root-dir=/r");
+  const checked = JSON.parse(json.stdout) as Record<"fields" | "flags", readonly object[]> & { warnings: unknown };
+  assert.deepEqual(checked.warnings, [`imageMaximumGCAge (${path}) ${waits}`]);
+  assert.deepEqual(
+    checked.fields.find((field) => "name" in field && field.name === "maxPods"),
+    { name: "maxPods", value: 5, origin: path },
+  );
+  assert.ok(checked.flags.some((flag) => "name" in flag && flag.name === "--root-dir"));
+  assert.equal((await run("deckhand", "config", "check", "-o", "xml")).exitCode, 2);
 });
 
 void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {
@@ -132,11 +176,11 @@ void test("[1.9] config check ends with 1 when the kubelet would not start", asy
 });
 
 void test("explain pod says why, from the journal's files alone, and ends with 0, 1 or 2", async (t) => {
-  const folder = folderOf(t, {});
+  const directory = directoryOf(t, {});
   const files = createHostFiles({ clock: new ManualClock() });
   const journal = createJournal({
     files,
-    folder: join(folder, "deckhand/journal"),
+    directory: join(directory, "deckhand/journal"),
     clock: new ManualClock(),
     onProblem: (problem) => assert.fail(JSON.stringify(problem)),
   });
@@ -144,33 +188,56 @@ void test("explain pod says why, from the journal's files alone, and ends with 0
   const web = { uid: "u1", pod: "shop/web", wallMs: 0 };
   await journal.append({ kind: "admitted", ...web });
   await journal.append({ kind: "rejected", ...web, uid: "u2", reason: "NodePorts", message: "no free ports" });
-  const explain = (...args: readonly string[]) => run("deckhand", "explain", "pod", ...args, `--root-dir=${folder}/`);
+  const explain = (...args: readonly string[]) =>
+    run("deckhand", "explain", "pod", ...args, `--root-dir=${directory}/`);
 
-  const told = await explain("shop/web");
-  assert.equal(told.exitCode, 0);
+  const reported = await explain("shop/web");
+  assert.equal(reported.exitCode, 0);
   assert.match(
-    told.stdout,
+    reported.stdout,
     /^Pod shop\/web, UID u2, .*\n\nThis node did not take it in, at 00:00:00: NodePorts: no free ports\.\n\n/,
   );
-  assert.match(told.stdout, /\nBefore that, pods of the same name:\n {2}u1, 00:00:00 to 00:00:00: It was taken in/);
+  assert.match(reported.stdout, /\nBefore that, pods of the same name:\n {2}u1, 00:00:00 to 00:00:00: It was taken in/);
   const json = await explain("shop/web", "--output", "json", "--uid", "u1");
   const { uid, sentence } = JSON.parse(json.stdout) as Readonly<Record<string, unknown>>;
   assert.deepEqual([uid, sentence], ["u1", "It was taken in and is being set up."]);
+
+  for (const same of [
+    ["web", "-n", "shop"],
+    ["web", "--namespace=shop"],
+    ["shop/web", "-n", "shop"],
+  ]) {
+    assert.equal((await explain(...same)).stdout, reported.stdout, same.join(" "));
+  }
+  const why = await run("deckhand", "why", "pod", "web", "-n", "shop", `--root-dir=${directory}`);
+  assert.equal(why.stdout, reported.stdout);
+  const elsewhere = await explain("web");
+  assert.match(elsewhere.stderr, /^default\/web is not known to this node/);
 
   const near = await explain("shop/wep");
   assert.deepEqual([near.exitCode, near.stdout], [1, ""]);
   assert.match(near.stderr, /^shop\/wep is not known to this node \(.*\)\.\nDid you mean: shop\/web\n$/);
   const other = await explain("shop/web", "--uid=u3");
-  assert.match(other.stderr, /^shop\/web with the UID u3 is not known .*\nPods of that name that it knows: u1, u2\n$/);
+  assert.match(
+    other.stderr,
+    /^shop\/web with the UID u3 is not known .*\nKnown UIDs of pods with this name: u1, u2\n$/,
+  );
   assert.equal(other.exitCode, 1);
-  const nothing = await run("deckhand", "explain", "pod", "shop/web", "--root-dir", join(folder, "nowhere"));
-  assert.deepEqual([nothing.exitCode, /no record at all/.test(nothing.stderr)], [1, true]);
+  const nothing = await run("deckhand", "explain", "pod", "shop/web", "--root-dir", join(directory, "nowhere"));
+  assert.deepEqual(
+    [nothing.exitCode, /^.*\nThe journal is empty\. Is --root-dir correct\?\n$/.test(nothing.stderr)],
+    [1, true],
+  );
 
-  for (const args of [[], ["web"], ["a/b", "c/d"], ["a/b/c"], ["a/b", "--output=xml"], ["a/b", "--nope"]]) {
+  for (const args of [[], ["a/b", "c/d"], ["a/b/c"], ["a/b", "--output=xml"], ["a/b", "--nope"], ["a/b", "-n", "c"]]) {
     const { exitCode, stderr } = await explain(...args);
-    assert.deepEqual([exitCode, /^error: .*\n\nusage: /.test(stderr)], [2, true], args.join(" "));
+    assert.deepEqual([exitCode, /^error: .*\n\nUsage: /.test(stderr)], [2, true], args.join(" "));
   }
   const help = await run("deckhand", "explain", "pod", "--help");
-  assert.deepEqual([help.exitCode, help.stdout.startsWith("usage: deckhand explain pod")], [0, true]);
-  assert.deepEqual(await files.list(join(folder, "deckhand/journal")), ["journal-00000001.log"], "nothing is written");
+  assert.deepEqual([help.exitCode, help.stdout.startsWith("Usage: deckhand explain pod")], [0, true]);
+  assert.deepEqual(
+    await files.list(join(directory, "deckhand/journal")),
+    ["journal-00000001.log"],
+    "nothing is written",
+  );
 });

@@ -1,5 +1,5 @@
-/** `deckhand` and its subcommands; called by the name `kubelet`, the kubelet's own command line. */
-import { Command, CommanderError } from "commander";
+/** `deckhand` and its subcommands. Called by the name `kubelet`, the program has the kubelet's command line. */
+import { Command, CommanderError, Option } from "commander";
 import { errorText } from "../../base/error-text.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
@@ -9,12 +9,12 @@ import { kubeletCommand } from "./kubelet.ts";
 import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
 
 export interface Invocation {
-  /** The last part of the path that was called. */
+  /** The last element of the path by which the program was called. */
   readonly name: string;
   readonly args: readonly string[];
 }
 
-/** What the subcommands look through, opened by those that are called. */
+/** Dependencies of the subcommands. Only the subcommand that runs opens them. */
 export interface CommandParts {
   readonly openOrphans: OpenOrphans;
   readonly doctor: (args: readonly string[], io: CommandIo) => Promise<number>;
@@ -24,12 +24,14 @@ export interface CommandParts {
 
 const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
 
-/** Runs a subcommand with its arguments, and keeps its exit code. */
+const USAGE_ERROR = 2;
+
+/** Runs a subcommand with its arguments and stores its exit code. */
 type KeepExitCode = (
   run: (args: readonly string[]) => number | Promise<number>,
 ) => (args: readonly string[]) => Promise<void>;
 
-/** The exit code. */
+/** Returns the exit code. */
 export async function runProgram(
   { name, args }: Invocation,
   io: CommandIo,
@@ -53,39 +55,45 @@ export async function runProgram(
   addConfigCommands(program, io, keepExitCode);
   addOrphansCommands(program, io, parts, keepExitCode);
   addExplainCommands(program, io, parts, keepExitCode);
-  passThrough(
-    program.command("doctor"),
-    "say what on this host would stop or hurt a node, and what to do about it; takes the kubelet's flags",
-  ).action(keepExitCode((flags) => parts.doctor(flags, io)));
+  passThrough(program.command("doctor"), "check whether this host can run a node; takes the kubelet's flags").action(
+    keepExitCode((flags) => parts.doctor(flags, io)),
+  );
   addPapers(program, io, parts, keepExitCode);
   program
     .command("version")
     .description("print the version")
-    .action(() => io.stdout(`${VERSION}\n`));
+    .addOption(new Option("-o, --output <format>", "output format").choices(["text", "json"]).default("text"))
+    .action(({ output }: { readonly output: string }) =>
+      io.stdout(
+        output === "json"
+          ? `${JSON.stringify({ deckhand: DECKHAND_VERSION, kubernetes: KUBERNETES_VERSION })}\n`
+          : `${VERSION}\n`,
+      ),
+    );
   try {
     await program.parseAsync([...args], { from: "user" });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
     throw error;
   }
 }
 
 function addConfigCommands(program: Command, io: CommandIo, keepExitCode: KeepExitCode): void {
-  const config = program.command("config").description("the configuration").enablePositionalOptions();
+  const config = program.command("config").description("inspect the configuration").enablePositionalOptions();
   passThrough(
     config.command("check"),
-    "print the effective configuration, where each value came from, and what is wrong with it; takes the kubelet's flags",
+    "print the effective configuration, the origin of each value, and warnings; takes the kubelet's flags",
   ).action(keepExitCode((flags) => configCheckCommand(flags, io)));
 }
 
 const ORPHANS_COMMANDS = [
-  ["list", "name them"],
-  ["explain", "say why one is an orphan and what would be done; takes its UID, then the kubelet's flags"],
+  ["list", "list orphaned pod directories"],
   [
-    "clean",
-    "remove them, or those whose UIDs are given before the kubelet's flags; never across a mount that is not ours",
+    "explain",
+    "explain why a pod directory is orphaned and what clean would do; takes its UID, then the kubelet's flags",
   ],
+  ["clean", "remove orphaned pod directories, all or those whose UIDs precede the kubelet's flags"],
 ] as const;
 
 function addOrphansCommands(
@@ -96,7 +104,7 @@ function addOrphansCommands(
 ): void {
   const orphans = program
     .command("orphans")
-    .description("folders and mounts on this node of pods that are over")
+    .description("find and remove directories and mounts left by deleted pods")
     .enablePositionalOptions();
   for (const [verb, description] of ORPHANS_COMMANDS) {
     passThrough(orphans.command(verb), description).action(
@@ -111,16 +119,20 @@ function addExplainCommands(
   { explainPorts }: CommandParts,
   keepExitCode: KeepExitCode,
 ): void {
-  const explain = program.command("explain").description("why things are as they are").enablePositionalOptions();
+  const explain = program
+    .command("explain")
+    .alias("why")
+    .description("explain the state of a pod on this node")
+    .enablePositionalOptions();
   passThrough(
     explain.command("pod"),
-    "say why a pod is in the state it is in, and how it came there; takes <namespace>/<name>, works without the agent",
+    "explain the state of a pod and how the pod got there; works without the agent",
   ).action(keepExitCode((args) => explainPodCommand(args, io, explainPorts)));
 }
 
 const PAPERS = [
-  ["licences", "print the licences of everything that is inside"],
-  ["sbom", "print the bill of materials: everything that is inside, as CycloneDX"],
+  ["licences", "print the licences of everything in this program"],
+  ["sbom", "print the bill of materials of this program, as CycloneDX"],
 ] as const;
 
 function addPapers(program: Command, io: CommandIo, { readPaper }: CommandParts, keepExitCode: KeepExitCode): void {
@@ -142,7 +154,7 @@ async function printPaper(paper: Paper, io: CommandIo, readPaper: ReadPaper): Pr
   }
 }
 
-/** The flags after it are the kubelet's, commander does not look at them. */
+/** Commander does not parse the flags after the subcommand: they are the kubelet's. */
 function passThrough(command: Command, description: string): Command {
   return command
     .description(description)

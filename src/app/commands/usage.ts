@@ -1,4 +1,4 @@
-/** `kubelet --help`, from the table of flags. */
+/** `kubelet --help`, generated from the flag table. */
 import { AGENT_FLAGS } from "../options/agent-flags.ts";
 import { encodeValue } from "../options/decode-configuration.ts";
 import { LEGACY } from "../options/defaults.ts";

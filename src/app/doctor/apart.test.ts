@@ -3,13 +3,14 @@ import { test } from "node:test";
 import { waitUntil } from "../../../test/cluster/wait.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { hostClock } from "../../wire/host/clock.ts";
-import { doctorApart } from "./apart.ts";
+import { COLORED, doctorApart } from "./apart.ts";
 
-/** What is said of a process that runs this script in doctor's place. */
-async function ask(script: string, args: readonly string[] = [], clock: Clock = hostClock) {
+/** Runs this script in place of doctor, and returns what the parent process reports. */
+async function ask(script: string, args: readonly string[] = [], clock: Clock = hostClock, isColored = false) {
   const said = { stdout: "", stderr: "" };
   const io = {
     clock,
+    isColored,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
@@ -18,14 +19,21 @@ async function ask(script: string, args: readonly string[] = [], clock: Clock = 
 }
 
 const STUCK = "setInterval(() => {}, 1_000)";
-const answers = (fields: string) => `console.log(JSON.stringify({ exitCode: 2, stdout: "", stderr: "", ${fields} }))`;
+const answers = (fields: string) => `console.log(JSON.stringify({ exitCode: 1, stdout: "", stderr: "", ${fields} }))`;
 
 test("what the looking process says is said, with its exit code", async () => {
   assert.deepEqual(await ask(answers(`stdout: process.argv.slice(1).join(), stderr: "oh"`), ["-o", "json"]), {
-    exitCode: 2,
+    exitCode: 1,
     stdout: "-o,json",
     stderr: "oh",
   });
+});
+
+test("the child learns whether the parent's output shows colors", async () => {
+  for (const isColored of [true, false]) {
+    const { stdout } = await ask(answers(`stdout: process.env.${COLORED}`), [], hostClock, isColored);
+    assert.equal(stdout, isColored ? "1" : "0");
+  }
 });
 
 test("it has threads to spare", async () => {
@@ -49,6 +57,6 @@ test("a process that says nothing could not look", async () => {
   assert.equal(silent.exitCode, 1);
   assert.match(silent.stdout, /could-not-look\n +this host: no answer within 180000 ms\n/);
   const broken = await ask(`console.error("Error: oh"); process.exit(7)`, ["-o=json"]);
-  const told = JSON.parse(broken.stdout) as { readonly findings: readonly { readonly seen: string }[] };
-  assert.match(told.findings[0]?.seen ?? "", /it ended with 7: Error: oh$/);
+  const reported = JSON.parse(broken.stdout) as { readonly findings: readonly { readonly seen: string }[] };
+  assert.match(reported.findings[0]?.seen ?? "", /it ended with 7: Error: oh$/);
 });

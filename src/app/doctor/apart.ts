@@ -1,6 +1,7 @@
 /**
- * Doctor looks from a process of its own. Whoever looks at a file on a disk that does not answer loses a thread to it, and no process ends before its
- * threads do. So the looking process has threads to spare, each look has a limit of its own, and once it has said everything it is left to its fate.
+ * Runs doctor's checks in a child process. A check of a file on an unresponsive disk blocks a thread, and a process
+ * does not end before its threads do. The child therefore has spare threads, and each check has its own time limit.
+ * Once the child has reported, the parent kills it and does not wait for its end.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -11,37 +12,43 @@ import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { finding } from "../../domain/doctor/finding.ts";
 import type { HelperCommand } from "../../wire/mounts/helper-process.ts";
 import type { CommandIo } from "../commands/io.ts";
-import { inFormat, takeOutput } from "./output.ts";
+import { inFormat, takeDoctorFlags } from "./output.ts";
 
-/** What it says, in one line of JSON. */
+/** The child's report: one line of JSON. */
 export interface DoctorAnswer {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** More than there are looks that could be stuck. */
+/** Tells the child, whose stdout is a pipe, whether the parent's stdout shows colors. */
+export const COLORED = "DECKHAND_DOCTOR_COLORED";
+
+/** More than the number of checks that could hang. */
 const THREADS = 64;
-/** All looks together, each at its own limit, take less. What takes longer has no limit of its own: the agent's files that are read at one go. */
+/**
+ * All checks together take less, even if each reaches its limit. Only the agent's files that are read synchronously
+ * have no limit and can take longer.
+ */
 const ANSWER_MS_MAX = 180_000;
 
-/** The exit code. */
+/** Returns the exit code. */
 export async function doctorApart(
   args: readonly string[],
-  io: Pick<CommandIo, "clock" | "stdout" | "stderr">,
+  io: Pick<CommandIo, "clock" | "isColored" | "stdout" | "stderr">,
   { file, args: first }: HelperCommand,
 ): Promise<number> {
   const child = spawn(file, [...first, ...args], {
-    // Streams of ours would stay open as long as it lives.
+    // Inherited streams would stay open as long as the child lives.
     stdio: ["ignore", "pipe", "pipe"],
-    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS) },
+    env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), [COLORED]: io.isColored ? "1" : "0" },
   });
   const never = new AbortController().signal;
   try {
     const line = await withDeadline(io.clock, ANSWER_MS_MAX, never, (limited) => unlessAborted(lineOf(child), limited));
     return say(JSON.parse(line) as DoctorAnswer, io);
   } catch (error) {
-    return say(silence(args, errorText(error)), io);
+    return say(silence(args, errorText(error), io.isColored), io);
   } finally {
     child.kill("SIGKILL");
     child.unref();
@@ -50,7 +57,7 @@ export async function doctorApart(
   }
 }
 
-/** Rejects when it ends without one. */
+/** Rejects if the child ends without a line. */
 function lineOf(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
   return new Promise((resolve, reject) => {
     let complaint = "";
@@ -69,7 +76,9 @@ function say({ exitCode, stdout, stderr }: DoctorAnswer, io: Pick<CommandIo, "st
   return exitCode;
 }
 
-function silence(args: readonly string[], why: string): DoctorAnswer {
-  const { output } = takeOutput(args);
-  return { ...inFormat([finding("could-not-look", `this host: ${why}`)], output), stderr: "" };
+/** A doctor that checked nothing fails, whatever `--fail-on` says. */
+function silence(args: readonly string[], why: string, isColored: boolean): DoctorAnswer {
+  const flags = takeDoctorFlags(args);
+  const own = { output: flags.kind === "flags" ? flags.own.output : "text", failOn: "warning" } as const;
+  return { ...inFormat([finding("could-not-look", `this host: ${why}`)], own, isColored), stderr: "" };
 }

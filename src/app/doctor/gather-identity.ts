@@ -1,4 +1,6 @@
-/** As whom the node speaks, what it serves, and what the API server says to that. */
+/**
+ * Inspects the node's client credentials, its serving certificate, and how the API server responds to the credentials.
+ */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { bytesEqual } from "../../base/bytes-equal.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -13,7 +15,7 @@ import { inTime, looked, type Round } from "./looking.ts";
 
 export interface IdentityRound {
   readonly identity: IdentitySeen;
-  /** As whom, and for what, the API server is asked; undefined: not at all. */
+  /** The connection and path of the request to the API server. Undefined: no request is sent. */
   readonly question: { readonly connection: Connection; readonly path: string } | undefined;
 }
 
@@ -38,7 +40,7 @@ export async function gatherIdentity(round: Round): Promise<IdentityRound> {
     },
     question: questionOf(
       options.node.name,
-      // With a key of another certificate no connection comes to be, and that is not the server's fault.
+      // A key that does not match its certificate prevents any connection, which is not the server's fault.
       client.kind === "absent" || (client.kind === "there" && client.keyFits) ? own?.kubeconfig : undefined,
       isOver ? bootstrap?.kubeconfig : undefined,
       bootstrap,
@@ -56,7 +58,7 @@ interface Opened {
 
 async function opened(round: Round, path: string): Promise<Opened> {
   try {
-    // It is read at one go, during which nothing else is done: whether its disk answers is seen first.
+    // openKubeconfig reads synchronously and blocks everything else, so first check that the disk responds.
     await inTime(round, () => round.ports.signs.nearest(path));
     return { path, kubeconfig: openKubeconfig(path), trouble: undefined };
   } catch (error) {
@@ -64,7 +66,7 @@ async function opened(round: Round, path: string): Promise<Opened> {
   }
 }
 
-/** With the bootstrap credentials one may only ask for a certificate: whether they are known at all is what can be seen. */
+/** Bootstrap credentials permit only certificate requests. All that can be checked is whether the server knows them. */
 function questionOf(
   nodeName: string,
   own: Kubeconfig | undefined,
@@ -95,11 +97,11 @@ function pairOf({ ports }: Round, where: string, certificatePem: string, keyPem:
   }
 }
 
-/** What the agent signs for itself it makes anew: there is nothing to say of it. */
+/** Does not inspect a self-signed certificate: the agent replaces an unusable pair at startup. */
 async function servingPair(round: Round): Promise<PairSeen> {
   const { serving } = round.options.identity;
   if (serving.kind === "selfSigned") return ABSENT;
-  const current = `${round.options.folders.certificates}/kubelet-server-current.pem`;
+  const current = `${round.options.directories.certificates}/kubelet-server-current.pem`;
   const signed: PairPaths = { certificate: current, key: current };
   if (serving.kind === "files") return pairFromFiles(round, serving.files);
   const nearest = await looked(round, () => round.ports.signs.nearest(current));
@@ -131,7 +133,7 @@ async function authorities(round: Round, path: string): Promise<PairSeen> {
   }
 }
 
-/** Without a machine id of our own, another's is not told from it. */
+/** Without this machine's ID another machine with the same node name cannot be detected. */
 export async function gatherApi(
   round: Round,
   question: IdentityRound["question"],
@@ -151,7 +153,7 @@ export async function gatherApi(
       status: answer.status,
       message: messageOf(answer.body),
       version: versionOf(version.body),
-      // It says whole seconds: in the middle of one the difference is least.
+      // The date has whole seconds: assuming the middle of the second minimizes the error.
       aheadMs: answer.dateWallMs === undefined ? undefined : answer.dateWallMs + 500 - nowWallMs,
       otherMachine:
         answer.status === 200 && path !== "/version" && machineId !== undefined
@@ -176,7 +178,7 @@ function versionOf(body: unknown): { readonly major: number; readonly minor: num
   return Number.isNaN(first) || Number.isNaN(second) ? undefined : { major: first, minor: second };
 }
 
-/** One that is not ready may be this machine before it was set up anew. */
+/** A Node that is not ready may be this machine before it was reinstalled. */
 function otherMachine({ body }: PlainAnswer, ownId: string): string | undefined {
   const { status } = body as Node;
   const id = status?.nodeInfo?.machineID ?? "";

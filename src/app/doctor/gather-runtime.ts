@@ -1,4 +1,4 @@
-/** What the runtime says of itself, and the network that it is set up with. */
+/** Inspects the state that the runtime reports, and the network that it is configured with. */
 import { errorText } from "../../base/error-text.ts";
 import type { NetworkSeen, RuntimeAnswer, RuntimeSeen } from "../../domain/doctor/facts.ts";
 import type { Looked } from "../../domain/doctor/finding.ts";
@@ -43,7 +43,7 @@ export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
       conditions,
       driver,
       driverOfSettings: known.driver,
-      imageFolder: images.kind === "seen" ? images.value.images[0]?.mountpoint : undefined,
+      imageDirectory: images.kind === "seen" ? images.value.images[0]?.mountpoint : undefined,
       imageTrouble: isApart ? { endpoint: imageEndpoint, why: images.why } : undefined,
     },
     network: await gatherNetwork(round, known),
@@ -55,7 +55,7 @@ async function askVersion(round: Round): Promise<RuntimeAnswer> {
     const version = await inTime(round, (signal) => round.ports.runtime.version(signal));
     return { kind: "answers", version };
   } catch (error) {
-    return { kind: isRuntimeError(error, "unimplemented") ? "stranger" : "silent", why: errorText(error) };
+    return { kind: isRuntimeError(error, "unimplemented") ? "noCri" : "silent", why: errorText(error) };
   }
 }
 
@@ -78,7 +78,7 @@ const askDriver = (round: Round): Promise<RuntimeSeen["driver"]> =>
 
 async function gatherNetwork(
   round: Round,
-  { networkFolder: folder, networkProgramFolders: folders, needsLoopback }: RuntimeSettings,
+  { networkDirectory: directory, networkProgramDirectories: directories, needsLoopback }: RuntimeSettings,
 ): Promise<NetworkSeen> {
   const { signs } = round.ports;
   const takenOf = async (from: string) => {
@@ -90,8 +90,9 @@ async function gatherNetwork(
   const namesIn = async (each: readonly string[]) => (await Promise.all(each.map((from) => signs.names(from)))).flat();
   return {
     configured:
-      folder === undefined ? undefined : { folder, configuration: await looked(round, () => takenOf(folder)) },
-    programs: folders === undefined ? undefined : { folders, found: await looked(round, () => namesIn(folders)) },
+      directory === undefined ? undefined : { directory, configuration: await looked(round, () => takenOf(directory)) },
+    programs:
+      directories === undefined ? undefined : { directories, found: await looked(round, () => namesIn(directories)) },
     needsLoopback,
   };
 }

@@ -1,4 +1,7 @@
-/** From the command line to findings, on a host of fakes: what is looked at, with which settings, and that no failure to look is lost. */
+/**
+ * From the command line to findings, on a host of fakes: what is inspected, with which settings, and that no failed
+ * check is lost.
+ */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -8,7 +11,7 @@ import { FakeKeys } from "../../../sim/fake-keys.ts";
 import { FakeMachine } from "../../../sim/fake-machine.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
-import { folderOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
+import { directoryOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { makeSelfSigned } from "../../controllers/identity/self-signed.ts";
 import type { Finding } from "../../domain/doctor/finding.ts";
@@ -46,7 +49,7 @@ interface Host {
   readonly signs: FakeHostSigns;
   readonly kernel: FakeKernelSettings;
   readonly machine: FakeMachine;
-  /** Answers of the runtime and the API server; an Error is thrown. */
+  /** Responses of the runtime and the API server; an Error is thrown. */
   answers: {
     version: Awaited<ReturnType<DoctorPorts["runtime"]["version"]>> | Error;
     status: Awaited<ReturnType<DoctorPorts["runtime"]["status"]>> | Error;
@@ -57,7 +60,7 @@ interface Host {
   clock: Clock;
 }
 
-/** As containerd tells of itself. */
+/** The CNI settings as containerd reports them. */
 const CNI = { confDir: "/etc/cni/net.d", binDirs: ["/opt/cni/bin"] };
 const STATUS = { ...runtimeAnswered().status, info: { config: JSON.stringify({ cni: CNI }) } };
 const OK = { status: 200, body: {}, dateWallMs: NOW };
@@ -93,7 +96,7 @@ const answer = async <T>(value: T | Error): Promise<T> => {
   return value;
 };
 
-/** A second is ten milliseconds. */
+/** A clock on which a second takes ten milliseconds. */
 const hurried: Clock = { ...at(NOW), after: (ms, fire) => hostClock.after(ms / 100, fire) };
 
 const portsOf = ({ signs, kernel, machine, answers, asked, clock }: Host): DoctorPorts => ({
@@ -118,13 +121,14 @@ const portsOf = ({ signs, kernel, machine, answers, asked, clock }: Host): Docto
   },
 });
 
-async function run(host: Host, args: readonly string[]) {
+async function run(host: Host, args: readonly string[], isColored = false) {
   const said = { stdout: "", stderr: "" };
   let opened = 0;
   const io = {
     clock: at(NOW),
     pid: 1,
     machine: () => machineOfOptions,
+    isColored,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
@@ -142,8 +146,8 @@ interface Files {
 }
 
 function flagsOf(t: TestContext, { configuration = CONFIGURATION, kubeconfig: text = kubeconfig() }: Files = {}) {
-  const folder = folderOf(t, { "config.yaml": configuration, "kubelet.conf": text });
-  return [`--config=${join(folder, "config.yaml")}`, `--kubeconfig=${join(folder, "kubelet.conf")}`];
+  const directory = directoryOf(t, { "config.yaml": configuration, "kubelet.conf": text });
+  return [`--config=${join(directory, "config.yaml")}`, `--kubeconfig=${join(directory, "kubelet.conf")}`];
 }
 
 async function findings(t: TestContext, change: (host: Host) => void, files: Files = {}, more: readonly string[] = []) {
@@ -151,20 +155,20 @@ async function findings(t: TestContext, change: (host: Host) => void, files: Fil
   change(host);
   const { exitCode, stdout, stderr } = await run(host, ["-o", "json", ...flagsOf(t, files), ...more]);
   assert.equal(stderr, "");
-  const told = JSON.parse(stdout) as { readonly exitCode: number; readonly findings: readonly Finding[] };
-  assert.equal(told.exitCode, exitCode);
-  return { host, exitCode, told: told.findings.map(({ name, seen }) => `${name}: ${seen}`) };
+  const reported = JSON.parse(stdout) as { readonly exitCode: number; readonly findings: readonly Finding[] };
+  assert.equal(reported.exitCode, exitCode);
+  return { host, exitCode, reported: reported.findings.map(({ name, seen }) => `${name}: ${seen}`) };
 }
 
 test("on a sound host doctor finds nothing, and has asked for its own Node", async (t) => {
-  const { host, exitCode, told } = await findings(t, () => {});
-  assert.deepEqual([exitCode, told], [0, []]);
+  const { host, exitCode, reported } = await findings(t, () => {});
+  assert.deepEqual([exitCode, reported], [0, []]);
   assert.deepEqual(host.asked, ["https://192.0.2.1:6443/api/v1/nodes/node-1", "https://192.0.2.1:6443/version"]);
   const text = await run(soundHost(), flagsOf(t));
-  assert.equal(text.stdout, "Nothing on this host would stop or hurt a node.\n");
+  assert.equal(text.stdout, "No problems found.\n");
 });
 
-/** What is changed, and the findings it makes. */
+/** Each change to a sound host, and the findings it causes. */
 const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly RegExp[]]>> = {
   "the runtime is down": [
     (host) => (host.answers.version = new RuntimeError("Version", "unavailable", "connect ENOENT")),
@@ -198,7 +202,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => host.signs.files.delete("/opt/cni/bin/bridge"),
     [/^cni-plugin-missing: bridge, needed by .*10-pods\.conflist, is not in \/opt\/cni\/bin/],
   ],
-  "the runtime names no folders, and goes by its own word (nothing)": [
+  "the runtime names no directories, and goes by its own word (nothing)": [
     (host) => {
       host.answers.status = { ...STATUS, info: { config: JSON.stringify({ sandboxImage: "pause" }) } };
       host.signs.files.delete("/etc/cni/net.d/10-pods.conflist");
@@ -234,7 +238,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   ],
   "the disk is full, by the threshold of the defaults": [
     (host) => {
-      host.signs.folders.add("/var/lib/images");
+      host.signs.directories.add("/var/lib/images");
       host.machine.filesystems.set("/var/lib/images", {
         device: "2",
         capacityBytes: 1000n << 20n,
@@ -245,9 +249,9 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [/^disk-pressure: .*images.* 149 MiB of 1000 MiB left, less than 150 MiB/, /^inodes-pressure: .* less than 50$/],
   ],
-  "only the disk of the agent's folder is held to the thresholds (and it is well)": [
+  "only the disk of the agent's directory is held to the thresholds (and it is well)": [
     (host) => {
-      host.signs.folders.add("/var/log/pods");
+      host.signs.directories.add("/var/log/pods");
       const small = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 9n << 20n };
       host.machine.filesystems.set("/var/log/pods", { ...small, inodes: 1000n, inodesFree: 4n });
     },
@@ -255,7 +259,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   ],
   "the disk of the logs is full": [
     (host) => {
-      host.signs.folders.add("/var/log/pods");
+      host.signs.directories.add("/var/log/pods");
       const full = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 0n };
       host.machine.filesystems.set("/var/log/pods", { ...full, inodes: 1000n, inodesFree: 0n });
     },
@@ -265,7 +269,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => Object.assign(host.machine, { facts: () => Promise.reject(new Error("EACCES")) }),
     [/^could-not-look: the kernel's release and the machine's id: EACCES$/],
   ],
-  "the folder of certificates is read-only": [
+  "the directory of certificates is read-only": [
     (host) => host.signs.unwritable.set("/var/lib", "EROFS"),
     [/^folder-unwritable: \/var\/lib\/kubelet: EROFS/, /^folder-unwritable: \/var\/lib\/kubelet\/pki: EROFS/],
   ],
@@ -323,17 +327,17 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
 
 for (const [what, [change, wanted]] of Object.entries(CHANGES)) {
   test(`doctor sees that ${what}`, async (t) => {
-    const { told } = await findings(t, change);
-    assert.equal(told.length, wanted.length, told.join("\n"));
-    for (const [index, pattern] of wanted.entries()) assert.match(told[index] ?? "", pattern);
+    const { reported } = await findings(t, change);
+    assert.equal(reported.length, wanted.length, reported.join("\n"));
+    for (const [index, pattern] of wanted.entries()) assert.match(reported[index] ?? "", pattern);
   });
 }
 
 test("the configuration is read by the agent's own code, and what it refuses does not end the looking", async (t) => {
   const wrong = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPods: -1\n` });
-  assert.equal(wrong.exitCode, 2);
+  assert.equal(wrong.exitCode, 1);
   assert.match(
-    wrong.told[0] ?? "",
+    wrong.reported[0] ?? "",
     /^configuration-refused: .*maxPods.* \(of the rest only what holds for any configuration is told\)$/,
   );
   const down = (host: Host) => {
@@ -342,46 +346,50 @@ test("the configuration is read by the agent's own code, and what it refuses doe
     host.signs.files.delete("/etc/resolv.conf");
   };
   const elsewhere = await findings(t, down, { configuration: `${CONFIGURATION}failSwapOn: false\nmaxPods: -1\n` });
-  assert.equal(elsewhere.told.length, 1, elsewhere.told.join("\n"));
+  assert.equal(elsewhere.reported.length, 1, elsewhere.reported.join("\n"));
   const lenient = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPod: 1\n` });
-  assert.deepEqual([lenient.exitCode, lenient.told.length], [1, 1]);
-  assert.match(lenient.told[0] ?? "", /^configuration-lenient: .*"maxPod"/);
+  assert.deepEqual([lenient.exitCode, lenient.reported.length], [0, 1]);
+  assert.match(lenient.reported[0] ?? "", /^configuration-lenient: .*"maxPod"/);
   const protect = await findings(t, () => {}, { configuration: `${CONFIGURATION}protectKernelDefaults: true\n` });
-  assert.equal(protect.told.filter((each) => each.startsWith("kernel-setting-wrong: ")).length, 3, protect.told.join());
+  assert.equal(
+    protect.reported.filter((each) => each.startsWith("kernel-setting-wrong: ")).length,
+    3,
+    protect.reported.join(),
+  );
   const none = await findings(t, () => {}, {}, ["--config=/none"]);
-  assert.match(none.told[0] ?? "", /^configuration-refused: .*open \/none: no such file or directory/);
+  assert.match(none.reported[0] ?? "", /^configuration-refused: .*open \/none: no such file or directory/);
 });
 
 test("certificates are looked at where the agent looks for them", async (t) => {
   const over = await findings(t, () => {}, { kubeconfig: kubeconfig(OVER) });
-  assert.match(over.told.join(), /^client-certificate-expired: .*kubelet\.conf ended on 2026-04-2/);
+  assert.match(over.reported.join(), /^client-certificate-expired: .*kubelet\.conf ended on 2026-04-2/);
   const mixed = await findings(t, () => {}, { kubeconfig: kubeconfig({ ...GOOD, keyPem: OVER.keyPem }) });
-  assert.match(mixed.told.join(), /^client-key-not-ours: [^,]*$/);
+  assert.match(mixed.reported.join(), /^client-key-not-ours: [^,]*$/);
   assert.deepEqual(mixed.host.asked, []);
   const broken = await findings(t, () => {}, { kubeconfig: "current-context: none\n" });
-  assert.match(broken.told.join(), /^kubeconfig-refused: invalid kubeconfig .*there is no context "none"/);
+  assert.match(broken.reported.join(), /^kubeconfig-refused: invalid kubeconfig .*there is no context "none"/);
   assert.deepEqual(broken.host.asked, []);
 
   const serving = `${CONFIGURATION}tlsCertFile: /s.crt\ntlsPrivateKeyFile: /s.key\n`;
   const missing = await findings(t, () => {}, { configuration: serving });
-  assert.match(missing.told.join(), /^serving-certificate-refused: \/s\.crt: ENOENT/);
+  assert.match(missing.reported.join(), /^serving-certificate-refused: \/s\.crt: ENOENT/);
   const expired = await findings(
     t,
     ({ signs }) => void signs.files.set("/s.crt", OVER.certificatePem).set("/s.key", OVER.keyPem),
     { configuration: serving },
   );
-  assert.match(expired.told.join(), /^serving-certificate-expired: \/s\.crt/);
+  assert.match(expired.reported.join(), /^serving-certificate-expired: \/s\.crt/);
   const current = "/var/lib/kubelet/pki/kubelet-server-current.pem";
   const signed = await findings(t, ({ signs }) => void signs.files.set(current, OVER.certificatePem + OVER.keyPem), {
     configuration: `${CONFIGURATION}serverTLSBootstrap: true\n`,
   });
-  assert.match(signed.told.join(), /^serving-certificate-expired: .*kubelet-server-current\.pem/);
+  assert.match(signed.reported.join(), /^serving-certificate-expired: .*kubelet-server-current\.pem/);
   const hidden = ({ signs }: Host) => {
     const nearest = signs.nearest.bind(signs);
     signs.nearest = (path) => (path === current ? Promise.reject(new Error("EACCES")) : nearest(path));
   };
   const unseen = await findings(t, hidden, { configuration: `${CONFIGURATION}serverTLSBootstrap: true\n` });
-  assert.deepEqual(unseen.told, [`could-not-look: the serving certificate: ${current}: EACCES`]);
+  assert.deepEqual(unseen.reported, [`could-not-look: the serving certificate: ${current}: EACCES`]);
 });
 
 test("without a name server the default route is looked at, as by the agent", async (t) => {
@@ -389,12 +397,12 @@ test("without a name server the default route is looked at, as by the agent", as
     host.clock = hurried;
     host.machine.lookup = (_, signal) => unlessAborted(new Promise(() => {}), signal);
   };
-  assert.deepEqual((await findings(t, silent)).told, []);
+  assert.deepEqual((await findings(t, silent)).reported, []);
   const nowhere = (host: Host) => {
     silent(host);
     host.machine.defaultInterface = undefined;
   };
-  assert.match((await findings(t, nowhere)).told.join(), /^node-address-unusable: /);
+  assert.match((await findings(t, nowhere)).reported.join(), /^node-address-unusable: /);
 });
 
 test("a kubeconfig on a disk that does not answer is not waited for", async (t) => {
@@ -403,29 +411,36 @@ test("a kubeconfig on a disk that does not answer is not waited for", async (t) 
     const nearest = host.signs.nearest.bind(host.signs);
     host.signs.nearest = (path) => (path.endsWith("kubelet.conf") ? new Promise(() => {}) : nearest(path));
   };
-  assert.deepEqual((await findings(t, stuck)).told, ["kubeconfig-refused: no answer within 5000 ms"]);
+  assert.deepEqual((await findings(t, stuck)).reported, ["kubeconfig-refused: no answer within 5000 ms"]);
 });
 
 test("a node that is yet to join is asked with what it has to begin with", async (t) => {
-  const folder = folderOf(t, { "bootstrap.conf": kubeconfig().replace(/\{client-cert.*\}\}\]/, "{token: abc.def}}]") });
-  const more = [`--kubeconfig=${folder}/none`, `--bootstrap-kubeconfig=${join(folder, "bootstrap.conf")}`];
+  const directory = directoryOf(t, {
+    "bootstrap.conf": kubeconfig().replace(/\{client-cert.*\}\}\]/, "{token: abc.def}}]"),
+  });
+  const more = [`--kubeconfig=${directory}/none`, `--bootstrap-kubeconfig=${join(directory, "bootstrap.conf")}`];
   const joining = await findings(t, () => {}, {}, more);
-  assert.match(joining.told.join(), /^bootstrap-needed: .*none: .*no such file or directory$/);
+  assert.match(joining.reported.join(), /^bootstrap-needed: .*none: .*no such file or directory$/);
   assert.equal(joining.exitCode, 0);
   assert.deepEqual(joining.host.asked, ["https://192.0.2.1:6443/version"]);
   const refused = await findings(t, (host) => (host.answers.api = { "/version": { ...OK, status: 401 } }), {}, more);
-  assert.match(refused.told.join(), /api-unauthorized/);
+  assert.match(refused.reported.join(), /api-unauthorized/);
 });
 
-test("doctor refuses what it does not know of its own flags with 3, and shows its usage", async () => {
+test("doctor exits with 2 and its usage on a wrong value of its own flags", async () => {
   const wrong = await run(soundHost(), ["-o", "xml"]);
   assert.deepEqual(
-    [wrong.exitCode, wrong.stderr.startsWith("error: --output is text or json, not xml\n\nusage: ")],
-    [3, true],
+    [wrong.exitCode, wrong.stderr.startsWith("error: --output is text or json, not xml\n\nUsage: ")],
+    [2, true],
+  );
+  const neither = await run(soundHost(), ["--fail-on=note"]);
+  assert.deepEqual(
+    [neither.exitCode, neither.stderr.split("\n")[0]],
+    [2, "error: --fail-on is error or warning, not note"],
   );
   const help = await run(soundHost(), ["--help"]);
-  assert.deepEqual([help.exitCode, help.stdout.startsWith("usage: deckhand doctor")], [0, true]);
+  assert.deepEqual([help.exitCode, help.stdout.startsWith("Usage: deckhand doctor")], [0, true]);
   const stray = await run(soundHost(), ["--output=json", "--no-such-flag"]);
-  assert.equal(stray.exitCode, 2);
+  assert.equal(stray.exitCode, 1);
   assert.match(stray.stdout, /"configuration-refused"[^]*unknown flag: --no-such-flag/);
 });

@@ -1,4 +1,4 @@
-/** Everything that doctor looks at on this host, in one value to be judged. */
+/** Collects everything that doctor inspects on this host in one value for the diagnosis. */
 import { parseIp } from "../../base/ip-address.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type {
@@ -28,7 +28,10 @@ const SETTINGS = [
   "kernel.pid_max",
 ];
 
-/** A resolver without a server takes as long for its first try as doctor takes for a look: the default route is to be looked at all the same. */
+/**
+ * A resolver without a server takes as long for its first attempt as doctor allows for a whole check. This limit leaves
+ * time to inspect the default route.
+ */
 const LOOKUP_MS_MAX = 2_000;
 
 const PROGRAMS = ["mount", "umount", "flock", "iptables"];
@@ -61,11 +64,11 @@ export async function gather(
     ports: {
       wanted,
       listeners: await looked(round, () => signs.listeners(wanted.map(({ port }) => port))),
-      agents: await looked(round, () => signs.agents(`${options.folders.root}/deckhand/lock`)),
+      agents: await looked(round, () => signs.agents(`${options.directories.root}/deckhand/lock`)),
     },
     identity,
     api: await gatherApi(round, question, seenOf(machine)?.machineId),
-    disks: await gatherDisks(round, runtime.imageFolder),
+    disks: await gatherDisks(round, runtime.imageDirectory),
     resolver: { path: resolvConf, text: await resolverText(round, resolvConf) },
     programs: {
       wantsIptables: options.configuration.makeIPTablesUtilChains,
@@ -86,7 +89,7 @@ async function gatherNode(round: Round): Promise<NodeSeen> {
   const addressTrouble = await looked(round, async (signal) => {
     const local = new Set((await ports.machine.addresses()).map(({ address }) => parseIp(address)?.text ?? address));
     const asks = needsResolving(wanted, []);
-    // A name nobody knows is the usual case: the default route decides then, as it does for the agent.
+    // A name that does not resolve is the usual case: the default route then decides, as it does for the agent.
     const lookup = (limited: AbortSignal) => ports.machine.lookup(name, limited);
     const resolved = asks ? await withDeadline(ports.clock, LOOKUP_MS_MAX, signal, lookup).catch(() => []) : [];
     const route = (family: "IPv4" | "IPv6") => (asks ? ports.machine.defaultRouteAddress(family) : undefined);
@@ -137,18 +140,18 @@ function wantedPorts({ server, healthz }: CompiledOptions): readonly WantedPort[
   ];
 }
 
-async function gatherDisks(round: Round, imageFolder: string | undefined): Promise<readonly DiskSeen[]> {
-  const { folders, eviction } = round.options;
+async function gatherDisks(round: Round, imageDirectory: string | undefined): Promise<readonly DiskSeen[]> {
+  const { directories, eviction } = round.options;
   const least = (signal: string): Least | undefined => eviction.hard.find((each) => each.signal === signal)?.value;
   const nodefs = { bytesMin: least("nodefs.available"), inodesMin: least("nodefs.inodesFree") };
   const imagefs = { bytesMin: least("imagefs.available"), inodesMin: least("imagefs.inodesFree") };
-  // The node's own is the disk of the agent's folder, wherever the others lie.
+  // nodefs is the file system of the agent's root directory, wherever the other directories are.
   const none = { bytesMin: undefined, inodesMin: undefined };
   const disks = [
-    disk(round, { use: "the agent's folder", path: folders.root, ...nodefs }, true),
-    disk(round, { use: "certificates", path: folders.certificates, ...none }, true),
-    disk(round, { use: "logs of pods", path: folders.podLogs, ...none }, true),
-    ...(imageFolder === undefined ? [] : [disk(round, { use: "images", path: imageFolder, ...imagefs }, false)]),
+    disk(round, { use: "the agent's directory", path: directories.root, ...nodefs }, true),
+    disk(round, { use: "certificates", path: directories.certificates, ...none }, true),
+    disk(round, { use: "logs of pods", path: directories.podLogs, ...none }, true),
+    ...(imageDirectory === undefined ? [] : [disk(round, { use: "images", path: imageDirectory, ...imagefs }, false)]),
   ];
   return Promise.all(disks);
 }

@@ -1,4 +1,4 @@
-/** How doctor looks: through ports, never for long, and a failure is told as what it is. */
+/** How doctor inspects the host: through ports and with a time limit; a failed check is reported as failed. */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
@@ -31,10 +31,10 @@ export interface Round {
   readonly signal: AbortSignal;
 }
 
-/** Whatever does not answer by then counts as silent. */
+/** Whatever does not respond within this time counts as unresponsive. */
 const LOOK_MS_MAX = 5_000;
 
-/** Rejects when it failed or took too long. */
+/** Rejects if `run` fails or takes too long. */
 export const inTime = <T>({ ports, signal }: Round, run: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withDeadline(ports.clock, LOOK_MS_MAX, signal, (limited) => unlessAborted(run(limited), limited));
 

@@ -1,24 +1,32 @@
-/** How doctor is asked to speak, and how it does. */
+/** Parses doctor's own flags and formats its findings. */
 import type { Finding } from "../../domain/doctor/finding.ts";
-import { diagnosisJson, diagnosisText, exitCodeOf } from "../../domain/doctor/show.ts";
+import { diagnosisJson, diagnosisText, exitCodeOf, type FailOn } from "../../domain/doctor/show.ts";
+import { isOutputFormat, OUTPUT, type OutputFormat, outputFault, takeOwnFlags } from "../commands/own-flags.ts";
 
-/** Ours is taken out, the rest is the kubelet's, which has no flag of that name. */
-export function takeOutput(args: readonly string[]): { readonly output: string; readonly flags: readonly string[] } {
-  const flags: string[] = [];
-  let output = "text";
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at] ?? "";
-    if (arg === "-o" || arg === "--output") {
-      at += 1;
-      output = args[at] ?? "";
-    } else if (arg.startsWith("--output=")) output = arg.slice("--output=".length);
-    else if (arg.startsWith("-o=")) output = arg.slice("-o=".length);
-    else flags.push(arg);
-  }
-  return { output, flags };
+export interface DoctorFlags {
+  readonly output: OutputFormat;
+  readonly failOn: FailOn;
 }
 
-export const inFormat = (findings: readonly Finding[], output: string) => ({
-  exitCode: exitCodeOf(findings),
-  stdout: output === "json" ? diagnosisJson(findings) : diagnosisText(findings),
+const NAMES = { ...OUTPUT, "--fail-on": "failOn" } as const;
+
+/** Removes doctor's own flags. The remaining flags are the kubelet's. */
+export function takeDoctorFlags(
+  args: readonly string[],
+):
+  | { readonly kind: "flags"; readonly own: DoctorFlags; readonly kubelet: readonly string[] }
+  | { readonly kind: "wrong"; readonly why: string } {
+  const { own, rest } = takeOwnFlags(args, NAMES);
+  const output = own.get("output") ?? "text";
+  const failOn = own.get("failOn") ?? "error";
+  if (!isOutputFormat(output)) return { kind: "wrong", why: outputFault(output) };
+  if (failOn !== "error" && failOn !== "warning") {
+    return { kind: "wrong", why: `--fail-on is error or warning, not ${failOn}` };
+  }
+  return { kind: "flags", own: { output, failOn }, kubelet: rest };
+}
+
+export const inFormat = (findings: readonly Finding[], { output, failOn }: DoctorFlags, isColored: boolean) => ({
+  exitCode: exitCodeOf(findings, failOn),
+  stdout: output === "json" ? diagnosisJson(findings, failOn) : diagnosisText(findings, isColored),
 });

@@ -35,7 +35,7 @@ function klogValue(value: unknown): string {
 /** Text of several lines stays readable: indented, between angle brackets. */
 const block = (text: string) => `<\n\t${text.replaceAll("\n", "\n\t")}\n >`;
 
-/** An object is named "namespace/name" when these two are all that is said of it. */
+/** An object with no fields besides `name` and `namespace` is printed as "namespace/name". */
 function referenceText(value: object): string | undefined {
   const { name, namespace, ...others } = value as { readonly name?: unknown; readonly namespace?: unknown };
   if (typeof name !== "string" || Object.keys(others).length > 0) return undefined;

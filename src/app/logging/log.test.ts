@@ -5,7 +5,7 @@ import { createLog } from "./log.ts";
 
 const settings: LogSettings = { format: "text", verbosity: 0, modules: [], flushEveryMs: 5000, splitStream: false };
 
-/** 2026-11-14 23:16:21.123456 where the test runs. */
+/** 2026-11-14 23:16:21.123456 in the time zone of the test. */
 const wallMs = new Date(2026, 10, 14, 23, 16, 21, 123).getTime() + 0.456;
 
 function recorded(changes: Partial<LogSettings> = {}) {

@@ -1,6 +1,6 @@
 /**
- * The log: text as klog writes it or JSON with the fields of Kubernetes, one line at a time, in this process. Everything that goes
- * out is masked here. Each module has a name, which stands where klog has file and line, and by which --vmodule finds it.
+ * The log of this process: klog's text format or JSON with Kubernetes' fields, one line at a time. All output is masked
+ * here. Each module has a name, which stands where klog prints file and line, and which --vmodule matches.
  */
 import { pino } from "pino";
 import type { Clock } from "../../ports/clock.ts";
@@ -17,9 +17,9 @@ interface Sink {
 export interface ProcessLog {
   /** The log of one module. */
   of(module: string): Log;
-  /** From now on, for every module without a verbosity of its own. */
+  /** Applies from now on to every module without its own verbosity. */
   setVerbosity(verbosity: number): void;
-  /** Every line said so far is out when this returns. */
+  /** All lines logged so far are written when this returns. */
   flush(): void;
 }
 
@@ -35,7 +35,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export function createLog(settings: LogSettings, parts: LogParts): ProcessLog {
   const { clock } = parts;
   const writers = { info: writer(settings, parts, parts.info), errors: writer(settings, parts, parts.errors) };
-  // klog counts the verbosity of a module once, at its first line; a map is that.
+  // Like klog, determine the verbosity of a module once, at its first line.
   const levels = new Map<string, number>();
   let verbosity = settings.verbosity;
   const levelOf = (module: string) => {
@@ -74,7 +74,7 @@ const isFlushable = (sink: Sink): sink is Sink & { flushSync(): void } => "flush
 const INFO_NAMES = ["ts", "caller", "msg", "v"];
 const ERROR_NAMES = [...INFO_NAMES, "err"];
 
-/** A field may not stand for what the line itself says. */
+/** A field must not replace one of the line's own fields: its name gets a trailing underscore. */
 function masked(fields: Fields, own: readonly string[]): Fields {
   const entries = Object.entries(maskValue(fields) as Fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries.map(([name, value]) => [own.includes(name) ? `${name}_` : name, value]));
@@ -86,7 +86,7 @@ function writer({ format }: LogSettings, { pid }: LogParts, sink: Sink) {
   const logger = pino(
     {
       base: null,
-      // Kubernetes has no name for the level: `v` says it, and an error has none. So the time comes first.
+      // Kubernetes has no field for the level: `v` carries it, and an error has none. So the time comes first.
       formatters: { level: () => ({}) },
       timestamp: () => `"ts":${wallMs}`,
     },
@@ -98,7 +98,9 @@ function writer({ format }: LogSettings, { pid }: LogParts, sink: Sink) {
   };
 }
 
-/** Standard error, and standard output for what is no error where that is asked for. Written before the call returns. */
+/**
+ * Writes to standard error; with splitStream, lines that are not errors go to standard output. Writes are synchronous.
+ */
 export function standardStreams({ splitStream }: LogSettings): Pick<LogParts, "info" | "errors"> {
   const errors = pino.destination({ fd: 2, sync: true });
   return { errors, info: splitStream ? pino.destination({ fd: 1, sync: true }) : errors };

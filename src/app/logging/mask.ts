@@ -1,16 +1,17 @@
 /**
- * Secrets do not reach a log, whoever says them: fields by their name, and what looks like a credential wherever it stands. The
- * last line of defence; whoever logs still keeps credentials out of what it says.
+ * Keeps secrets out of the log, whichever module logs them: masks fields by name, and anything that looks like a
+ * credential. This is the last line of defense; callers must still keep credentials out of their messages.
  *
- * A pod's author, an image and a registry choose texts that are logged. The size of a line is bounded, and masking takes time in proportion
- * to it: every pattern either begins at a place where no character of its first part stands before it, or has a bounded length.
+ * Pod authors, images and registries choose texts that are logged. The size of a line is bounded, and masking takes
+ * time in proportion to it: every pattern either begins where no character of its first part precedes it, or has a
+ * bounded length.
  */
 import { firstBytes } from "../../base/cut-text.ts";
 import { LOG_ITEMS_MAX, LOG_LINE_CHARS_MAX, LOG_TEXT_BYTES_MAX } from "../limits.ts";
 
 const MASK = "<masked>";
 
-/** Compared without case, hyphens and underscores. */
+/** Compared ignoring case, hyphens and underscores. */
 const SECRET_NAMES = new Set([
   "accesstoken",
   "apikey",
@@ -37,10 +38,10 @@ const SECRET_NAMES = new Set([
 ]);
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
-  // A whole key, or the part of one that a line break left.
+  // A whole key, or everything from its begin marker if the end marker is missing.
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g, MASK],
   [/\b(Bearer|Basic)\s+[-A-Za-z0-9._~+/]{6,}=*/gi, `$1 ${MASK}`],
-  // Looked for only in a run of its characters that two dots follow, so that each run is read once.
+  // A JWT. Tried only in a run of its characters that two dots follow, so that each run is read once.
   [/(?<![-\w])(?=[-\w]+\.[-\w]+\.)((?:[-\w]*?-)?)eyJ[-\w]{5,}\.[-\w]+\.[-\w]*/g, `$1${MASK}`],
   [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, MASK],
   [/(\\?"(?:auth|password|identitytoken|registrytoken|token)\\?"\s*:\s*\\?")[^"\\]+/gi, `$1${MASK}`],
@@ -49,7 +50,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 export function maskText(text: string): string {
-  // A credential that the end cuts in two may not be recognized, so twice as much is masked as is kept.
+  // A credential that the cut splits may not be recognized, so twice as much text is masked as is kept.
   let masked = text.slice(0, 2 * LOG_TEXT_BYTES_MAX);
   for (const [pattern, replacement] of PATTERNS) masked = masked.replace(pattern, replacement);
   const kept = firstBytes(masked, LOG_TEXT_BYTES_MAX);
@@ -61,12 +62,12 @@ const isSecretName = (name: string): boolean => SECRET_NAMES.has(name.toLowerCas
 
 const DEPTH_MAX = 6;
 
-/** What a line may still hold. */
+/** How much text a line may still hold. */
 interface Room {
   chars: number;
 }
 
-/** A value as JSON can hold it, masked. It ends where a log line should end: too deep, too many items, too much text. */
+/** Returns the value masked and in a form that JSON can hold. Cuts off excess depth, items and text. */
 export function maskValue(value: unknown, depth = 0, room: Room = { chars: LOG_LINE_CHARS_MAX }): unknown {
   if (typeof value === "string") return withinRoom(value, room);
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
@@ -106,7 +107,7 @@ function* firstItems<T>(items: Iterable<T>): Iterable<T> {
   }
 }
 
-/** The message, and those of the causes that it does not repeat. */
+/** The message, followed by those of its causes that it does not repeat. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause === undefined ? "" : errorText(error.cause);

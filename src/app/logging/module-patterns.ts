@@ -1,4 +1,4 @@
-/** `--vmodule=status=4,pod-*=6`: a verbosity of its own for the modules that a pattern names. The first that fits counts. */
+/** `--vmodule=status=4,pod-*=6`: sets the verbosity of the modules that a pattern matches. The first match wins. */
 import type { ModuleVerbosity } from "../options/value-types.ts";
 
 export function verbosityFor(
@@ -8,7 +8,7 @@ export function verbosityFor(
   return modules.find(({ filePattern }) => matches(module, filePattern))?.verbosity ?? verbosity;
 }
 
-/** `*` and `?` stand for any characters but a slash. */
+/** `*` matches any characters except a slash; `?` matches one of them. */
 function matches(module: string, pattern: string): boolean {
   const escaped = pattern
     .replaceAll(/[.+^${}()|[\]\\]/g, "\\$&")

@@ -1,11 +1,13 @@
-/** The flags that stand for no field of the configuration file: the process's own, and those cAdvisor once registered. */
+/**
+ * Flags without a field in the configuration file: the process's own flags, and those that cAdvisor once registered.
+ */
 import { accepted, type Support, supported, warned } from "./field.ts";
 
 type AgentFlagType = "string" | "bool" | "int32" | "int" | "duration" | "labels";
 
 export interface AgentFlag {
   readonly type: AgentFlagType;
-  /** As text, the way `--help` prints it. */
+  /** The default as text, as `--help` prints it. */
   readonly initial: string;
   readonly deprecated: string | undefined;
   readonly support: Support;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { faultOf, folderOf, HEADER, load, machine } from "../../../test/support/options.ts";
+import { directoryOf, faultOf, HEADER, load, machine } from "../../../test/support/options.ts";
 import { formatQuantity } from "../../base/quantity.ts";
 import { accessFault } from "./server-settings.ts";
 
@@ -163,13 +163,13 @@ void test("[1.8] a lone process is killed on version 1 of cgroups, the whole con
 });
 
 void test("[1.5] the flag can ask for the seccomp profile, and not decline it", (t) => {
-  const path = join(folderOf(t, { "c.yaml": `${HEADER}seccompDefault: true\n` }), "c.yaml");
+  const path = join(directoryOf(t, { "c.yaml": `${HEADER}seccompDefault: true\n` }), "c.yaml");
   assert.equal(optionsOf("--config", path, "--seccomp-default=false").pods.seccompDefault, true);
   assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
 });
 
 void test("[9.4] five pulls at once where nobody says how many; else as the operator says", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "one.yaml": `${HEADER}serializeImagePulls: true\nregistryPullQPS: 0\nregistryBurst: 3\n`,
     "all.yaml": `${HEADER}serializeImagePulls: false\n`,
     "some.yaml": `${HEADER}serializeImagePulls: false\nmaxParallelImagePulls: 3\n`,
@@ -178,7 +178,7 @@ void test("[9.4] five pulls at once where nobody says how many; else as the oper
     "none.yaml": `${HEADER}registryPullQPS: 7\n`,
   });
   const mostOf = (file: string, ...more: readonly string[]) =>
-    optionsOf("--config", join(folder, file), ...more).images.pulls.most;
+    optionsOf("--config", join(directory, file), ...more).images.pulls.most;
   const files = ["none.yaml", "one.yaml", "all.yaml", "some.yaml", "many.yaml", "few.yaml"];
   assert.deepEqual(
     files.map((file) => mostOf(file)),
@@ -187,16 +187,16 @@ void test("[9.4] five pulls at once where nobody says how many; else as the oper
   assert.equal(mostOf("none.yaml", "--serialize-image-pulls"), 1);
   assert.equal(mostOf("none.yaml", "--serialize-image-pulls=false"), Number.POSITIVE_INFINITY);
   assert.deepEqual(optionsOf().images.pulls, { most: 5, perSecond: 5, burst: 10 });
-  const { pulls } = optionsOf("--config", join(folder, "one.yaml")).images;
+  const { pulls } = optionsOf("--config", join(directory, "one.yaml")).images;
   assert.deepEqual([pulls.perSecond, pulls.burst], [0, 3]);
   assert.ok(
-    files.every((file) => optionsOf("--config", join(folder, file)).warnings.every((text) => !/ull/.test(text))),
+    files.every((file) => optionsOf("--config", join(directory, file)).warnings.every((text) => !/ull/.test(text))),
   );
 });
 
-void test("[9.6] registry logins of the node are looked for in the working folder and at home too", () => {
-  const { workingFolder, homeFolder } = optionsOf().images;
-  assert.deepEqual([workingFolder, homeFolder], ["/working", "/root"]);
+void test("[9.6] registry logins of the node are looked for in the working directory and at home too", () => {
+  const { workingDirectory, homeDirectory } = optionsOf().images;
+  assert.deepEqual([workingDirectory, homeDirectory], ["/working", "/root"]);
 });
 
 void test("[19.9] a negative size leaves logs alone; what is no size, or too few files, is fatal", () => {
@@ -216,14 +216,14 @@ void test("[19.9] a negative size leaves logs alone; what is no size, or too few
 });
 
 void test("[22.3] tracing is off unless one of its fields is set; without an endpoint the collector is this machine's, without a rate nothing begins here", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "both.yaml": `${HEADER}tracing:\n  endpoint: unix:///c.sock\n  samplingRatePerMillion: 100\n`,
     "rate.yaml": `${HEADER}tracing:\n  samplingRatePerMillion: 1000000\n`,
     "endpoint.yaml": `${HEADER}tracing:\n  endpoint: collector:4317\n`,
     "empty.yaml": `${HEADER}tracing: {}\n`,
   });
   const tracing = (file: string) => {
-    const { options } = load(["--kubeconfig=/k", "--config", join(folder, file)]);
+    const { options } = load(["--kubeconfig=/k", "--config", join(directory, file)]);
     assert.deepEqual(options.warnings, []);
     return options.tracing;
   };
@@ -235,7 +235,7 @@ void test("[22.3] tracing is off unless one of its fields is set; without an end
 });
 
 void test("[2.5] TLS begins at 1.2 with Go's strong suites, and takes what is chosen by Go's names", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}tlsCurvePreferences: [29, 23]\n`,
     "d.yaml": `${HEADER}tlsCurvePreferences: [1]\n`,
   });
@@ -249,16 +249,16 @@ void test("[2.5] TLS begins at 1.2 with Go's strong suites, and takes what is ch
     .tls;
   assert.equal(chosen.minVersion, "TLSv1.3");
   assert.equal(chosen.ciphers, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:AES128-SHA");
-  assert.equal(optionsOf("--config", join(folder, "c.yaml")).server.tls.curves, "X25519:P-256");
+  assert.equal(optionsOf("--config", join(directory, "c.yaml")).server.tls.curves, "X25519:P-256");
   const prefix = "failed to construct kubelet dependencies: ";
   assert.equal(faultOf(["--tls-min-version=1.2"]), `${prefix}unknown tls version "1.2"`);
   assert.equal(faultOf(["--tls-cipher-suites=X"]), `${prefix}Cipher suite X not supported or doesn't exist`);
   const curve = `${prefix}curve preference 1 is not supported by the current Go version`;
-  assert.equal(faultOf(["--config", join(folder, "d.yaml")]), curve);
+  assert.equal(faultOf(["--config", join(directory, "d.yaml")]), curve);
 });
 
 void test("[1.6] who may ask follows the file: open without one, closed with one", (t) => {
-  const folder = folderOf(t, { "c.yaml": HEADER });
+  const directory = directoryOf(t, { "c.yaml": HEADER });
   const access = (...args: readonly string[]) => {
     const { readOnlyPort, authentication, authorization } = optionsOf(...args).server;
     return { readOnlyPort, authentication, authorization };
@@ -268,7 +268,7 @@ void test("[1.6] who may ask follows the file: open without one, closed with one
     authentication: { tokenKeepMs: undefined, anonymous: true },
     authorization: { mode: "alwaysAllow" },
   });
-  assert.deepEqual(access("--config", join(folder, "c.yaml")), {
+  assert.deepEqual(access("--config", join(directory, "c.yaml")), {
     readOnlyPort: 0,
     authentication: { tokenKeepMs: 120_000, anonymous: false },
     authorization: { mode: "webhook", keepAllowedMs: 300_000, keepDeniedMs: 30_000 },
@@ -277,8 +277,8 @@ void test("[1.6] who may ask follows the file: open without one, closed with one
 });
 
 void test("a server that could answer nobody is a fault in the Go kubelet's words", (t) => {
-  const folder = folderOf(t, { "c.yaml": HEADER });
-  const closed = optionsOf("--config", join(folder, "c.yaml"));
+  const directory = directoryOf(t, { "c.yaml": HEADER });
+  const closed = optionsOf("--config", join(directory, "c.yaml"));
   assert.equal(accessFault(closed.server, true), undefined);
   assert.equal(accessFault(closed.server, false), "no client provided, cannot use webhook authentication");
   const open = optionsOf();
@@ -303,8 +303,8 @@ void test("[14.11] memory QoS follows its gate, and needs cgroup v2", (t) => {
   assert.equal(load([]).options.cgroups.memoryQos, undefined);
   assert.deepEqual(load([gate]).options.cgroups.memoryQos, { tiered: false, throttlingFactor: 0.9 });
   const policy = "memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.5\n";
-  const folder = folderOf(t, { "c.yaml": `${HEADER}${policy}` });
-  const { options } = load([gate, `--config=${folder}/c.yaml`]);
+  const directory = directoryOf(t, { "c.yaml": `${HEADER}${policy}` });
+  const { options } = load([gate, `--config=${directory}/c.yaml`]);
   assert.deepEqual(options.cgroups.memoryQos, { tiered: true, throttlingFactor: 0.5 });
   const old = load([gate, "--fail-cgroupv1=false"], { ...machine, cgroupVersion: 1 });
   assert.equal(old.options.cgroups.memoryQos, undefined);

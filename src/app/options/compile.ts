@@ -1,4 +1,4 @@
-/** Configuration and flags as what the agent runs on. Throws where a text says nothing that can be run. */
+/** Compiles configuration and flags into the settings that the agent runs on. Throws if a value cannot be used. */
 
 import { isIP } from "node:net";
 import { resolve } from "node:path";
@@ -47,7 +47,7 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "f
   const { config, gates, agent } = from;
   return {
     node: nodeOf(from),
-    folders: {
+    directories: {
       root: resolve(agent.text("root-dir")),
       certificates: resolve(agent.text("cert-dir")),
       podLogs: config.podLogsDir,
@@ -91,7 +91,7 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "f
   };
 }
 
-/** The flags that are no fields, with their defaults. */
+/** Flags without a configuration field, with their defaults. */
 export class AgentSettings {
   readonly #given: ParsedFlags["agent"];
 
@@ -137,7 +137,7 @@ function nodeOf({ config, agent, machine }: Compilable): NodeSettings {
   };
 }
 
-/** What is no address is left out, as upstream does with a line in its log. */
+/** Skips entries that are not IP addresses, as upstream does with a log line. */
 function nodeIps(text: string): readonly string[] {
   const ips = text
     .split(",")
@@ -154,7 +154,7 @@ function nodeIps(text: string): readonly string[] {
   return ips;
 }
 
-/** client-go takes a rate of zero for one that nobody gave. */
+/** client-go treats a rate of zero as unset and uses this one. */
 const UNSAID_REQUESTS_PER_SECOND = 5;
 
 function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
@@ -195,7 +195,7 @@ function podsOf(config: Configuration): PodSettings {
   if (fault !== undefined) throw new CompileFault(`failed to create kubelet: ${fault}`);
   return {
     syncEveryMs: toMs(config.syncFrequency),
-    staticFolder: path === "" ? undefined : { path, everyMs: toMs(config.fileCheckFrequency) },
+    staticDirectory: path === "" ? undefined : { path, everyMs: toMs(config.fileCheckFrequency) },
     staticUrl:
       url === ""
         ? undefined
@@ -210,7 +210,10 @@ function podsOf(config: Configuration): PodSettings {
   };
 }
 
-/** Where nobody has said how many: upstream pulls one after the other, and one big image holds up all the others. */
+/**
+ * Applies if serializeImagePulls is unset. Upstream pulls one image at a time then, and one big image holds up all
+ * others.
+ */
 const UNSAID_PULLS_MAX = 5;
 
 function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
@@ -223,8 +226,8 @@ function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
       perSecond: registryPullQPS,
       burst: registryBurst,
     },
-    workingFolder: machine.workingFolder,
-    homeFolder: machine.homeFolder,
+    workingDirectory: machine.workingDirectory,
+    homeDirectory: machine.homeDirectory,
   };
 }
 
@@ -258,7 +261,9 @@ function cgroupsOf({ config, gates, machine: { cgroupVersion } }: Compilable): C
   };
 }
 
-/** Those that may change a pod's share while it runs are not in the way of a resize. */
+/**
+ * With these gates a manager may change a running pod's share, so it does not block a resize: it counts as policy none.
+ */
 function managersOf({ config, gates }: Compilable): ManagerSettings {
   return {
     cpuManagerPolicy: gates.InPlacePodVerticalScalingExclusiveCPUs ? "none" : config.cpuManagerPolicy,
@@ -267,7 +272,7 @@ function managersOf({ config, gates }: Compilable): ManagerSettings {
   };
 }
 
-/** A set of reserved CPUs counts for the system, in place of what both reservations say of CPU. */
+/** A set of reserved CPUs is reserved for the system and replaces the CPU amounts of both reservations. */
 function reservedOf(config: Configuration): ReservedSettings {
   const parsed = parseCpuSet(config.reservedSystemCPUs);
   if (typeof parsed === "string") throw new CompileFault(`unable to parse reserved-cpus list: ${parsed}`);
@@ -343,13 +348,13 @@ function containerLogsOf(config: Configuration): ContainerLogSettings {
   }
 }
 
-/** Where a collector listens unless said. */
+/** Default endpoint of the trace collector. */
 const UNSAID_COLLECTOR = "localhost:4317";
 
 function tracingOf(config: Configuration): CompiledOptions["tracing"] {
   const { "tracing.endpoint": endpoint, "tracing.samplingRatePerMillion": perMillion } = config;
   if (endpoint === undefined && perMillion === undefined) return { kind: "off" };
-  // Without a rate only what others have begun to trace is.
+  // Without a rate only traces that other components have started are recorded.
   return { kind: "on", endpoint: endpoint ?? UNSAID_COLLECTOR, perMillion: perMillion ?? 0 };
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the agent runs on: every decision about flags, files and defaults is taken, nothing is optional. Parts of the agent
- * declare the slice they need; these have their names and units.
+ * The settings that the agent runs on: all decisions about flags, files and defaults are made, and nothing is optional.
+ * Other modules declare the slice they need, with these names and units.
  */
 
 import type { Quantity } from "../../base/quantity.ts";
@@ -14,7 +14,7 @@ import type { ModuleVerbosity, Taint } from "./value-types.ts";
 
 export interface CompiledOptions {
   readonly node: NodeSettings;
-  readonly folders: FolderSettings;
+  readonly directories: DirectorySettings;
   readonly api: ApiSettings;
   readonly identity: IdentitySettings;
   readonly runtime: RuntimeSettings;
@@ -31,20 +31,20 @@ export interface CompiledOptions {
   readonly logging: LogSettings;
   readonly server: ServerSettings;
   readonly tracing: TracingSettings;
-  /** Undefined: none is taken. */
+  /** Undefined: the agent takes no such lock. */
   readonly handoverLock: { readonly path: string; readonly endsWhenWanted: boolean } | undefined;
   readonly gates: FeatureGates;
-  /** Everything, as `/configz` shows it. */
+  /** The whole configuration, as `/configz` shows it. */
   readonly configuration: Configuration;
   /** Every flag with its value, as `/flagz` shows them. */
   readonly flags: Readonly<Record<string, string>>;
-  /** What to say at the start, each a sentence. */
+  /** Warnings to log at startup, one sentence each. */
   readonly warnings: readonly string[];
 }
 
 export interface NodeSettings {
   readonly name: string;
-  /** What the operator gave with --node-ip: none, one, or one of each family. */
+  /** Addresses from --node-ip: none, one, or one of each family. */
   readonly ips: readonly string[];
   readonly externalCloud: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -52,21 +52,21 @@ export interface NodeSettings {
   readonly register: boolean;
   readonly providerId: string;
   readonly podsMax: number;
-  /** 0: no such limit. */
+  /** 0: no limit. */
   readonly podsPerCore: number;
-  /** For a node without an API server, which gives each of its nodes one. Empty: the runtime has its own. */
+  /** Used without an API server, which otherwise assigns each node's pod CIDR. Empty: the runtime has its own. */
   readonly podCidr: string;
   readonly statusEveryMs: number;
   readonly reportEveryMs: number;
   readonly leaseDurationSeconds: number;
-  /** -1: all. */
+  /** -1: all images. */
   readonly imagesMax: number;
   readonly localStorage: boolean;
-  /** Volumes are attached by the controller, not by the node. */
+  /** True: the controller attaches volumes, not the node. */
   readonly controllerAttach: boolean;
 }
 
-interface FolderSettings {
+interface DirectorySettings {
   readonly root: string;
   readonly certificates: string;
   readonly podLogs: string;
@@ -86,23 +86,23 @@ export type ApiSettings =
     };
 
 export interface IdentitySettings {
-  /** Empty: there are no other credentials to begin with. */
+  /** Empty: there are no bootstrap credentials. */
   readonly bootstrapKubeconfigPath: string;
-  /** The client certificate is renewed before its time. */
+  /** True: the client certificate is renewed before it expires. */
   readonly rotates: boolean;
   readonly serving: ServingSettings;
 }
 
-/** Where the certificate comes from that the node serves. `reload`: what changes on disk is served from then on. */
+/** Source of the serving certificate. `reload`: changes on disk take effect while the agent runs. */
 export type ServingSettings =
   | { readonly kind: "files"; readonly files: PairPaths; readonly reload: boolean }
   | { readonly kind: "selfSigned"; readonly reload: boolean }
-  /** From the cluster. `files`: one of the operator's to begin with. */
+  /** Signed by the cluster. `files`: an operator's pair to start with. */
   | {
       readonly kind: "cluster";
       readonly files: PairPaths | undefined;
       readonly dnsIsEnough: boolean;
-      /** Until there is one, a self-signed one is served. */
+      /** True: a self-signed certificate is served until the cluster has signed one. */
       readonly fallback: boolean;
     };
 
@@ -114,21 +114,21 @@ interface RuntimeSettings {
 
 export interface ImageSettings {
   readonly pulls: {
-    /** How many at once; may be infinite. */
+    /** Maximum number of parallel pulls; may be infinite. */
     readonly most: number;
-    /** 0: no such limit. */
+    /** 0: no limit. */
     readonly perSecond: number;
     readonly burst: number;
   };
-  /** Where registry logins may lie, beside the root folder. */
-  readonly workingFolder: string;
-  readonly homeFolder: string;
+  /** Directories that may hold registry credentials, besides the root directory. */
+  readonly workingDirectory: string;
+  readonly homeDirectory: string;
 }
 
 export interface PodSettings {
   readonly syncEveryMs: number;
   /** Undefined: no such source. */
-  readonly staticFolder: { readonly path: string; readonly everyMs: number } | undefined;
+  readonly staticDirectory: { readonly path: string; readonly everyMs: number } | undefined;
   readonly staticUrl:
     | {
         readonly url: string;
@@ -139,34 +139,37 @@ export interface PodSettings {
   readonly restartBackoffMsMax: number;
   readonly seccompDefault: boolean;
   readonly allowedUnsafeSysctls: readonly string[];
-  /** How many users a pod has that has its own. */
+  /** Number of IDs in the user namespace of a pod that has its own. */
   readonly idsPerPod: number;
   readonly clusterDomain: string;
   readonly clusterDns: readonly string[];
-  /** Empty: pods get no resolver of the node. */
+  /** Empty: pods get no resolver configuration of the node. */
   readonly resolvConf: string;
 }
 
 export interface CgroupSettings {
   readonly version: 1 | 2;
-  /** What is used where the runtime does not say. */
+  /** Used if the runtime does not report its driver. */
   readonly driver: "cgroupfs" | "systemd";
   readonly root: string;
   readonly perQos: boolean;
-  /** Without "none": an empty set enforces nothing. */
+  /** Never contains "none": an empty set enforces nothing. */
   readonly enforced: ReadonlySet<string>;
   readonly cpuQuota: boolean;
   readonly cpuQuotaPeriodMs: number;
-  /** -1: what the node has. */
+  /** -1: the node's limit. */
   readonly podPidsMax: bigint;
   readonly singleProcessOomKill: boolean;
   readonly failSwapOn: boolean;
-  /** Undefined without the gate, and on cgroup v1. */
+  /** Undefined without the gate MemoryQoS, and on cgroup v1. */
   readonly memoryQos: { readonly tiered: boolean; readonly throttlingFactor: number } | undefined;
   readonly oomScoreAdj: number;
 }
 
-/** Of what is handed out piece by piece. Nothing is yet; a resize is refused by these as the Go kubelet refuses it. */
+/**
+ * Settings of swap and of the CPU and memory managers, which do not exist yet. A resize is rejected because of these
+ * settings as in the Go kubelet.
+ */
 export interface ManagerSettings {
   readonly cpuManagerPolicy: string;
   readonly memoryManagerPolicy: string;
@@ -187,7 +190,7 @@ export interface EvictionSettings {
   readonly hard: readonly EvictionThreshold[];
   readonly soft: readonly (EvictionThreshold & { readonly graceMs: number })[];
   readonly conditionHoldMs: number;
-  /** Allocatable is what is left without the hard thresholds. */
+  /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;
 }
 
@@ -199,7 +202,7 @@ interface ContainerGcSettings {
 }
 
 export type ContainerLogSettings =
-  /** Somebody else rotates them, or nobody. */
+  /** Another program rotates the logs, or none does. */
   | { readonly kind: "unlimited" }
   | {
       readonly kind: "limited";
@@ -209,9 +212,9 @@ export type ContainerLogSettings =
       readonly everyMs: number;
     };
 interface StatsSettings {
-  /** How old the last look at a volume may be. 0 or less: volumes are not looked at. */
+  /** Maximum age of a volume's stats. 0 or less: volumes are not measured. */
   readonly volumesEveryMs: number;
-  /** Groups of system processes that are told of. Empty: not named by the operator. */
+  /** Cgroups of system processes that stats report. Empty: the operator named none. */
   readonly groups: { readonly kubelet: string; readonly runtime: string; readonly misc: string };
 }
 
@@ -224,7 +227,7 @@ type TracingSettings =
   | {
       readonly kind: "on";
       readonly endpoint: string;
-      /** Of the traces that begin here, how many are kept. */
+      /** How many of a million traces that start here are recorded. */
       readonly perMillion: number;
     };
 
@@ -233,6 +236,6 @@ export interface LogSettings {
   readonly verbosity: number;
   readonly modules: readonly ModuleVerbosity[];
   readonly flushEveryMs: number;
-  /** Lines that are no errors go to standard output. */
+  /** True: lines that are not errors go to standard output. */
   readonly splitStream: boolean;
 }

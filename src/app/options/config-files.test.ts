@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { faultOf, folderOf, HEADER, load } from "../../../test/support/options.ts";
+import { directoryOf, faultOf, HEADER, load } from "../../../test/support/options.ts";
 import { CONFIGURATION_BYTES_MAX } from "../limits.ts";
 import { DocumentFault, readDocument } from "./config-files.ts";
 
 void test("[1.3] unknown and repeated fields do not stop the start: the file is read leniently and the log says why", (t) => {
   const text = `${HEADER}maxPods: 1\nmaxPods: 22\nzzz: 1\nlogging: {nope: 1}\nregisterWithTaints: [{key: a, effect: NoSchedule, foo: 1}]\n`;
-  const { notices, options } = load(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]);
+  const { notices, options } = load(["--config", join(directoryOf(t, { "c.yaml": text }), "c.yaml")]);
   assert.equal(
     notices.strictFault,
     'strict decoding error: yaml: unmarshal errors:\n  line 4: key "maxPods" already set in map, ' +
@@ -45,9 +45,9 @@ streamingConnectionIdleTimeout: 0s
 syncFrequency: 0s
 volumeStatsAggPeriod: 0s
 `;
-  const { notices, options } = load(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]);
+  const { notices, options } = load(["--config", join(directoryOf(t, { "c.yaml": text }), "c.yaml")]);
   assert.equal(notices.strictFault, undefined);
-  assert.deepEqual(options.pods.staticFolder, { path: "/etc/kubernetes/manifests", everyMs: 20_000 });
+  assert.deepEqual(options.pods.staticDirectory, { path: "/etc/kubernetes/manifests", everyMs: 20_000 });
   assert.deepEqual([options.node.statusEveryMs, options.node.reportEveryMs], [10_000, 300_000]);
 });
 
@@ -95,7 +95,7 @@ for (const [name, body, fault] of [
   ],
 ] as const) {
   void test(`[1.3] ${name} is fatal`, (t) => {
-    const path = join(folderOf(t, { "c.yaml": `${HEADER}${body}\n` }), "c.yaml");
+    const path = join(directoryOf(t, { "c.yaml": `${HEADER}${body}\n` }), "c.yaml");
     assert.equal(
       faultOf(["--config", path]),
       `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to decode: ${fault}`,
@@ -132,21 +132,21 @@ for (const [name, text, fault] of [
   ],
 ] as const) {
   void test(`[1.3] ${name} is fatal as a configuration`, (t) => {
-    assert.match(faultOf(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]), fault);
+    assert.match(faultOf(["--config", join(directoryOf(t, { "c.yaml": text }), "c.yaml")]), fault);
   });
 }
 
 void test("[1.3] a configuration file of exactly the limit is read, a larger drop-in file is fatal", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 3\n`.padEnd(CONFIGURATION_BYTES_MAX, "#"),
     "d/1.conf": HEADER.padEnd(CONFIGURATION_BYTES_MAX + 1, "#"),
   });
-  const config = ["--config", join(folder, "c.yaml")];
+  const config = ["--config", join(directory, "c.yaml")];
   assert.equal(load(config).options.node.podsMax, 3);
   const fault = new RegExp(
     `drop-in kubelet config file ".*/1.conf", error: larger than ${CONFIGURATION_BYTES_MAX} bytes$`,
   );
-  assert.match(faultOf([...config, "--config-dir", join(folder, "d")]), fault);
+  assert.match(faultOf([...config, "--config-dir", join(directory, "d")]), fault);
 });
 
 void test("a document larger than the limit is not parsed, wherever its text comes from", () => {
@@ -164,27 +164,27 @@ void test("[1.3] JSON is read too, and only the first of several documents", (t)
     kind: "KubeletConfiguration",
     maxPods: 3,
   });
-  const folder = folderOf(t, { "c.json": json, "c.yaml": `${HEADER}maxPods: 4\n---\n${HEADER}maxPods: 5\n` });
-  assert.equal(load(["--config", join(folder, "c.json")]).options.node.podsMax, 3);
-  assert.equal(load(["--config", join(folder, "c.yaml")]).options.node.podsMax, 4);
+  const directory = directoryOf(t, { "c.json": json, "c.yaml": `${HEADER}maxPods: 4\n---\n${HEADER}maxPods: 5\n` });
+  assert.equal(load(["--config", join(directory, "c.json")]).options.node.podsMax, 3);
+  assert.equal(load(["--config", join(directory, "c.yaml")]).options.node.podsMax, 4);
 });
 
 void test("[1.3] YAML is that of Go: yes is true, 0x10 is 16, dates and sixties stay text", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}enableServer: no\nmaxPods: 0x10\nproviderID: 2001-01-01\nclusterDomain: 1:30\n`,
   });
-  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  const { config } = load(["--config", join(directory, "c.yaml")]).effective;
   assert.deepEqual(
     [config.enableServer, config.maxPods, config.providerID, config.clusterDomain],
     [false, 16, "2001-01-01", "1:30"],
   );
 });
 
-void test("[1.3] relative paths start at the file's folder, all seven of them", (t) => {
+void test("[1.3] relative paths start at the file's directory, all seven of them", (t) => {
   const body =
     "staticPodPath: a\ntlsCertFile: b\ntlsPrivateKeyFile: c\nresolvConf: d\nvolumePluginDir: e\npodLogsDir: f\nauthentication: {x509: {clientCAFile: g}}\nkubeletCgroups: h\n";
-  const folder = folderOf(t, { "c.yaml": HEADER + body });
-  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  const directory = directoryOf(t, { "c.yaml": HEADER + body });
+  const { config } = load(["--config", join(directory, "c.yaml")]).effective;
   const paths = [
     config.staticPodPath,
     config.tlsCertFile,
@@ -195,17 +195,17 @@ void test("[1.3] relative paths start at the file's folder, all seven of them", 
   ];
   assert.deepEqual(
     paths,
-    ["a", "b", "c", "d", "e", "f"].map((name) => join(folder, name)),
+    ["a", "b", "c", "d", "e", "f"].map((name) => join(directory, name)),
   );
-  assert.equal(config["authentication.x509.clientCAFile"], join(folder, "g"));
+  assert.equal(config["authentication.x509.clientCAFile"], join(directory, "g"));
   assert.equal(config.kubeletCgroups, "h");
 });
 
 void test("[1.3] a zero stands for the default where Go has no pointer, and for itself where it has one", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 0\nport: 0\nhealthzPort: 0\nkubeAPIQPS: 0\nresolvConf: ""\nimageGCLowThresholdPercent: 0\n`,
   });
-  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  const { config } = load(["--config", join(directory, "c.yaml")]).effective;
   assert.deepEqual(
     [config.maxPods, config.port, config.healthzPort, config.kubeAPIQPS, config.resolvConf],
     [110, 10250, 0, 0, ""],
@@ -213,8 +213,8 @@ void test("[1.3] a zero stands for the default where Go has no pointer, and for 
 });
 
 void test("keys that JavaScript knows are keys like any other", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}__proto__: {maxPods: 1}\nconstructor: 1\nevictionHard: {__proto__: "5%"}\n`,
   });
-  assert.match(faultOf(["--config", join(folder, "c.yaml")]), /unsupported eviction signal __proto__/);
+  assert.match(faultOf(["--config", join(directory, "c.yaml")]), /unsupported eviction signal __proto__/);
 });

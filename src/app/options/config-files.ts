@@ -1,4 +1,4 @@
-/** The configuration file and the folder of drop-ins, read from disk. */
+/** Reads the configuration file and the drop-in directory from disk. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { goQuote } from "../../base/go-text.ts";
@@ -13,7 +13,7 @@ export class FileFault extends Error {
   override readonly name = "FileFault";
 }
 
-/** No YAML at all, or beyond the bounds. */
+/** The document is not YAML or exceeds a limit. */
 export class DocumentFault extends Error {
   override readonly name = "DocumentFault";
 }
@@ -33,7 +33,7 @@ export function readDocument(text: string): ReadDocument {
 
 export interface LoadedFile {
   readonly written: WrittenConfiguration;
-  /** Set when the file had to be read leniently: what a strict reader says. */
+  /** Set if the file had to be decoded leniently: the error of the strict decoder. */
   readonly strictFault: string | undefined;
 }
 
@@ -61,7 +61,7 @@ export function loadConfigFile(path: string): LoadedFile {
   }
 }
 
-/** A kind of the same group that is not the configuration. */
+/** A kind of the same API group other than KubeletConfiguration. */
 class WrongKind extends Error {}
 
 function requireOurs({ apiVersion, kind }: Readonly<Record<string, unknown>>): void {
@@ -78,11 +78,11 @@ function strictFault({ unknownFields }: Decoded, duplicateKeys: readonly string[
   return faults.length > 0 ? `strict decoding error: ${faults.join(", ")}` : undefined;
 }
 
-function resolvePaths(written: WrittenConfiguration, folder: string): WrittenConfiguration {
+function resolvePaths(written: WrittenConfiguration, directory: string): WrittenConfiguration {
   const resolved = FIELD_PATHS.flatMap((path) => {
     const value = written[path];
     const relative = fieldOf(path).isPath && typeof value === "string" && value !== "" && !isAbsolute(value);
-    return relative ? [[path, join(folder, value)] as const] : [];
+    return relative ? [[path, join(directory, value)] as const] : [];
   });
   return { ...written, ...Object.fromEntries(resolved) };
 }
@@ -97,27 +97,27 @@ export interface DropIns {
   readonly skipped: readonly string[];
 }
 
-export function loadDropIns(folder: string): DropIns {
-  const prefix = `failed to merge kubelet configs: failed to walk through kubelet dropin directory ${goQuote(folder)}: `;
+export function loadDropIns(directory: string): DropIns {
+  const prefix = `failed to merge kubelet configs: failed to walk through kubelet dropin directory ${goQuote(directory)}: `;
   const dropIns: DropIn[] = [];
   const skipped: string[] = [];
-  for (const path of filesBelow(folder, prefix)) {
+  for (const path of filesBelow(directory, prefix)) {
     if (path.endsWith(".conf")) dropIns.push({ path, document: loadDropIn(path, prefix) });
     else skipped.push(path);
   }
   return { dropIns, skipped };
 }
 
-/** In lexical order of each folder. A link to a folder is a file here, as it is for Go's walk. */
-function filesBelow(folder: string, prefix: string): readonly string[] {
-  if (!statSync(folder, { throwIfNoEntry: false })) {
-    throw new FileFault(`${prefix}lstat ${folder}: no such file or directory`);
+/** Lists files in lexical order of each directory. A link to a directory counts as a file, as in Go's walk. */
+function filesBelow(directory: string, prefix: string): readonly string[] {
+  if (!statSync(directory, { throwIfNoEntry: false })) {
+    throw new FileFault(`${prefix}lstat ${directory}: no such file or directory`);
   }
   const walk = (at: string): readonly string[] =>
     readdirSync(at, { withFileTypes: true })
       .toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
       .flatMap((entry) => (entry.isDirectory() ? walk(join(at, entry.name)) : [join(at, entry.name)]));
-  return walk(folder);
+  return walk(directory);
 }
 
 function loadDropIn(path: string, prefix: string): Readonly<Record<string, unknown>> {

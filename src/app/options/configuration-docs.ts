@@ -1,4 +1,4 @@
-/** docs/configuration.md, from the tables: a test finds it up to date. */
+/** Generates docs/configuration.md from the tables; a test checks that the page is current. */
 import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "./agent-flags.ts";
 import { encodeValue } from "./decode-configuration.ts";
 import { DEFAULT_EVICTION_HARD } from "./defaults.ts";

@@ -1,4 +1,7 @@
-/** A document as KubeletConfiguration v1beta1, and back. Unknown fields are named, values of another type are faults. */
+/**
+ * Decodes a document as KubeletConfiguration v1beta1, and encodes it. Unknown fields are listed; a value of another
+ * type throws.
+ */
 import { formatGoDuration } from "../../base/duration.ts";
 import { formatQuantity } from "../../base/quantity.ts";
 import { decodeLeaf } from "./decode-leaf.ts";
@@ -23,7 +26,7 @@ for (const path of FIELD_PATHS) {
   branch.set(steps.at(-1) ?? "", path);
 }
 
-/** Go's names of the structs inside, since its messages have them. */
+/** Go's names of the nested structs, which its messages contain. */
 const STRUCTS: Readonly<Record<string, string>> = {
   authentication: "KubeletAuthentication",
   "authentication.x509": "KubeletX509Authentication",
@@ -68,7 +71,10 @@ export function decodeConfiguration(document: Readonly<Record<string, unknown>>)
   return { written: Object.fromEntries(written), unknownFields };
 }
 
-/** Throws unless the document says that it is ours. `source` is its text, which the message repeats as Go's does. */
+/**
+ * Throws unless the document has a kind and an apiVersion. `source` is its text, which the message repeats as Go's
+ * does.
+ */
 export function requireKind(document: unknown, source: string): asserts document is Readonly<Record<string, unknown>> {
   if (!isObject(document)) {
     const kind = Array.isArray(document) ? "array" : typeof document === "bigint" ? "number" : typeof document;
@@ -81,7 +87,7 @@ export function requireKind(document: unknown, source: string): asserts document
   }
 }
 
-/** Parts of the document that Go leaves out as a whole. The others are written, be they empty. */
+/** Structs that Go omits as a whole. It writes the others even if they are empty. */
 const OPTIONAL: ReadonlySet<string> = new Set(["tracing", "userNamespaces"]);
 
 function emptyDocument(branch: Branch = TREE): Record<string, unknown> {
@@ -91,13 +97,13 @@ function emptyDocument(branch: Branch = TREE): Record<string, unknown> {
   return Object.fromEntries(parts);
 }
 
-/** Go writes these when they are nothing, too. */
+/** Go writes these fields even if they are zero. */
 const writesZero = (path: FieldPath): boolean => {
   const { type, keepsZero } = fieldOf(path);
   return keepsZero || type === "duration" || type === "quantity" || path === "logging.verbosity";
 };
 
-/** A place in a document for each value; what Go leaves out when it writes JSON is left out. */
+/** Encodes the values as a document, and omits what Go omits when it writes JSON. */
 export function encodeConfiguration(
   values: Readonly<Partial<Record<FieldPath, Value | undefined>>>,
 ): Readonly<Record<string, unknown>> {
@@ -119,7 +125,7 @@ export function encodeValue(value: Value, path: FieldPath): unknown {
   return plain(value);
 }
 
-/** Quantities as their text, numbers that JSON can hold as numbers. */
+/** Quantities become text; integers become numbers if JSON can hold them. */
 function plain(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : value;
   if (Array.isArray(value)) return value.map(plain);

@@ -1,4 +1,4 @@
-/** One value of a document as the type of its field. */
+/** Decodes one value of a document as the type of its field. */
 import { assertNever } from "../../base/assert.ts";
 import { DurationError, parseGoDuration } from "../../base/duration.ts";
 import { decodeModuleVerbosities, decodePriorities, decodeReservations, decodeTaints } from "./decode-lists.ts";

@@ -1,4 +1,4 @@
-/** The few fields that are lists of small objects. */
+/** Decodes the few fields that are lists of small objects. */
 import { int32, int64, isObject, mapOf, mismatch, type Place, quantity, text, verbosity } from "./decode-primitives.ts";
 import type { MemoryReservation, ModuleVerbosity, PriorityGracePeriod, Taint } from "./value-types.ts";
 

@@ -1,16 +1,16 @@
-/** What decoding is made of: one JSON value as a Go type, or the fault in the words of Go's decoder. */
+/** Primitives of decoding: one JSON value becomes a Go type, or an error in the wording of Go's decoder. */
 import { parseQuantity, type Quantity, QuantityError } from "../../base/quantity.ts";
 
-/** The document has a value of another type than the field. Fatal, unlike an unknown field. */
+/** A value of the document has another type than its field. Fatal, unlike an unknown field. */
 export class DecodeFault extends Error {
   override readonly name = "DecodeFault";
 }
 
-/** Where a value stands, for messages: "KubeletConfiguration.maxPods", and the place of an unknown field. */
+/** Location of a value for messages: "KubeletConfiguration.maxPods", and the path of an unknown field. */
 export interface Place {
   readonly go: string;
   readonly path: string;
-  /** Takes the path of each field that is not known. */
+  /** Called with the path of each unknown field. */
   readonly unknown: (path: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What nobody wrote. Some defaults follow another field or a feature gate. */
+/** Defaults of unset fields. Some depend on another field or a feature gate. */
 import type { FeatureGates } from "./feature-gates.ts";
 import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf, type WrittenConfiguration } from "./fields.ts";
 import { isZero, type Value } from "./value-types.ts";
@@ -11,7 +11,7 @@ export const DEFAULT_EVICTION_HARD: Readonly<Record<string, string>> = {
   "imagefs.inodesFree": "5%",
 };
 
-/** Without --config the kubelet is as open as it was before there was a file. */
+/** Without --config the kubelet is as permissive as it was before there was a configuration file. */
 export const LEGACY: WrittenConfiguration = {
   "authentication.anonymous.enabled": true,
   "authentication.webhook.enabled": false,
@@ -45,7 +45,10 @@ const GATED = [
   ["imagePullCredentialsVerificationPolicy", "KubeletEnsureSecretPulledImages"],
 ] as const;
 
-/** Only a --config file brings the thresholds; one of its own replaces them all unless it asks to be merged. */
+/**
+ * Only a --config file brings the default thresholds. Thresholds in the file replace all of them unless it requests a
+ * merge.
+ */
 export function withEvictionDefaults(config: Configuration): Configuration {
   const { evictionHard, mergeDefaultEvictionSettings } = config;
   if (evictionHard === undefined) return { ...config, evictionHard: DEFAULT_EVICTION_HARD };

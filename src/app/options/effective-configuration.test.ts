@@ -1,29 +1,29 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { faultOf, folderOf, HEADER, load } from "../../../test/support/options.ts";
+import { directoryOf, faultOf, HEADER, load } from "../../../test/support/options.ts";
 
-const all = (folder: string) => ["--config", join(folder, "c.yaml"), "--config-dir", join(folder, "d")];
+const all = (directory: string) => ["--config", join(directory, "c.yaml"), "--config-dir", join(directory, "d")];
 
 void test("[1.5] defaults, then the file, then drop-ins, then flags; and each value knows where it came from", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 1\nport: 1\nhealthzPort: 1\n`,
     "d/10.conf": `${HEADER}port: 2\nhealthzPort: 2\n`,
   });
-  const { config, origins } = load([...all(folder), "--healthz-port=3"]).effective;
+  const { config, origins } = load([...all(directory), "--healthz-port=3"]).effective;
   assert.deepEqual([config.podsPerCore, config.maxPods, config.port, config.healthzPort], [0, 1, 2, 3]);
   assert.equal(origins.get("podsPerCore"), undefined);
-  assert.deepEqual(origins.get("maxPods"), [{ kind: "file", path: join(folder, "c.yaml") }]);
-  assert.deepEqual(origins.get("port"), [{ kind: "dropIn", path: join(folder, "d/10.conf") }]);
+  assert.deepEqual(origins.get("maxPods"), [{ kind: "file", path: join(directory, "c.yaml") }]);
+  assert.deepEqual(origins.get("port"), [{ kind: "dropIn", path: join(directory, "d/10.conf") }]);
   assert.deepEqual(origins.get("healthzPort"), [{ kind: "flag", name: "healthz-port" }]);
 });
 
 void test("[1.5] [1.10] feature gates are merged key by key, and the flag wins", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}featureGates: {MemoryQoS: true, EventedPLEG: true, QOSReserved: true}\n`,
     "d/1.conf": `${HEADER}featureGates: {EventedPLEG: false}\n`,
   });
-  const { options, effective } = load([...all(folder), "--feature-gates=QOSReserved=false"]);
+  const { options, effective } = load([...all(directory), "--feature-gates=QOSReserved=false"]);
   const { MemoryQoS, EventedPLEG, QOSReserved, PodLevelResources } = options.gates;
   assert.deepEqual([MemoryQoS, EventedPLEG, QOSReserved, PodLevelResources], [true, false, false, true]);
   assert.deepEqual(
@@ -32,34 +32,34 @@ void test("[1.5] [1.10] feature gates are merged key by key, and the flag wins",
   );
 });
 
-void test("[1.4] drop-ins: lexical order, folders below too, only .conf; lists replaced, maps merged, null takes away", (t) => {
-  const folder = folderOf(t, {
+void test("[1.4] drop-ins: lexical order, directories below too, only .conf; lists replaced, maps merged, null takes away", (t) => {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}clusterDNS: [1.1.1.1, 2.2.2.2]\nkubeReserved: {cpu: "1", memory: 1Gi}\nmaxPods: 5\nstaticPodPath: /x\n`,
     "d/10.conf": `${HEADER}clusterDNS: [3.3.3.3]\nkubeReserved: {cpu: "2"}\nmaxPods: null\nunknown: 1\n`,
     "d/20/a.conf": `${HEADER}podsPerCore: 2\nstaticPodPath: relative\n`,
     "d/30.conf": `${HEADER}podsPerCore: 3\n`,
     "d/30.yaml": "not read",
   });
-  const { effective, notices } = load(all(folder));
+  const { effective, notices } = load(all(directory));
   const { clusterDNS, kubeReserved, maxPods, podsPerCore, staticPodPath } = effective.config;
   assert.deepEqual(clusterDNS, ["3.3.3.3"]);
   assert.deepEqual(kubeReserved, { cpu: "2", memory: "1Gi" });
   assert.deepEqual([maxPods, podsPerCore, staticPodPath], [110, 3, "relative"]);
-  assert.deepEqual(effective.skippedDropIns, [join(folder, "d/30.yaml")]);
+  assert.deepEqual(effective.skippedDropIns, [join(directory, "d/30.yaml")]);
   assert.equal(notices.strictFault, undefined);
   assert.equal(effective.origins.get("maxPods")?.length, 0);
 });
 
 void test("[1.4] the patch goes onto the form with defaults: what follows another field does not follow a drop-in", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}enforceNodeAllocatable: []\n`,
     "d/1.conf": `${HEADER}nodeStatusUpdateFrequency: 7s\n`,
   });
-  const { nodeStatusReportFrequency, enforceNodeAllocatable } = load(all(folder)).effective.config;
+  const { nodeStatusReportFrequency, enforceNodeAllocatable } = load(all(directory)).effective.config;
   assert.equal(nodeStatusReportFrequency, 300_000_000_000n);
-  // An empty list is not written into that form, so its default is back.
+  // That form omits an empty list, so the default applies again.
   assert.deepEqual(enforceNodeAllocatable, ["pods"]);
-  assert.deepEqual(load(all(folder).slice(0, 2)).effective.config.enforceNodeAllocatable, []);
+  assert.deepEqual(load(all(directory).slice(0, 2)).effective.config.enforceNodeAllocatable, []);
 });
 
 for (const [name, text, fault] of [
@@ -72,11 +72,11 @@ for (const [name, text, fault] of [
   ],
 ] as const) {
   void test(`[1.4] a drop-in ${name} is fatal`, (t) => {
-    assert.match(faultOf(["--config-dir", folderOf(t, { "a.conf": text })]), fault);
+    assert.match(faultOf(["--config-dir", directoryOf(t, { "a.conf": text })]), fault);
   });
 }
 
-void test("[1.4] a missing folder of drop-ins is fatal", () => {
+void test("[1.4] a missing directory of drop-ins is fatal", () => {
   assert.equal(
     faultOf(["--config-dir", "/none"]),
     'failed to merge kubelet configs: failed to walk through kubelet dropin directory "/none": lstat /none: no such file or directory',
@@ -84,20 +84,20 @@ void test("[1.4] a missing folder of drop-ins is fatal", () => {
 });
 
 void test("[1.6] without --config the defaults are the old, open ones; with a file they are closed; a drop-in alone is no file", (t) => {
-  const folder = folderOf(t, { "c.yaml": HEADER, "d/1.conf": HEADER });
+  const directory = directoryOf(t, { "c.yaml": HEADER, "d/1.conf": HEADER });
   const access = (args: readonly string[]) => {
     const { config } = load(args).effective;
     const { "authentication.anonymous.enabled": anonymous, "authentication.webhook.enabled": webhook } = config;
     return [anonymous, webhook, config["authorization.mode"], config.readOnlyPort];
   };
   assert.deepEqual(access([]), [true, false, "AlwaysAllow", 10255]);
-  assert.deepEqual(access(["--config-dir", join(folder, "d")]), [true, false, "AlwaysAllow", 10255]);
-  assert.deepEqual(access(["--config", join(folder, "c.yaml")]), [false, true, "Webhook", 0]);
-  assert.deepEqual(access(all(folder)), [false, true, "Webhook", 0]);
+  assert.deepEqual(access(["--config-dir", join(directory, "d")]), [true, false, "AlwaysAllow", 10255]);
+  assert.deepEqual(access(["--config", join(directory, "c.yaml")]), [false, true, "Webhook", 0]);
+  assert.deepEqual(access(all(directory)), [false, true, "Webhook", 0]);
 });
 
 void test("[17.1] the default thresholds come with a file that has none; its own replace them all unless it asks to merge", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "none.yaml": HEADER,
     "own.yaml": `${HEADER}evictionHard: {memory.available: 5%, nodefs.available: 0%}\n`,
     "empty.yaml": `${HEADER}evictionHard: {}\n`,
@@ -112,12 +112,12 @@ void test("[17.1] the default thresholds come with a file that has none; its own
     "imagefs.inodesFree": "5%",
   };
   const hard = (...args: readonly string[]) => load(args).effective.config.evictionHard;
-  const file = (name: string) => ["--config", join(folder, name)] as const;
+  const file = (name: string) => ["--config", join(directory, name)] as const;
   assert.deepEqual(hard(...file("none.yaml")), defaults);
   assert.deepEqual(hard(...file("own.yaml")), { "memory.available": "5%", "nodefs.available": "0%" });
   assert.deepEqual(hard(...file("empty.yaml")), {});
   assert.deepEqual(hard(...file("merged.yaml")), { ...defaults, "memory.available": "5%" });
-  assert.deepEqual(hard(...file("none.yaml"), "--config-dir", join(folder, "d")), {
+  assert.deepEqual(hard(...file("none.yaml"), "--config-dir", join(directory, "d")), {
     ...defaults,
     "pid.available": "1%",
   });
@@ -128,10 +128,10 @@ void test("[17.1] the default thresholds come with a file that has none; its own
 });
 
 void test("[1.7] [1.8] the report follows the update when only that is set; pulls go in parallel when more than one may", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}nodeStatusUpdateFrequency: 3s\nmaxParallelImagePulls: 4\npodPidsLimit: -7\n`,
   });
-  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  const { config } = load(["--config", join(directory, "c.yaml")]).effective;
   assert.deepEqual(
     [config.nodeStatusReportFrequency, config.serializeImagePulls, config.podPidsLimit],
     [3_000_000_000n, false, -1n],
@@ -139,10 +139,10 @@ void test("[1.7] [1.8] the report follows the update when only that is set; pull
 });
 
 void test("a field that waits for what is not built warns, with where it was set, and not at its default", (t) => {
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "c.yaml": `${HEADER}imageMaximumGCAge: 1h\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
   });
-  const path = join(folder, "c.yaml");
+  const path = join(directory, "c.yaml");
   assert.deepEqual(load(["--config", path]).options.warnings, [
     `hairpinMode (${path}) is set without effect: without effect in the Go kubelet too`,
     `imageMaximumGCAge (${path}) is set, but waits for what is not built yet: garbage collection of images`,

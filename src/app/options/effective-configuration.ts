@@ -1,5 +1,6 @@
 /**
- * defaults < --config < --config-dir < flags, and where each value came from. Feature gates are merged key by key.
+ * Merges defaults < --config < --config-dir < flags, and records the origin of each value. Feature gates are merged key
+ * by key.
  */
 import { type DropIn, FileFault, loadConfigFile, loadDropIns } from "./config-files.ts";
 import { decodeConfiguration, encodeConfiguration } from "./decode-configuration.ts";
@@ -17,14 +18,14 @@ export type Origin =
   | { readonly kind: "dropIn"; readonly path: string }
   | { readonly kind: "flag"; readonly name: string };
 
-/** In the order in which they had their say; more than one where a map was merged. */
+/** In the order in which they were applied; several if values were merged. */
 type Origins = ReadonlyMap<FieldPath, readonly Origin[]>;
 
 export interface EffectiveConfiguration {
   readonly config: Configuration;
   readonly gates: FeatureGates;
   readonly origins: Origins;
-  /** What a strict reader says of the file. */
+  /** The error of the strict decoder of the file. */
   readonly strictFault: string | undefined;
   readonly skippedDropIns: readonly string[];
 }
@@ -32,15 +33,15 @@ export interface EffectiveConfiguration {
 export interface Sources {
   readonly flags: ParsedFlags;
   readonly configPath: string;
-  readonly dropInFolder: string;
+  readonly dropInDirectory: string;
 }
 
-export function effectiveConfiguration({ flags, configPath, dropInFolder }: Sources): EffectiveConfiguration {
+export function effectiveConfiguration({ flags, configPath, dropInDirectory }: Sources): EffectiveConfiguration {
   const origins = new Map<FieldPath, readonly Origin[]>();
   const flagGates = (flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>;
   const base = configPath === "" ? withoutFile(flagGates) : fromFile(configPath, flagGates, origins);
-  const { dropIns, skipped } = dropInFolder === "" ? { dropIns: [], skipped: [] } : loadDropIns(dropInFolder);
-  const dropped = dropInFolder === "" ? base.config : withDropIns(base.config, dropIns, flagGates, origins);
+  const { dropIns, skipped } = dropInDirectory === "" ? { dropIns: [], skipped: [] } : loadDropIns(dropInDirectory);
+  const dropped = dropInDirectory === "" ? base.config : withDropIns(base.config, dropIns, flagGates, origins);
   const config = withFlags(dropped, flags, origins);
   const gates = gatesOf({ ...config.featureGates });
   return { config, gates, origins, strictFault: base.strictFault, skippedDropIns: skipped };
@@ -72,8 +73,8 @@ function fromFile(
 }
 
 /**
- * The patches go onto the form that Go writes, where empty lists and maps are left out: one that the file emptied on purpose has
- * its default again.
+ * Applies the patches to the form that Go writes, which omits empty lists and maps: one that the file emptied on
+ * purpose gets its default again.
  */
 function withDropIns(
   base: Configuration,
@@ -119,7 +120,7 @@ function withFlags(
   for (const [path, value] of flags.fields) {
     const origin: Origin = { kind: "flag", name: fieldOf(path).flag ?? path };
     const merged = combined(path, config, value);
-    // Given as a flag, the profile can only be asked for, not declined.
+    // As a flag, seccompDefault can only be enabled, not disabled.
     if (path === "seccompDefault" && value === false) continue;
     values.set(path, merged);
     const keeps = path === "featureGates" || path === "logging.vmodule";

@@ -1,4 +1,4 @@
-/** "memory.available": "100Mi" or "10%" as the amount or share it is. */
+/** Parses thresholds: "memory.available": "100Mi" or "10%" becomes an amount or a share. */
 import { parseGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../base/quantity.ts";
@@ -22,11 +22,11 @@ export interface EvictionThreshold {
   readonly signal: EvictionSignal;
   readonly value:
     | { readonly kind: "amount"; readonly amount: bigint }
-    /** Of the capacity, from 0 to 1. */
+    /** Share of the capacity, from 0 to 1. */
     | { readonly kind: "share"; readonly share: number };
 }
 
-/** The text is no threshold. */
+/** The text is not a threshold. */
 export class ThresholdFault extends Error {
   override readonly name = "ThresholdFault";
 }
@@ -58,7 +58,7 @@ export function parseSoftThresholds(
   });
 }
 
-/** What is least to be got back; only looked at for its faults until something is evicted. */
+/** Validates evictionMinimumReclaim, which has no other use until eviction is implemented. */
 export function requireReclaims(written: Written): void {
   for (const [name, text] of Object.entries(written)) {
     const signal = signalOf(name);

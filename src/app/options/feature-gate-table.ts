@@ -1,4 +1,7 @@
-/** Every feature gate that the kubelet of Kubernetes 1.36 knows, those of its libraries with it: stage, default, whether it can be changed. */
+/**
+ * Every feature gate of the Kubernetes 1.36 kubelet, including those of its libraries: stage, default, and whether it
+ * is locked.
+ */
 
 export interface GateFacts {
   readonly stage: "alpha" | "beta" | "ga" | "deprecated";
@@ -263,7 +266,7 @@ export const GATES = {
 
 export type GateName = keyof typeof GATES;
 
-/** A gate that is on needs these on too. */
+/** If a gate is on, these must be on too. */
 export const GATE_NEEDS: Readonly<Partial<Record<GateName, readonly GateName[]>>> = {
   AuthorizeNodeWithSelectors: ["AuthorizeWithSelectors"],
   ClusterTrustBundleProjection: ["ClusterTrustBundle"],

@@ -1,12 +1,12 @@
 /**
- * Which feature gates are on. A value, handed on with the compiled options: nothing in the program reads gates from a global.
+ * Resolves which feature gates are on. The result is part of the compiled options: no module reads gates from a global.
  */
 import { GATE_NEEDS, GATES, type GateFacts, type GateName } from "./feature-gate-table.ts";
 import { goList } from "./go-text.ts";
 
 export type FeatureGates = Readonly<Record<GateName, boolean>>;
 
-/** What was asked for cannot be. */
+/** The requested gates are not possible. */
 export class GateFault extends Error {
   override readonly name = "GateFault";
   readonly faults: readonly string[];
@@ -20,7 +20,7 @@ const NAMES = Object.keys(GATES) as readonly GateName[];
 const factsOf = (name: GateName): GateFacts => GATES[name];
 const isGate = (name: string): name is GateName => Object.hasOwn(GATES, name);
 
-/** `AllAlpha` and `AllBeta` set every gate of that stage that is not named itself. */
+/** `AllAlpha` and `AllBeta` set every gate of their stage that is not set by name. */
 export function resolveGates(wanted: Readonly<Record<string, boolean>>): FeatureGates {
   const unknown = Object.keys(wanted).find((name) => !isGate(name));
   if (unknown !== undefined) throw new GateFault([`unrecognized feature gate: ${unknown}`]);
@@ -47,7 +47,7 @@ export function resolveGates(wanted: Readonly<Record<string, boolean>>): Feature
   return gates;
 }
 
-/** What the Go kubelet says of a gate whose days are counted. */
+/** The Go kubelet's warning for each set gate that will be removed in a future release. */
 export function gateWarnings(wanted: Readonly<Record<string, boolean>>): readonly string[] {
   return Object.entries(wanted).flatMap(([name, on]) => {
     const stage = isGate(name) ? factsOf(name).stage : undefined;

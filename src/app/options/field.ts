@@ -1,27 +1,27 @@
 /** One row of the table of configuration fields. */
 import type { TypeName, ValueOf } from "./value-types.ts";
 
-/** What becomes of a field that somebody sets. */
+/** What happens if a field is set. */
 export type Support =
   | { readonly kind: "supported" }
-  /** Taken and without effect, for good. */
+  /** Permanently accepted without effect. */
   | { readonly kind: "accepted"; readonly why: string }
-  /** Not built yet: taken, and said so whenever the value is not the default. */
+  /** Not implemented yet: accepted, with a warning if the value is not the default. */
   | { readonly kind: "warned"; readonly waits: string }
-  /** Set to other than its default, the start fails. */
+  /** Startup fails if the value is not the default. */
   | { readonly kind: "refused"; readonly why: string };
 
 export interface Field<T extends TypeName = TypeName, D = ValueOf[T] | undefined> {
   readonly type: T;
-  /** Undefined: there is no value until somebody writes one. */
+  /** Undefined: the field has no value unless it is set. */
   readonly initial: D;
-  /** A zero that is written is meant. Elsewhere it stands for "not written", and the default comes in. */
+  /** True: a written zero counts. Otherwise zero means "not written", and the default applies. */
   readonly keepsZero: boolean;
   readonly flag: string | undefined;
   readonly support: Support;
-  /** Relative paths start at the file's folder. */
+  /** True: relative paths are relative to the file's directory. */
   readonly isPath: boolean;
-  /** Go's name of the type, where it is not the usual one. */
+  /** Go's name of the type, if it is not the usual one. */
   readonly goType: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Where pods come from, the node's own object, and how it reports. */
+/** Fields of pod sources, the Node object, reporting, logging and the server's addresses. */
 import { accepted, field, path, pointer, refused, supported, warned } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 

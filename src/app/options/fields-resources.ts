@@ -1,4 +1,4 @@
-/** cgroups, reservations, eviction, and the managers of CPUs, memory and topology. */
+/** Fields of cgroups, reservations, eviction, and the CPU, memory and topology managers. */
 import { accepted, field, pointer, supported, warned } from "./field.ts";
 import { milliseconds, minutes, seconds } from "./units.ts";
 

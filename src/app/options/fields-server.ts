@@ -1,4 +1,4 @@
-/** The server on 10250, who may ask it, and certificates. */
+/** Fields of the server on port 10250, its authentication and authorization, and certificates. */
 import { accepted, field, path, pointer, supported, warned } from "./field.ts";
 import { hours, minutes, seconds } from "./units.ts";
 

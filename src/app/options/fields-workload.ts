@@ -1,4 +1,4 @@
-/** The runtime, images, containers, volumes and the shutdown of the machine. */
+/** Fields of the runtime, images, containers, volumes and graceful node shutdown. */
 import { accepted, field, path, pointer, supported, warned } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 

@@ -13,7 +13,7 @@ const golden = goldenJson("kubelet-configuration-defaults.json");
 void test("[1.7] [1.8] the defaults are those that the Go kubelet v1.36.4 writes for an empty configuration", () => {
   const { apiVersion, kind, ...ours } = encodeConfiguration(withDefaults({}, resolveGates({})));
   assert.deepEqual([apiVersion, kind], ["kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"]);
-  // The Go kubelet leaves the pointer empty in this form and reads that as false.
+  // In this form the Go kubelet leaves the pointer nil, and reads nil as false.
   const { enableSystemLogQuery, ...others } = ours;
   assert.equal(enableSystemLogQuery, false);
   assert.deepEqual(others, golden);

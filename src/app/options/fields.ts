@@ -1,6 +1,6 @@
 /**
- * Every field of KubeletConfiguration v1beta1, by its path: type, default, flag, and what becomes of it here. Decoding, defaults,
- * flags, warnings, `config check` and docs/configuration.md all come from this table.
+ * Every field of KubeletConfiguration v1beta1, by its path: type, default, flag, and support. Decoding, defaults,
+ * flags, warnings, `config check` and docs/configuration.md all use this table.
  */
 import type { Field } from "./field.ts";
 import { nodeFields } from "./fields-node.ts";
@@ -14,10 +14,10 @@ const FIELDS = { ...nodeFields, ...serverFields, ...resourceFields, ...workloadF
 type Fields = typeof FIELDS;
 export type FieldPath = keyof Fields;
 
-/** What somebody wrote: any part of it. */
+/** Fields as written: any subset of them. */
 export type WrittenConfiguration = { readonly [P in FieldPath]?: ValueOf[Fields[P]["type"]] };
 
-/** With defaults: what has one is always there. */
+/** Fields with defaults applied: a field that has a default always has a value. */
 export type Configuration = {
   readonly [P in FieldPath]:
     | ValueOf[Fields[P]["type"]]
@@ -25,7 +25,7 @@ export type Configuration = {
     | (P extends GateDependent ? undefined : never);
 };
 
-/** Their defaults exist only while a feature gate is on. */
+/** Fields whose defaults exist only while a feature gate is on. */
 type GateDependent = "crashLoopBackOff.maxContainerRestartPeriod" | "imagePullCredentialsVerificationPolicy";
 
 export const FIELD_PATHS = Object.keys(FIELDS).toSorted() as readonly FieldPath[];

@@ -1,9 +1,9 @@
-/** Every flag of the kubelet, from the two tables: how its text is read, and what it sets. */
+/** Every flag of the kubelet, from the two tables: the syntax of its text, and what it sets. */
 import { AGENT_FLAG_NAMES, AGENT_FLAGS, type AgentFlag, type AgentFlagName } from "./agent-flags.ts";
 import { FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
 import type { TypeName } from "./value-types.ts";
 
-/** How the text after the flag is read. */
+/** How the text of a flag is parsed. */
 export type FlagSyntax =
   | "bool"
   | "int32"
@@ -41,7 +41,7 @@ export interface Flag {
 const USE_THE_FILE =
   "This parameter should be set via the config file specified by the Kubelet's --config flag. See https://kubernetes.io/docs/tasks/administer-cluster/kubelet-config-file/ for more information.";
 
-/** Every other flag of a field is deprecated in favour of the file. */
+/** Every other flag of a field is deprecated in favor of the file. */
 const LASTING = new Set(["v", "vmodule", "log-flush-frequency", "provider-id", "fail-cgroupv1", "seccomp-default"]);
 
 const SYNTAX_OF_TYPE: Readonly<Partial<Record<TypeName, FlagSyntax>>> = {

@@ -1,4 +1,7 @@
-/** Every flag with its value as text: what was given on the command line, or else its default. Files have no say in it. */
+/**
+ * Every flag with its value as text: the one from the command line, or the default. Configuration files have no
+ * influence.
+ */
 import { formatGoDuration } from "../../base/duration.ts";
 import { AGENT_FLAGS } from "./agent-flags.ts";
 import { encodeValue } from "./decode-configuration.ts";
@@ -8,7 +11,7 @@ import { fieldOf } from "./fields.ts";
 import { FLAGS, type Flag } from "./flag-table.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 
-/** They hold credentials. */
+/** Flags that hold credentials. */
 const CLASSIFIED: ReadonlySet<string> = new Set(["manifest-url-header"]);
 
 export const flagTexts = (flags: ParsedFlags): Readonly<Record<string, string>> =>

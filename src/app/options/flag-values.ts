@@ -1,6 +1,6 @@
 /**
- * The text after a flag as a value, and what several of them make together: the last one wins, but lists and maps grow.
- * Faults carry the words users know.
+ * Parses the text of a flag and combines repeated flags: the last one wins, but lists and maps accumulate. Errors have
+ * Go's wording, which users know.
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -13,7 +13,7 @@ import { INT32, INT64, LEVEL, parseCsvLine, parseGoBool, parseGoInteger, parseIp
 import { TAINT_EFFECTS } from "./names.ts";
 import type { MemoryReservation, ModuleVerbosity, Taint, Value } from "./value-types.ts";
 
-/** `earlier` is what the same flag gave before on this command line. */
+/** `earlier` is the value from earlier uses of the flag on this command line. */
 export function flagValue(syntax: FlagSyntax, text: string, earlier: Value | undefined): Value | undefined {
   switch (syntax) {
     case "bool":
@@ -113,7 +113,10 @@ function headers(
   return Object.fromEntries(all);
 }
 
-/** "key=value:Effect", comma-separated. One that ends in "-" would take a taint away: there is nothing to take. */
+/**
+ * "key=value:Effect", comma-separated. One that ends in "-" would remove a taint; there is none, so it is only
+ * validated.
+ */
 function taints(text: string): readonly Taint[] {
   const found: Taint[] = [];
   for (const spec of text.split(",")) {

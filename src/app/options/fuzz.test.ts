@@ -1,10 +1,12 @@
-/** Whatever is in a file or on the command line: options, or one sentence saying why not. Never another error, never a hang. */
+/**
+ * Any file and any command line yield options, or one sentence that says why not: never another error, never a hang.
+ */
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { folderOf, machine } from "../../../test/support/options.ts";
+import { directoryOf, machine } from "../../../test/support/options.ts";
 import { FileFault } from "./config-files.ts";
 import { FIELD_PATHS } from "./fields.ts";
 import { FLAGS } from "./flag-table.ts";
@@ -41,23 +43,23 @@ const value = fc.oneof(
 const names = fc.oneof(fc.constantFrom(...FIELD_PATHS.map((path) => path.split(".")[0] ?? "")), fc.string());
 
 void test("[1.3] [1.4] any document as a file and as a drop-in", (t) => {
-  const folder = folderOf(t, { "d/a.conf": "" });
+  const directory = directoryOf(t, { "d/a.conf": "" });
   const document = fc.dictionary(names, value, { maxKeys: 6 });
   fc.assert(
     fc.property(document, document, (file, dropIn) => {
       const header = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
-      writeFileSync(join(folder, "c.yaml"), JSON.stringify({ ...file, ...header }));
-      writeFileSync(join(folder, "d/a.conf"), JSON.stringify({ ...dropIn, ...header }));
-      const args = ["--config", join(folder, "c.yaml")];
+      writeFileSync(join(directory, "c.yaml"), JSON.stringify({ ...file, ...header }));
+      writeFileSync(join(directory, "d/a.conf"), JSON.stringify({ ...dropIn, ...header }));
+      const args = ["--config", join(directory, "c.yaml")];
       expectOnly(OptionsFault, () => loadOptions(args, machine));
-      expectOnly(OptionsFault, () => loadOptions([...args, "--config-dir", join(folder, "d")], machine));
+      expectOnly(OptionsFault, () => loadOptions([...args, "--config-dir", join(directory, "d")], machine));
     }),
     { numRuns: 300 },
   );
 });
 
 void test("[1.3] [27.1.3] any text as a file, and as a kubeconfig", (t) => {
-  const folder = folderOf(t, {});
+  const directory = directoryOf(t, {});
   const yamlish = fc.array(
     fc.oneof(
       words,
@@ -68,16 +70,16 @@ void test("[1.3] [27.1.3] any text as a file, and as a kubeconfig", (t) => {
   );
   fc.assert(
     fc.property(yamlish, (parts) => {
-      writeFileSync(join(folder, "c.yaml"), parts.join(""));
-      expectOnly(OptionsFault, () => loadOptions(["--config", join(folder, "c.yaml")], machine));
-      expectOnly(FileFault, () => readKubeconfig(join(folder, "c.yaml")));
+      writeFileSync(join(directory, "c.yaml"), parts.join(""));
+      expectOnly(OptionsFault, () => loadOptions(["--config", join(directory, "c.yaml")], machine));
+      expectOnly(FileFault, () => readKubeconfig(join(directory, "c.yaml")));
     }),
     { numRuns: 300 },
   );
 });
 
 void test("[1.2] any command line", () => {
-  // Files of this machine are none of its business.
+  // The test must not read files of this machine.
   const flags = FLAGS.map(({ name }) => name).filter((name) => name !== "config" && name !== "config-dir");
   const argument = fc.oneof(
     fc.tuple(fc.constantFrom(...flags), fc.oneof(words, fc.string())).map(([name, text]) => `--${name}=${text}`),

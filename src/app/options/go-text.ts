@@ -1,14 +1,14 @@
-/** Texts as Go reads and prints them: what tools around the kubelet already match in its messages. */
+/** Parses and prints text as Go does, since tools around the kubelet match its messages. */
 import { isIP } from "node:net";
 import { goQuote } from "../../base/go-text.ts";
 
-/** Like %v of a slice. */
+/** Formats like %v of a slice. */
 export const goList = (items: readonly string[]): string => `[${items.join(" ")}]`;
 
 const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);
 const FALSE = new Set(["0", "f", "F", "false", "FALSE", "False"]);
 
-/** The text is not of the type. The message is the one users know. */
+/** The text does not have the expected type. The message is Go's, which users know. */
 export class SyntaxFault extends Error {
   override readonly name = "SyntaxFault";
 }
@@ -23,14 +23,14 @@ interface IntegerKind {
   readonly name: string;
   readonly min: bigint;
   readonly max: bigint;
-  /** Takes 0x, 0o, 0b and underscores, as Go does for base 0. */
+  /** Accepts 0x, 0o, 0b and underscores, as Go does for base 0. */
   readonly prefixes: boolean;
 }
 
 const signed = (bits: bigint) => ({ name: "ParseInt", min: -(2n ** (bits - 1n)), max: 2n ** (bits - 1n) - 1n });
 export const INT32: IntegerKind = { ...signed(32n), prefixes: true };
 export const INT64: IntegerKind = { ...signed(64n), prefixes: true };
-/** A verbosity: below 2³¹, though it has no sign. */
+/** A verbosity is unsigned, but must be below 2³¹. */
 export const LEVEL: IntegerKind = { name: "ParseUint", min: 0n, max: 2n ** 31n - 1n, prefixes: false };
 
 const DECIMAL = /^[-+]?[0-9]+$/;
@@ -54,7 +54,7 @@ export function parseIpFlag(text: string): string {
   return trimmed;
 }
 
-/** One line of comma-separated values, with quotes as in a spreadsheet. */
+/** Parses one line of comma-separated values, with quotes as in a spreadsheet. */
 export function parseCsvLine(text: string): readonly string[] {
   if (text === "") return [];
   const cells: string[] = [];

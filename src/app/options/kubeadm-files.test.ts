@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderOf, HEADER, load } from "../../../test/support/options.ts";
+import { directoryOf, HEADER, load } from "../../../test/support/options.ts";
 
-/** As systemd hands the file's variable to the command line: split at spaces. */
+/** Splits the variable of the file at spaces, as systemd does for the command line. */
 const argsOf = (environmentFile: string): readonly string[] =>
   /^KUBELET_KUBEADM_ARGS="(?<args>.*)"$/m.exec(environmentFile)?.groups?.["args"]?.split(" ") ?? [];
 
-test("[27.1.2] the three files that kubeadm leaves in the root folder are taken as they are", (t) => {
-  const folder = folderOf(t, {
+test("[27.1.2] the three files that kubeadm leaves in the root directory are taken as they are", (t) => {
+  const directory = directoryOf(t, {
     "config.yaml": `${HEADER}cgroupDriver: cgroupfs\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\ncontainerRuntimeEndpoint: ""\n`,
     "instance/10-instance-config.conf": `${HEADER}containerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n`,
   });
   const flags = 'KUBELET_KUBEADM_ARGS="--hostname-override=n1 --node-ip=198.19.1.2 --node-labels=a=b --v=2"\n';
   const { options } = load([
-    `--config=${join(folder, "config.yaml")}`,
-    `--config-dir=${join(folder, "instance")}`,
+    `--config=${join(directory, "config.yaml")}`,
+    `--config-dir=${join(directory, "instance")}`,
     "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
     "--kubeconfig=/etc/kubernetes/kubelet.conf",
     ...argsOf(flags),
@@ -29,6 +29,6 @@ test("[27.1.2] the three files that kubeadm leaves in the root folder are taken 
   });
   assert.deepEqual(options.warnings, []);
   assert.deepEqual(options.pods.clusterDns, ["10.96.0.10"]);
-  assert.equal(options.pods.staticFolder?.path, "/etc/kubernetes/manifests");
+  assert.equal(options.pods.staticDirectory?.path, "/etc/kubernetes/manifests");
   assert.equal(options.runtime.endpoint, "unix:///run/containerd/containerd.sock");
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { folderOf } from "../../../test/support/options.ts";
+import { directoryOf } from "../../../test/support/options.ts";
 import { readKubeconfig } from "./kubeconfig.ts";
 
 interface Parts {
@@ -21,15 +21,15 @@ contexts: [{name: c, context: {cluster: k, user: u}}]
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-void test("[27.1.3] a kubelet.conf points to the link of the newest certificate, which is followed; paths start at its folder", (t) => {
+void test("[27.1.3] a kubelet.conf points to the link of the newest certificate, which is followed; paths start at its directory", (t) => {
   const user = "{client-certificate: pki/kubelet-client-current.pem, client-key: pki/kubelet-client-current.pem}";
-  const folder = folderOf(t, {
+  const directory = directoryOf(t, {
     "kubelet.conf": kubeconfig({ user }),
     "ca.crt": "CA",
     "pki/kubelet-client-1.pem": "CERT AND KEY",
   });
-  symlinkSync("kubelet-client-1.pem", join(folder, "pki/kubelet-client-current.pem"));
-  assert.deepEqual(readKubeconfig(join(folder, "kubelet.conf")), {
+  symlinkSync("kubelet-client-1.pem", join(directory, "pki/kubelet-client-current.pem"));
+  assert.deepEqual(readKubeconfig(join(directory, "kubelet.conf")), {
     url: "https://10.0.0.1:6443",
     ca: "CA",
     credentials: { kind: "certificate", certificatePem: "CERT AND KEY", keyPem: "CERT AND KEY" },
@@ -46,22 +46,25 @@ for (const [name, user, credentials] of [
   ["nothing", "{}", { kind: "anonymous" }],
 ] as const) {
   void test(`credentials of a kubeconfig: ${name}`, (t) => {
-    const folder = folderOf(t, { "k.conf": kubeconfig({ user }), "ca.crt": "CA" });
-    assert.deepEqual(readKubeconfig(join(folder, "k.conf")).credentials, credentials);
+    const directory = directoryOf(t, { "k.conf": kubeconfig({ user }), "ca.crt": "CA" });
+    assert.deepEqual(readKubeconfig(join(directory, "k.conf")).credentials, credentials);
   });
 }
 
 void test("a token file goes before a token and is read by whoever uses it", (t) => {
-  const folder = folderOf(t, { "k.conf": kubeconfig({ user: "{token: abc, tokenFile: token}" }), "ca.crt": "CA" });
-  assert.deepEqual(readKubeconfig(join(folder, "k.conf")).credentials, {
+  const directory = directoryOf(t, {
+    "k.conf": kubeconfig({ user: "{token: abc, tokenFile: token}" }),
+    "ca.crt": "CA",
+  });
+  assert.deepEqual(readKubeconfig(join(directory, "k.conf")).credentials, {
     kind: "tokenFile",
-    path: join(folder, "token"),
+    path: join(directory, "token"),
   });
 });
 
 void test("the name in the server's certificate can be another, and the system's authorities are trusted where none is named", (t) => {
-  const folder = folderOf(t, { "k.conf": kubeconfig({ cluster: "tls-server-name: api.example" }) });
-  assert.equal(readKubeconfig(join(folder, "k.conf")).serverName, "api.example");
+  const directory = directoryOf(t, { "k.conf": kubeconfig({ cluster: "tls-server-name: api.example" }) });
+  assert.equal(readKubeconfig(join(directory, "k.conf")).serverName, "api.example");
 });
 
 for (const [name, parts, fault] of [
@@ -73,7 +76,7 @@ for (const [name, parts, fault] of [
   ["with a file that is missing", { cluster: "certificate-authority: none" }, /open .*none: no such file or directory/],
 ] as const) {
   void test(`a kubeconfig ${name} is refused`, (t) => {
-    const folder = folderOf(t, { "k.conf": kubeconfig(parts), "ca.crt": "CA" });
-    assert.throws(() => readKubeconfig(join(folder, "k.conf")), fault);
+    const directory = directoryOf(t, { "k.conf": kubeconfig(parts), "ca.crt": "CA" });
+    assert.throws(() => readKubeconfig(join(directory, "k.conf")), fault);
   });
 }

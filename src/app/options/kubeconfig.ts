@@ -1,6 +1,6 @@
 /**
- * A kubeconfig file as the connection it describes: its current context, with the files it names read now. A link is followed, so
- * that a rotated certificate is found at the next reading.
+ * Reads a kubeconfig file as the connection it describes: its current context, and the files it names as they are now.
+ * Links are followed, so that the next read finds a rotated certificate.
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -12,15 +12,18 @@ import { isObject } from "./decode-primitives.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A connection, and where its parts were found: for who writes another kubeconfig, or keeps certificates himself. */
+/**
+ * A connection and the origin of its parts, for callers that write another kubeconfig or manage certificates
+ * themselves.
+ */
 export interface Kubeconfig {
   readonly connection: Connection;
-  /** Undefined: what the machine trusts. */
+  /** Undefined: the CAs that the machine trusts. */
   readonly authority:
     | { readonly kind: "file"; readonly path: string }
     | { readonly kind: "data"; readonly pem: string }
     | undefined;
-  /** Undefined: there is none, or it is written into the kubeconfig itself. */
+  /** Undefined: there is no certificate, or it is embedded in the kubeconfig. */
   readonly certificateFiles: PairPaths | undefined;
 }
 
@@ -64,7 +67,7 @@ function serverUrl(cluster: Entry, fault: Fault): string {
   if (server === "") throw fault("the cluster has no server");
   if (!URL.canParse(server) || new URL(server).protocol !== "https:")
     throw fault(`the server ${server} is not an https URL`);
-  // Whoever stands between could then be the API server: nothing a node may risk without being asked twice.
+  // Anyone on the network path could then act as the API server. The agent does not take that risk.
   if (cluster["insecure-skip-tls-verify"] === true)
     throw fault("insecure-skip-tls-verify is not supported, name a certificate-authority");
   if (textOf(cluster, "proxy-url") !== "") throw fault("proxy-url is not supported");
@@ -87,18 +90,18 @@ function credentialsOf(user: Entry, material: Material, fault: Fault): Credentia
   return token === "" ? { kind: "anonymous" } : { kind: "token", token };
 }
 
-/** What is in the file itself, in base64, goes before what it only names. */
+/** Data in the kubeconfig itself, in base64, takes precedence over a file that it names. */
 class Material {
-  readonly #folder: string;
+  readonly #directory: string;
   readonly #fault: Fault;
 
-  constructor(folder: string, fault: Fault) {
-    this.#folder = folder;
+  constructor(directory: string, fault: Fault) {
+    this.#directory = directory;
     this.#fault = fault;
   }
 
   path(written: string): string {
-    return resolve(this.#folder, written);
+    return resolve(this.#directory, written);
   }
 
   pem(entry: Entry, key: string): string | undefined {
@@ -108,7 +111,7 @@ class Material {
     return path === undefined ? undefined : readText(path, this.#fault);
   }
 
-  /** Undefined where the data itself is there, or nothing. */
+  /** Returns undefined if the data is embedded, or if there is neither. */
   file(entry: Entry, key: string): string | undefined {
     const path = textOf(entry, key);
     return path === "" || textOf(entry, `${key}-data`) !== "" ? undefined : this.path(path);

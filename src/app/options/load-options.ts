@@ -1,6 +1,7 @@
 /**
- * From the command line to what the agent runs on. One way in for `kubelet`, `deckhand kubelet` and `deckhand config check`, in
- * the order of the Go kubelet, so that the same mistake has the same message.
+ * Turns a command line into the settings that the agent runs on. Every command that takes the kubelet's flags uses this
+ * function: `kubelet`, `config check`, `doctor` and `orphans`. It checks in the order of the Go kubelet, so that the
+ * same mistake has the same message.
  */
 import { AgentSettings, compile } from "./compile.ts";
 import { CompileFault, DependencyFault } from "./compile-fault.ts";
@@ -15,17 +16,17 @@ import { FlagFault, type ParsedFlags, parseFlags } from "./parse-flags.ts";
 import { configurationFault } from "./validate.ts";
 import { warningsOf } from "./warnings.ts";
 
-/** What is said on the way, whether the start succeeds or not. */
+/** Messages to report whether startup succeeds or not. */
 export interface Notices {
-  /** Deprecated flags, in pflag's words. */
+  /** Messages about deprecated flags, in pflag's wording. */
   readonly deprecations: readonly string[];
-  /** What a strict reader says of the file. */
+  /** The error of the strict decoder of the file. */
   readonly strictFault: string | undefined;
-  /** What a process lacks that is not root. It goes on, and finds out. */
+  /** Set if the process is not root. Startup continues; privileged operations fail later. */
   readonly permissionFault: string | undefined;
 }
 
-/** The start fails, with this to say. */
+/** Startup fails with this message and these notices. */
 export class OptionsFault extends Error {
   override readonly name = "OptionsFault";
   readonly notices: Notices;
@@ -64,7 +65,7 @@ export function loadOptions(args: readonly string[], machine: MachineOfOptions):
 const permissionFault = ({ uid }: MachineOfOptions) =>
   uid === 0 ? undefined : `kubelet needs to run as uid \`0\`. It is being run as ${uid}`;
 
-/** Undefined for what is no fault of the options. */
+/** Returns undefined for an error that the options did not cause. */
 function faultMessage(error: unknown): string | undefined {
   if (error instanceof FlagFault) return `failed to parse kubelet flag: ${error.message}`;
   if (error instanceof DependencyFault) return `failed to construct kubelet dependencies: ${error.message}`;
@@ -73,7 +74,7 @@ function faultMessage(error: unknown): string | undefined {
   return undefined;
 }
 
-/** A fault whose message is whole already. */
+/** An error whose message is already complete. */
 class Refused extends Error {}
 
 function load(
@@ -92,7 +93,7 @@ function load(
   const effective = effectiveConfiguration({
     flags,
     configPath: agent.text("config"),
-    dropInFolder: agent.text("config-dir"),
+    dropInDirectory: agent.text("config-dir"),
   });
   const { config, gates } = effective;
   notices.strictFault = effective.strictFault;
@@ -106,7 +107,7 @@ function load(
   return { kind: "options", options, effective, flags, notices };
 }
 
-/** Before any file is opened. */
+/** Checks flags before any file is opened. */
 function requireFlags(flags: ParsedFlags): void {
   try {
     resolveGates((flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>);

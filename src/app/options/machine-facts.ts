@@ -1,4 +1,4 @@
-/** What of the machine the options depend on. */
+/** The facts about the machine that the options depend on. */
 import { statfsSync } from "node:fs";
 import { hostname } from "node:os";
 
@@ -6,9 +6,9 @@ export interface MachineOfOptions {
   readonly hostname: string;
   readonly cgroupVersion: 1 | 2;
   readonly uid: number;
-  readonly workingFolder: string;
-  /** Empty where the environment names none. */
-  readonly homeFolder: string;
+  readonly workingDirectory: string;
+  /** Empty if the environment does not set HOME. */
+  readonly homeDirectory: string;
 }
 
 const CGROUP2_MAGIC = 0x63_67_72_70;
@@ -18,12 +18,12 @@ export function readMachine(): MachineOfOptions {
     hostname: hostname(),
     cgroupVersion: cgroupVersion(),
     uid: process.getuid?.() ?? 0,
-    workingFolder: process.cwd(),
-    homeFolder: process.env["HOME"] ?? "",
+    workingDirectory: process.cwd(),
+    homeDirectory: process.env["HOME"] ?? "",
   };
 }
 
-/** A machine without the usual mount is no machine of version 2. */
+/** A machine without the usual mount counts as cgroup v1. */
 function cgroupVersion(): 1 | 2 {
   try {
     return statfsSync("/sys/fs/cgroup").type === CGROUP2_MAGIC ? 2 : 1;

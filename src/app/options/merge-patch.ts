@@ -1,4 +1,4 @@
-/** RFC 7386: objects are merged, everything else replaces, null takes away. */
+/** RFC 7386: objects are merged, everything else replaces, null removes. */
 import { isObject } from "./decode-primitives.ts";
 
 export function mergePatch(target: unknown, patch: unknown): unknown {

@@ -1,31 +1,19 @@
-/** The effects of taints, and which labels a kubelet may set on its own Node. */
+/** Taint effects, and the labels that a kubelet may set on its own Node. */
 import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";
+import { OWN_LABELS } from "../../domain/node/node-labels.ts";
 
 export const TAINT_EFFECTS: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 const KUBELET_PREFIXES = ["kubelet.kubernetes.io", "node.kubernetes.io"];
-const KUBELET_LABELS = [
-  "beta.kubernetes.io/arch",
-  "beta.kubernetes.io/instance-type",
-  "beta.kubernetes.io/os",
-  "failure-domain.beta.kubernetes.io/region",
-  "failure-domain.beta.kubernetes.io/zone",
-  "kubernetes.io/arch",
-  "kubernetes.io/hostname",
-  "kubernetes.io/os",
-  "node.kubernetes.io/instance-type",
-  "topology.kubernetes.io/region",
-  "topology.kubernetes.io/zone",
-];
 
-/** What a kubelet may not say of itself, since the API server would refuse it. */
+/** Checks --node-labels: invalid labels, and labels that the API server would not let a kubelet set. */
 export function nodeLabelFault(labels: Readonly<Record<string, string>>): string | undefined {
   const foreign = Object.keys(labels).filter((key) => isReserved(key) && !isKubelets(key));
   if (foreign.length > 0) {
     return (
       `unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [${foreign.toSorted().join(" ")}]\n` +
       `--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix (${KUBELET_PREFIXES.join(", ")}) ` +
-      `or be in the specifically allowed set (${KUBELET_LABELS.join(", ")})`
+      `or be in the specifically allowed set (${OWN_LABELS.join(", ")})`
     );
   }
   const faults = Object.entries(labels).flatMap(([key, value]) => [
@@ -42,4 +30,4 @@ const within = (namespace: string, domain: string) => namespace === domain || na
 const namespaceOf = (key: string) => (key.includes("/") ? key.slice(0, key.indexOf("/")) : "");
 const isReserved = (key: string) => ["kubernetes.io", "k8s.io"].some((domain) => within(namespaceOf(key), domain));
 const isKubelets = (key: string) =>
-  KUBELET_LABELS.includes(key) || KUBELET_PREFIXES.some((prefix) => within(namespaceOf(key), prefix));
+  OWN_LABELS.includes(key) || KUBELET_PREFIXES.some((prefix) => within(namespaceOf(key), prefix));

@@ -53,7 +53,7 @@ for (const [args, expected] of [
   });
 }
 
-/** Each text is what the Go kubelet v1.36.4 says; test/integration/options-differential.test.ts asks it. */
+/** Each text is the Go kubelet v1.36.4's; test/integration/options-differential.test.ts compares them. */
 for (const [args, fault] of [
   [["--nope"], "unknown flag: --nope"],
   [["--pod-infra-container-image=x"], "unknown flag: --pod-infra-container-image"],

@@ -1,4 +1,7 @@
-/** The command line with pflag's rules: `--name value`, `--name=value`, `-v4`, booleans without a value, `_` for `-`. */
+/**
+ * Parses the command line by pflag's rules: `--name value`, `--name=value`, `-v4`, booleans without a value, `_` for
+ * `-`.
+ */
 import { errorText } from "../../base/error-text.ts";
 import type { AgentFlagName } from "./agent-flags.ts";
 import type { FieldPath } from "./fields.ts";
@@ -6,18 +9,18 @@ import { FLAGS, type Flag } from "./flag-table.ts";
 import { flagValue } from "./flag-values.ts";
 import type { Value } from "./value-types.ts";
 
-/** The command line cannot be read. */
+/** The command line cannot be parsed. */
 export class FlagFault extends Error {
   override readonly name = "FlagFault";
 }
 
 export interface ParsedFlags {
-  /** Undefined: the flag was given and takes the value away. */
+  /** Undefined: the flag was given and removes the value. */
   readonly fields: ReadonlyMap<FieldPath, Value | undefined>;
   readonly agent: ReadonlyMap<AgentFlagName, Value>;
   readonly positional: readonly string[];
   readonly help: boolean;
-  /** "true", "raw" or "false" as asked with --version. */
+  /** "true", "false", "raw" or a text that starts with "v", as given with --version. */
   readonly version: string;
   /** What pflag prints for each deprecated flag, in order. */
   readonly deprecations: readonly string[];
@@ -26,7 +29,7 @@ export interface ParsedFlags {
 const byName = new Map(FLAGS.map((flag) => [flag.name, flag]));
 const byShorthand = new Map(FLAGS.flatMap((flag) => (flag.shorthand === undefined ? [] : [[flag.shorthand, flag]])));
 
-/** These need no value after them. */
+/** Flags that need no value. */
 const takesNone = ({ syntax }: Flag) => syntax === "bool" || syntax === "help" || syntax === "version";
 
 export function parseFlags(args: readonly string[]): ParsedFlags {
@@ -99,7 +102,7 @@ function longFlag(word: string, rest: string[], state: Command): void {
   state.set(flag, value);
 }
 
-/** Letters may stand together; the first that takes a value takes what is left of the word. */
+/** Letters may be combined; the first flag that takes a value takes the rest of the argument. */
 function shortFlags(word: string, rest: string[], state: Command): void {
   let letters = word.slice(1);
   while (letters !== "") {

@@ -1,4 +1,4 @@
-/** A rule about a configuration that has all its defaults: what it finds wrong, in the Go kubelet's words. */
+/** A rule for a configuration with all defaults: returns its errors in the Go kubelet's wording. */
 import { formatGoDuration } from "../../base/duration.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import { type Configuration, type FieldPath, fieldOf } from "./fields.ts";
@@ -13,13 +13,13 @@ export type Rule = (checked: Checked) => readonly string[];
 
 export const invalid = (text: string): string => `invalid configuration: ${text}`;
 
-/** "maxPods (--max-pods)", with the flag where there is one and the message names it. */
+/** "maxPods (--max-pods)", or the path alone if the field has no flag. */
 export function named(path: FieldPath): string {
   const { flag } = fieldOf(path);
   return flag === undefined ? path : `${path} (--${flag})`;
 }
 
-/** The text when the condition holds. */
+/** Returns the text if the condition holds. */
 export const when = (condition: boolean, text: string): readonly string[] => (condition ? [invalid(text)] : []);
 
 type NumberPath = {
@@ -39,7 +39,7 @@ export const between =
       `${named(path)} ${config[path]} must be between ${min} and ${max}, inclusive`,
     );
 
-/** A port, or zero for none; the range in the message is upstream's. */
+/** A port, or zero for none if `orNone` is set; the range in the message is upstream's. */
 export const port =
   (path: NumberPath, options: { readonly orNone: boolean; readonly said: string }): Rule =>
   ({ config }) => {
@@ -53,5 +53,5 @@ export const port =
 
 export const spell = (durationNs: bigint): string => formatGoDuration(durationNs);
 
-/** Some messages of upstream show the struct around the duration. */
+/** Some upstream messages print the struct around the duration. */
 export const spellStruct = (durationNs: bigint): string => `{${formatGoDuration(durationNs)}}`;

@@ -1,4 +1,4 @@
-/** Rules about amounts: ranges, thresholds, ports. In the order in which the Go kubelet names them. */
+/** Rules for amounts (ranges, thresholds, ports), in the order in which the Go kubelet reports them. */
 import { between, named, notNegative, port, type Rule, spell, spellStruct, when } from "./rule.ts";
 import { milliseconds, seconds } from "./units.ts";
 
@@ -29,7 +29,7 @@ const imageAges: Rule = ({ config: { imageMinimumGCAge: least, imageMaximumGCAge
   ),
 ];
 
-/** Both have no flag any more, but upstream's message still names one. */
+/** Both fields have lost their flag, but upstream's message still names it. */
 const iptablesBit =
   (path: "iptablesDropBit" | "iptablesMasqueradeBit", flag: string): Rule =>
   ({ config }) =>

@@ -1,4 +1,4 @@
-/** Rules about metrics, logs, tracing, memory QoS and log files. In the order in which the Go kubelet names them. */
+/** Rules for metrics, logs, tracing, memory QoS and log files, in the order in which the Go kubelet reports them. */
 import { isAscii } from "node:buffer";
 import { isAbsolute, normalize } from "node:path";
 import { goQuote } from "../../base/go-text.ts";
@@ -15,7 +15,7 @@ const hiddenMetrics: Rule = ({ config: { showHiddenMetricsForVersion: version } 
         `invalid showHiddenMetricsForVersion: showHiddenMetricsForVersion: Invalid value: ${goQuote(version)}: must be omitted or have the value '${PREVIOUS_MINOR}'; only the previous minor version is allowed`,
       ];
 
-/** Checked twice, as upstream does: when the log is opened, and with everything else. */
+/** Checked twice, as upstream does: when logging is initialized, and with all other rules. */
 export const logging: Rule = ({ config, gates }) => {
   const { "logging.format": format, "logging.flushFrequency": flush, "logging.verbosity": verbosity } = config;
   const modules = config["logging.vmodule"] ?? [];
@@ -106,11 +106,11 @@ const containerLogs: Rule = ({ config }) => [
   ...when(config.containerLogMaxFiles <= 1, "containerLogMaxFiles must be greater than 1"),
 ];
 
-const podLogs: Rule = ({ config: { podLogsDir: folder } }) => [
-  ...when(folder === "", "podLogsDir was not specified"),
-  ...when(!isAbsolute(folder), `pod logs path ${goQuote(folder)} must be absolute path`),
-  ...when(clean(folder) !== folder, `pod logs path ${goQuote(folder)} must be normalized`),
-  ...when(!isAscii(Buffer.from(folder)), `pod logs path ${goQuote(folder)} mut contains ASCII characters only`),
+const podLogs: Rule = ({ config: { podLogsDir: directory } }) => [
+  ...when(directory === "", "podLogsDir was not specified"),
+  ...when(!isAbsolute(directory), `pod logs path ${goQuote(directory)} must be absolute path`),
+  ...when(clean(directory) !== directory, `pod logs path ${goQuote(directory)} must be normalized`),
+  ...when(!isAscii(Buffer.from(directory)), `pod logs path ${goQuote(directory)} mut contains ASCII characters only`),
 ];
 
 const clean = (path: string) => (path === "/" ? path : normalize(path).replace(/(?<=.)\/$/, ""));

@@ -1,4 +1,4 @@
-/** Rules about taints, topology, shutdown, swap and restarts. In the order in which the Go kubelet names them. */
+/** Rules for taints, topology, shutdown, swap and restarts, in the order in which the Go kubelet reports them. */
 
 import { goQuote } from "../../base/go-text.ts";
 import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";

@@ -1,4 +1,6 @@
-/** Rules about node allocatable, images, reservations and the kernel. In the order in which the Go kubelet names them. */
+/**
+ * Rules for node allocatable, images, reservations and the kernel, in the order in which the Go kubelet reports them.
+ */
 
 import { parseCpuSet } from "../../base/cpu-set.ts";
 import { goQuote } from "../../base/go-text.ts";
@@ -141,7 +143,7 @@ const reservedMemory: Rule = ({ config: { reservedMemory: reservations = [] } })
 
 const IDS_UNIT = 65_536n;
 
-/** The first that is wrong, as upstream stops there. */
+/** Returns only the first error, since upstream stops there. */
 const kernel: Rule = ({ config, cgroupVersion }) => {
   const { failCgroupV1, singleProcessOOMKill, "userNamespaces.idsPerPod": ids = IDS_UNIT } = config;
   const faults = [

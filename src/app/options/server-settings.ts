@@ -1,4 +1,4 @@
-/** What the server on 10250 runs on, and whom it believes. */
+/** Settings of the server on port 10250, its authentication and its authorization. */
 import { CompileFault, DependencyFault } from "./compile-fault.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
@@ -9,17 +9,17 @@ export interface ServerSettings {
   readonly enabled: boolean;
   readonly address: string;
   readonly port: number;
-  /** 0: there is none. */
+  /** 0: there is no read-only port. */
   readonly readOnlyPort: number;
   readonly tls: {
     readonly minVersion: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
     readonly ciphers: string;
     readonly curves: string;
   };
-  /** Undefined: nobody is proven by a certificate. */
+  /** Undefined: client certificates authenticate nobody. */
   readonly clientCa: { readonly path: string; readonly reload: boolean } | undefined;
   readonly authentication: {
-    /** Undefined: tokens are not looked at. */
+    /** Undefined: bearer tokens are not checked. */
     readonly tokenKeepMs: number | undefined;
     readonly anonymous: boolean;
   };
@@ -92,7 +92,10 @@ function authorizationOf(config: Configuration): ServerSettings["authorization"]
   }
 }
 
-/** Why nobody could be answered, in the Go kubelet's words, which it starts no kubelet with; undefined when somebody can. */
+/**
+ * Returns why the server could authorize no request, in the Go kubelet's wording; with such settings a kubelet does not
+ * start. Returns undefined if requests can be authorized.
+ */
 export function accessFault(
   { authentication, authorization, clientCa }: ServerSettings,
   hasApi: boolean,

@@ -1,6 +1,6 @@
-/** Go's names of what a TLS handshake may use, and OpenSSL's for the same. */
+/** Maps Go's names of TLS versions, cipher suites and curves to OpenSSL's. */
 
-/** In the order in which they are preferred; they are the default, as in Go. */
+/** In order of preference. These suites are the default, as in Go. */
 const STRONG: readonly (readonly [go: string, openssl: string])[] = [
   ["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"],
   ["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
@@ -14,13 +14,13 @@ const STRONG: readonly (readonly [go: string, openssl: string])[] = [
   ["TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA", "ECDHE-RSA-AES256-SHA"],
 ];
 
-/** Older names of two of them. */
+/** Older names of two of these suites. */
 const ALIASES: readonly (readonly [string, string])[] = [
   ["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "ECDHE-ECDSA-CHACHA20-POLY1305"],
   ["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305", "ECDHE-RSA-CHACHA20-POLY1305"],
 ];
 
-/** Taken when they are asked for; OpenSSL leaves out those that it no longer has. */
+/** Used only if configured; OpenSSL omits those that it no longer has. */
 const WEAK: readonly (readonly [string, string])[] = [
   ["TLS_RSA_WITH_RC4_128_SHA", "RC4-SHA"],
   ["TLS_RSA_WITH_3DES_EDE_CBC_SHA", "DES-CBC3-SHA"],
@@ -36,7 +36,7 @@ const WEAK: readonly (readonly [string, string])[] = [
   ["TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256", "ECDHE-RSA-AES128-SHA256"],
 ];
 
-/** TLS 1.3 has no others, and nobody can choose among them. */
+/** TLS 1.3 has no other suites, and they are not configurable. */
 const ALWAYS = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"] as const;
 
 const SUITES: ReadonlyMap<string, string> = new Map([
@@ -63,7 +63,7 @@ const CURVES: ReadonlyMap<number, string> = new Map([
   [4589, "SecP384r1MLKEM1024"],
 ]);
 
-/** In OpenSSL's words, or Go's word on what is wrong. */
+/** OpenSSL's name, or Go's error message. */
 export type Named<T extends string = string> =
   | { readonly kind: "known"; readonly name: T }
   | { readonly kind: "fault"; readonly fault: string };
@@ -78,7 +78,7 @@ export function tlsVersion(name: string): Named<(typeof VERSIONS)[keyof typeof V
     : fault(`unknown tls version ${JSON.stringify(name)}`);
 }
 
-/** A list for OpenSSL. */
+/** Returns a list for OpenSSL. */
 export function cipherSuites(names: readonly string[]): Named {
   const unknown = names.find((name) => !SUITES.has(name));
   if (unknown !== undefined) return fault(`Cipher suite ${unknown} not supported or doesn't exist`);

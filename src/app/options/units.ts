@@ -1,4 +1,4 @@
-/** Durations in the unit of the configuration, nanoseconds, and out of it. */
+/** Converts durations to and from nanoseconds, the unit of the configuration. */
 export const milliseconds = (count: number): bigint => BigInt(count) * 1_000_000n;
 export const seconds = (count: number): bigint => milliseconds(count * 1000);
 export const minutes = (count: number): bigint => seconds(count * 60);

@@ -19,7 +19,7 @@ function faultOf(written: WrittenConfiguration, { gates = {}, cgroupVersion = 2 
 const second = 1_000_000_000n;
 const taint = { key: "a", value: "", effect: "NoSchedule", timeAdded: undefined };
 
-/** Texts as the Go kubelet v1.36.4 has them, without "invalid configuration: " in front. */
+/** Messages of the Go kubelet v1.36.4, without the prefix "invalid configuration: ". */
 const FAULTS: readonly (readonly [string, WrittenConfiguration, Circumstances?])[] = [
   ["nodeLeaseDurationSeconds must be greater than 0", { nodeLeaseDurationSeconds: -1 }],
   [
@@ -234,7 +234,7 @@ const FAULTS: readonly (readonly [string, WrittenConfiguration, Circumstances?])
   ['pod logs path "/é" mut contains ASCII characters only', { podLogsDir: "/é" }],
 ];
 
-/** Some faults are the bounds that the row of a default names, too. */
+/** The ledger rows that a message proves. Some messages state bounds that the row of a default names too. */
 function rowsOf(text: string): string {
   if (text.includes("cgroup v1")) return "[1.9] [14.1]";
   if (text.startsWith("pod logs path")) return "[1.7] [1.9]";

@@ -1,4 +1,4 @@
-/** All that is wrong with a configuration, at once. */
+/** Reports everything that is wrong with a configuration at once. */
 import { aggregate } from "../../base/go-text.ts";
 import type { Checked } from "./rule.ts";
 import { NUMBER_RULES } from "./rules-numbers.ts";
@@ -8,7 +8,7 @@ import { RESOURCE_RULES } from "./rules-resources.ts";
 
 const RULES = [...NUMBER_RULES, ...POD_RULES, ...RESOURCE_RULES, ...OBSERVING_RULES];
 
-/** Undefined when nothing is wrong. */
+/** Returns undefined if nothing is wrong. */
 export function configurationFault(checked: Checked): string | undefined {
   const unloggable = logging(checked);
   if (unloggable.length > 0) return `initialize logging: ${aggregate(unloggable)}`;

@@ -1,4 +1,4 @@
-/** The types a configuration field can have: what TypeScript holds for each, and what Go calls it in a message. */
+/** The types that a configuration field can have: TypeScript's type for each, and Go's name of it in messages. */
 import type { Quantity } from "../../base/quantity.ts";
 
 export interface Taint {
@@ -70,7 +70,7 @@ export const GO_TYPES: Readonly<Record<TypeName, string>> = {
   moduleVerbosities: "v1.VModuleConfiguration",
 };
 
-/** What Go leaves in a field that nobody wrote. A list or map that is empty on purpose is something else than none. */
+/** Whether the value is what Go leaves in an unset field. An empty list or map does not count: it may be intended. */
 export function isZero(value: Value | undefined): boolean {
   if (value === undefined || value === false || value === 0 || value === 0n || value === "") return true;
   return typeof value === "object" && "nanos" in value && value.nanos === 0n;

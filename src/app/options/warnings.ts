@@ -1,4 +1,4 @@
-/** What is set and will not be done, or not as one may think: nothing is dropped in silence. */
+/** Warns about settings that have no effect or a surprising one: nothing is ignored silently. */
 import { formatGoDuration } from "../../base/duration.ts";
 import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "./agent-flags.ts";
 import { LEGACY } from "./defaults.ts";
@@ -29,7 +29,7 @@ export const describeOrigin = (origin: Origin): string => {
   }
 };
 
-/** Only what somebody wrote: nobody is told of defaults, nor of those that a missing file brings. */
+/** Warns only about values that were set, not about defaults, including those that apply without a file. */
 function fieldWarnings(config: Configuration, origins: EffectiveConfiguration["origins"]): readonly string[] {
   return FIELD_PATHS.flatMap((path) => {
     const { support } = fieldOf(path);

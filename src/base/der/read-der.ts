@@ -1,4 +1,7 @@
-/** Reads DER, strictly: a length that is not in its shortest form, or that leaves its surroundings, is refused with a `DerError`. */
+/**
+ * A strict DER reader. It throws a `DerError` for a length that is not in its shortest form or exceeds the enclosing
+ * bytes.
+ */
 import { utf8Text } from "../utf8.ts";
 import { TAG } from "./tags.ts";
 
@@ -9,18 +12,18 @@ export class DerError extends Error {
 export interface DerElement {
   readonly tag: number;
   readonly content: Uint8Array;
-  /** With its tag and length. */
+  /** Includes the tag and the length. */
   readonly whole: Uint8Array;
 }
 
-/** Exactly one element. */
+/** Reads exactly one element. */
 export function readDer(bytes: Uint8Array): DerElement {
   const [only, ...more] = readAll(bytes);
   if (only === undefined || more.length > 0) throw new DerError("not one element of DER");
   return only;
 }
 
-/** What is in a sequence, a set or another element around elements. */
+/** The elements inside a sequence, a set or another constructed element. */
 export const members = ({ content }: DerElement): readonly DerElement[] => readAll(content);
 
 function readAll(bytes: Uint8Array): readonly DerElement[] {
@@ -31,7 +34,7 @@ function readAll(bytes: Uint8Array): readonly DerElement[] {
   return elements;
 }
 
-/** More than a certificate can be. */
+/** Three bytes of length are more than any certificate needs. */
 const LENGTH_BYTES_MAX = 3;
 
 function readOne(bytes: Uint8Array): DerElement {
@@ -48,7 +51,7 @@ function readOne(bytes: Uint8Array): DerElement {
   return { tag, content: bytes.subarray(from, from + length), whole: bytes.subarray(0, from + length) };
 }
 
-/** Refuses another type than the one that belongs here. */
+/** Throws unless the element has this tag. */
 export function expectTag(element: DerElement | undefined, tag: number): DerElement {
   if (element?.tag !== tag) throw new DerError(`type ${element?.tag ?? "nothing"} where ${tag} belongs`);
   return element;
@@ -70,7 +73,7 @@ export function objectIdOf(element: DerElement | undefined): string {
   return numbers.join(".");
 }
 
-/** Of the types that names are written in. */
+/** Reads the string types that X.509 names use. */
 export function textOf({ tag, content }: DerElement): string {
   const wide = tag === TAG.bmpString;
   const latin = tag === TAG.teletexString;
@@ -87,7 +90,7 @@ const pairs = (bytes: Uint8Array): readonly number[] =>
 
 const TIME = /^(?<year>\d{2}|\d{4})(?<rest>\d{10})Z$/;
 
-/** In milliseconds of the calendar. */
+/** Returns wall-clock milliseconds. */
 export function timeOf({ tag, content }: DerElement): number {
   const { year = "", rest = "" } = TIME.exec(utf8Text(content) ?? "")?.groups ?? {};
   if (year.length !== (tag === TAG.generalizedTime ? 4 : 2)) throw new DerError("not a time");

@@ -1,4 +1,4 @@
-/** The types of ASN.1 that certificates are made of, by their first byte. */
+/** The ASN.1 types that certificates use, by their tag byte. */
 export const TAG = {
   boolean: 0x01,
   integer: 0x02,

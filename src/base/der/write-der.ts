@@ -1,4 +1,4 @@
-/** DER, the one exact encoding of ASN.1, as far as certificates and requests for them need it: values in, bytes out. */
+/** Writes DER, as far as certificates and certificate requests need it. */
 import { concatBytes } from "../bytes.ts";
 import { utf8Bytes } from "../utf8.ts";
 import { TAG } from "./tags.ts";
@@ -19,7 +19,7 @@ function lengthBytes(length: number): readonly number[] {
 
 export const sequence = (...parts: readonly Bytes[]): Bytes => element(TAG.sequence, ...parts);
 
-/** The members stand in the order of their bytes, whoever named them first. */
+/** DER orders the members of a set by their bytes, whatever order the caller uses. */
 export const setOf = (...parts: readonly Bytes[]): Bytes => element(TAG.set, ...[...parts].sort(compareBytes));
 
 function compareBytes(a: Bytes, b: Bytes): number {
@@ -27,7 +27,7 @@ function compareBytes(a: Bytes, b: Bytes): number {
   return at < 0 ? a.length - b.length : (a[at] ?? 0) - (b[at] ?? -1);
 }
 
-/** Of a positive number, its most significant byte first. */
+/** Encodes a non-negative number, given as big-endian bytes. */
 export function integer(bytes: Bytes): Bytes {
   const from = bytes.findIndex((byte) => byte !== 0);
   const short = from < 0 ? Uint8Array.of(0) : bytes.subarray(from);
@@ -36,7 +36,7 @@ export function integer(bytes: Bytes): Bytes {
 
 export const trueValue: Bytes = element(TAG.boolean, Uint8Array.of(0xff));
 
-/** "2.5.4.3". */
+/** `dotted` is an OID such as "2.5.4.3". */
 export function objectId(dotted: string): Bytes {
   const [first = 0, second = 0, ...rest] = dotted.split(".").map(Number);
   return element(TAG.objectId, Uint8Array.from([first * 40 + second, ...rest].flatMap(base128)));
@@ -48,23 +48,23 @@ function base128(value: number): readonly number[] {
   return digits;
 }
 
-/** `unusedBits` of the last byte mean nothing. */
+/** The last `unusedBits` bits of the last byte are ignored. */
 export const bitString = (bytes: Bytes, unusedBits = 0): Bytes =>
   element(TAG.bitString, Uint8Array.of(unusedBits), bytes);
 
 export const octetString = (content: Bytes): Bytes => element(TAG.octetString, content);
 
-/** In the plainest of the two types that fits, as most writers of certificates do. */
+/** Uses PrintableString if it fits, else UTF8String, as most certificate writers do. */
 export const text = (value: string): Bytes =>
   element(/^[A-Za-z0-9 '()+,\-./:=?]*$/.test(value) ? TAG.printableString : TAG.utf8String, utf8Bytes(value));
 
-/** In whole seconds. Before 2050 with two digits of the year, from then on with four: RFC 5280 leaves no choice. */
+/** In whole seconds. RFC 5280 requires a two-digit year before 2050 and a four-digit year from then on. */
 export function time(wallMs: number): Bytes {
   const digits = `${new Date(wallMs).toISOString().slice(0, 19).replaceAll(/[-:T]/g, "")}Z`;
   const isShort = digits >= "1950" && digits < "2050";
   return element(isShort ? TAG.utcTime : TAG.generalizedTime, utf8Bytes(isShort ? digits.slice(2) : digits));
 }
 
-/** "[n]" of a definition, around whole elements or in place of a plain one's tag. */
+/** Context-specific tag "[n]": explicit around whole elements, or implicit in place of a primitive element's tag. */
 export const contextOf = (number: number, ...parts: readonly Bytes[]): Bytes => element(0xa0 | number, ...parts);
 export const contextPlain = (number: number, content: Bytes): Bytes => element(0x80 | number, content);

@@ -1,6 +1,7 @@
 /**
- * Families of metrics as text: the format of Prometheus, 0.0.4, and OpenMetrics 1.0.0. Written as Go's client library writes them, so that what
- * reads one reads the other. Names are the caller's and taken as they are; help texts and values of labels are escaped.
+ * Writes metric families in the Prometheus text format 0.0.4 or in OpenMetrics 1.0.0. The output follows Go's client
+ * library, so any reader of that reads this too. Metric names are written as given; help texts and label values are
+ * escaped.
  */
 import { ByteText } from "../byte-text.ts";
 import type { Family, HistogramSample, Sample } from "./family.ts";
@@ -12,7 +13,7 @@ export type ExpositionFormat = "text" | "openMetrics";
 interface Style {
   readonly escapeHelp: (text: string) => string;
   readonly number: (out: ByteText, value: number) => void;
-  /** Of a histogram's observations. */
+  /** Writes the observation count of a histogram. */
   readonly count: (out: ByteText, count: number) => void;
   readonly time: (out: ByteText, wallMs: number) => void;
 }
@@ -33,7 +34,7 @@ const STYLES: Readonly<Record<ExpositionFormat, Style>> = {
 };
 
 const CHUNK_BYTES = 64 * 1024;
-/** For the lines that reach beyond the end of a chunk. */
+/** Capacity for the lines that extend beyond the end of a chunk. */
 const MARGIN_BYTES = 4 * 1024;
 
 export function writeExposition(families: Iterable<Family>, format: ExpositionFormat): Uint8Array<ArrayBuffer> {
@@ -42,7 +43,7 @@ export function writeExposition(families: Iterable<Family>, format: ExpositionFo
   return whole.written;
 }
 
-/** The same in pieces, all in one place: each is good until the next is asked for. */
+/** Yields the same text in chunks. All chunks share one buffer: each is valid only until the next one is requested. */
 export function* expositionChunks(
   families: Iterable<Family>,
   format: ExpositionFormat,
@@ -74,7 +75,7 @@ const TOTAL = "_total";
 function writeHead(out: ByteText, { name, help, kind }: Family, format: ExpositionFormat): void {
   const isTotal = kind === "counter" && name.endsWith(TOTAL);
   const renamed = format === "openMetrics" && isTotal ? name.slice(0, -TOTAL.length) : name;
-  // A counter of OpenMetrics is called so: one of another name is none there.
+  // In OpenMetrics a counter's name must end in `_total`; a counter with any other name has the type "unknown".
   const type = format === "openMetrics" && kind === "counter" && !isTotal ? "unknown" : kind;
   out.addText(`# HELP ${renamed} ${STYLES[format].escapeHelp(help)}\n# TYPE ${renamed} ${type}\n`);
 }
@@ -113,7 +114,7 @@ function writeHistogram(out: ByteText, name: string, sample: HistogramSample, st
   out.addText("\n");
 }
 
-/** What most numbers are: whole, and small enough to be written with all their digits. */
+/** Most values are whole numbers below this, which are written with all their digits. */
 const PLAIN_MAX = 1e6;
 
 function plainNumber(out: ByteText, value: number): void {
@@ -121,7 +122,7 @@ function plainNumber(out: ByteText, value: number): void {
   else out.addText(goNumber(value));
 }
 
-/** OpenMetrics tells a whole number from a count of things by its point. */
+/** OpenMetrics writes a whole-numbered value with a decimal point, unlike a count. */
 function pointedNumber(out: ByteText, value: number): void {
   const text = goNumber(value);
   out.addText(/^-?\d+$/.test(text) ? `${text}.0` : text);

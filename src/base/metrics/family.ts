@@ -1,20 +1,20 @@
-/** A family of metrics as it is collected: what the exposition writes, whoever counted it. */
+/** A collected metric family: the input of the exposition, whatever its source. */
 
 /** In the order in which they are written. */
 export type Labels = readonly (readonly [name: string, value: string])[];
 
 export interface Sample {
   readonly labels: Labels;
-  /** Written among the others, by their names, which are in order here and there. */
+  /** More labels. Both lists are sorted by name and are merged by name when written. */
   readonly more?: Labels;
   readonly value: number;
-  /** Left out: the moment of the scrape. */
+  /** Omitted: the time of the scrape. */
   readonly atWallMs?: number;
 }
 
 export interface HistogramSample {
   readonly labels: Labels;
-  /** Cumulative counts by upper bound, ascending; the one without a bound is `count`. */
+  /** Cumulative counts by upper bound, ascending. The bucket without a bound is `count`. */
   readonly buckets: readonly (readonly [upTo: number, count: number])[];
   readonly count: number;
   readonly sum: number;

@@ -1,6 +1,6 @@
 /**
- * A number as Go's shortest form writes it, which is what scrapers and golden files of the Go kubelet hold: the digits that JavaScript finds too,
- * with an exponent of at least two digits from a million on and below a ten-thousandth.
+ * Formats a number like Go's shortest form, which scrapers and golden files of the Go kubelet contain. The digits equal
+ * JavaScript's. From 1e6 on and below 1e-4 the number has an exponent of at least two digits.
  */
 export function goNumber(value: number): string {
   if (Number.isNaN(value)) return "NaN";

@@ -1,14 +1,17 @@
-/** Labels as the exposition writes them. One row of labels is told of in many families, as the same object: it is escaped once. */
+/**
+ * Formats labels for the exposition. Many families share one label list as the same object, so each list is escaped
+ * once.
+ */
 import { ByteText } from "../byte-text.ts";
 import type { Labels } from "./family.ts";
 
-/** Room for a few hundred rows. When it grows, the texts that are there already stay where they are. */
+/** Capacity for a few hundred label lists. Existing texts stay valid when the buffer grows. */
 const STOCK_BYTES = 64 * 1024;
 
 export class LabelTexts {
-  /** With their braces; nothing where there are no labels. */
+  /** With braces; empty for an empty label list. */
   readonly #whole = new Map<Labels, Uint8Array>();
-  /** Each by itself. */
+  /** Each label separately. */
   readonly #parts = new Map<Labels, readonly Uint8Array[]>();
   readonly #stock = new ByteText(STOCK_BYTES);
 
@@ -20,7 +23,7 @@ export class LabelTexts {
     return text;
   }
 
-  /** Both, which are in the order of their names, in that order. */
+  /** Merges both lists, each already sorted by label name, and keeps that order. */
   addBraced(out: ByteText, labels: Labels, more: Labels): void {
     const parts = this.#partsOf(labels);
     const others = this.#partsOf(more);
@@ -56,7 +59,7 @@ const nameAt = (labels: Labels, index: number): string => labels[index]?.[0] ?? 
 export const labelText = (labels: Labels): string =>
   labels.map(([name, value]) => `${name}="${escapeValue(value)}"`).join(",");
 
-/** Most need none. */
+/** Most label values need no escaping. */
 const ESCAPED = /[\\\n"]/;
 
 export function escapeValue(text: string): string {

@@ -1,8 +1,9 @@
 /**
- * In which format an asker gets metrics, by its Accept header, and whether packed, by its Accept-Encoding.
+ * Chooses the metrics format from the Accept header, and compression from Accept-Encoding.
  *
- * The Go kubelet never answers in OpenMetrics, which a Prometheus asks for first and takes as a second choice: its bounds of histograms are
- * written otherwise ("1.0"), and rules that name them would find nothing. So OpenMetrics is for those who take no other.
+ * The Go kubelet never answers in OpenMetrics, although Prometheus requests it first and accepts text as its second
+ * choice. OpenMetrics writes histogram bounds differently ("1.0"), so rules that name a bound would match nothing.
+ * Therefore only clients that accept no text format get OpenMetrics.
  */
 import type { ExpositionFormat } from "./exposition.ts";
 
@@ -45,7 +46,10 @@ const takesText = (accepted: Accepted): boolean =>
 
 const isOpenMetrics = ({ kind, weight }: Accepted): boolean => weight > 0 && kind === "application/openmetrics-text";
 
-/** Names of ours need none; said all the same, as the Go kubelet says it: what the last one asked for before the one that is answered. */
+/**
+ * Our metric names need no escaping, but the Go kubelet always states one. The last valid `escaping` parameter up to
+ * the answered clause wins.
+ */
 function escapingOf(wanted: readonly Accepted[], isAnswered: (accepted: Accepted) => boolean): string {
   let escaping = "underscores";
   for (const accepted of wanted) {
@@ -56,7 +60,7 @@ function escapingOf(wanted: readonly Accepted[], isAnswered: (accepted: Accepted
   return `escaping=${escaping}`;
 }
 
-/** What is wanted most first; of equals, what was named first. */
+/** Sorted by weight, highest first; equal weights keep the order of the header. */
 function parseAccept(header: string): readonly Accepted[] {
   const all = header
     .split(",")

@@ -1,19 +1,19 @@
 /**
- * What is counted and measured of the process, by family. A family has its labels once and for all; what is counted under values of them that
- * were not seen before takes a new series, and once there are `seriesMax` of them goes into one called "other": nobody outside can make this
- * grow without bounds. Counting costs a lookup; everything else is done when somebody collects.
+ * Counts and measures this process, by metric family. The labels of a family are fixed. New label values create a new
+ * series; beyond `seriesMax` series they are counted in one series named "other". So no client can make the metrics
+ * grow without bounds. Counting costs one lookup; everything else happens at collection.
  */
 import { assert } from "../assert.ts";
 import type { Family, HistogramSample, Labels, Sample } from "./family.ts";
 
-/** One value for each name. */
+/** One value for each label name. */
 export type LabelValues<Names extends readonly string[]> = { readonly [Index in keyof Names]: string };
 
 export interface FamilySpec<Names extends readonly string[]> {
   readonly name: string;
   readonly help: string;
   readonly labels: Names;
-  /** Left out: a thousand. */
+  /** Default: 1000. */
   readonly seriesMax?: number;
 }
 
@@ -22,14 +22,14 @@ export interface HistogramSpec<Names extends readonly string[]> extends FamilySp
   readonly buckets: readonly number[];
 }
 
-/** A value with the values of its labels, as read when somebody collects. */
+/** A value with its label values, read at collection. */
 export type Reading<Names extends readonly string[]> = readonly [value: number, ...labels: LabelValues<Names>];
 
 const SERIES_MAX = 1_000;
 const OTHER = "other";
 const BETWEEN = "\u0000";
 
-/** The series of one family, by the values of their labels. */
+/** The series of one family, by label values. */
 class SeriesTable<Names extends readonly string[], Series> {
   readonly #spec: FamilySpec<Names>;
   readonly #make: () => Series;
@@ -38,7 +38,7 @@ class SeriesTable<Names extends readonly string[], Series> {
   constructor(spec: FamilySpec<Names>, make: () => Series) {
     this.#spec = spec;
     this.#make = make;
-    // What has no labels is there from the start, so that its first change is one.
+    // A family without labels has its series from the start, so that scrapers see its first increase.
     if (spec.labels.length === 0) this.of([] as unknown as LabelValues<Names>);
   }
 
@@ -81,12 +81,12 @@ export class Counter<Names extends readonly string[]> {
     this.#table.of(values).value += 1;
   }
 
-  /** There from now on, at nothing: an increase that begins with the first event is one that nobody sees. */
+  /** Creates the series with value 0: scrapers cannot see an increase in a series that starts with its first event. */
   expect(...values: LabelValues<Names>): void {
     this.#table.of(values);
   }
 
-  /** What it counted is not there any more. */
+  /** Removes the series of an object that no longer exists. */
   forget(...values: LabelValues<Names>): void {
     this.#table.forget(values);
   }
@@ -117,7 +117,7 @@ export class Gauge<Names extends readonly string[]> {
 }
 
 interface Observations {
-  /** Per bucket, not cumulative; the last one has no bound. */
+  /** Per bucket, not cumulative; the last bucket has no bound. */
   readonly counts: Float64Array;
   sum: number;
 }
@@ -148,7 +148,7 @@ export class Histogram<Names extends readonly string[]> {
     series.sum += value;
   }
 
-  /** What it measured is not there any more. */
+  /** Removes the series of an object that no longer exists. */
   forget(...values: LabelValues<Names>): void {
     this.#table.forget(values);
   }
@@ -165,7 +165,7 @@ export class Histogram<Names extends readonly string[]> {
   }
 }
 
-/** What a family is, whether or not anything is known of it yet. */
+/** Describes a family, whether or not it has samples yet. */
 export interface FamilyShape {
   readonly name: string;
   readonly kind: Family["kind"];
@@ -193,7 +193,7 @@ export class Registry {
     return histogram;
   }
 
-  /** A family whose values are somewhere already: read whenever somebody collects. */
+  /** A family whose values are stored elsewhere and are read at each collection. */
   reads<const Names extends readonly string[]>(
     spec: FamilySpec<Names> & { readonly kind: "counter" | "gauge" },
     read: () => readonly Reading<Names>[],
@@ -211,7 +211,7 @@ export class Registry {
     return [...this.#families.values()].map(({ shape }) => shape);
   }
 
-  /** By name. Families of which nothing is known yet are left out. */
+  /** Sorted by name. Families without samples are omitted. */
   collect(): readonly Family[] {
     const families = [...this.#families.values()].map(({ collect }) => collect());
     return families.filter(({ samples }) => samples.length > 0).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -228,7 +228,7 @@ export class Registry {
   }
 }
 
-/** In the order of their names, as every writer of this format has them. */
+/** Sorted by label name, as all writers of this format do. */
 function pairsOf<Names extends readonly string[]>(names: Names, values: LabelValues<Names>): Labels {
   const pairs = names.map((name, index) => [name, values[index] ?? ""] as const);
   return pairs.sort(([a], [b]) => (a < b ? -1 : 1));

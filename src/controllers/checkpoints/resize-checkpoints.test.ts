@@ -21,6 +21,6 @@ test("a checkpoint of more than the limit is set aside unread, one of exactly th
   assert.deepEqual((await read(CHECKPOINT_FILE_BYTES_MAX)).allocated.pods, pods);
   assert.deepEqual(log.lines, []);
   assert.deepEqual((await read(CHECKPOINT_FILE_BYTES_MAX + 1)).allocated.pods, new Map());
-  assert.match(log.lines.join("\n"), /^E a checkpoint of allocations is set aside: read .*: tooLarge/);
+  assert.match(log.lines.join("\n"), /^E Set aside an invalid allocation checkpoint: read .*: tooLarge/);
   assert.deepEqual(await disk.port.list("/root"), [`${ALLOCATED_FILE}.corrupt`]);
 });

@@ -1,12 +1,14 @@
 /**
- * What pods were allocated and what of it was carried out, in the files of the Go kubelet: read once at the start, then written whenever they would
- * change, at most once in a while. The journal is what we ourselves go by.
+ * Keeps the Go kubelet's checkpoint files of allocated and actuated pod resources. The files are read once at startup,
+ * then written when their content changes, at most once per `PAUSE_MS`. Deckhand itself relies on the journal, not on
+ * these files.
  */
 
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
@@ -33,7 +35,7 @@ interface CheckpointParts {
   readonly rootDir: string;
 }
 
-/** Many pods that come at once are one write. */
+/** Many pods that change at once cause one write. */
 const PAUSE_MS = 500;
 
 export interface ResizeCheckpoints {
@@ -47,7 +49,10 @@ export async function readCheckpoints(parts: CheckpointParts): Promise<ResizeChe
   return { allocated: await readOne(ALLOCATED_FILE, parts), actuated: await readOne(ACTUATED_FILE, parts) };
 }
 
-/** A Go kubelet would not start with one that is corrupt; we go on without, and leave it beside for whoever wants to see. */
+/**
+ * A Go kubelet refuses to start with a corrupt checkpoint. We continue without it and rename the file to `.corrupt` for
+ * inspection.
+ */
 async function readOne(name: string, { files, log, rootDir }: CheckpointParts): Promise<FoundCheckpoint> {
   const path = `${rootDir}/${name}`;
   let why: string;
@@ -59,10 +64,10 @@ async function readOne(name: string, { files, log, rootDir }: CheckpointParts): 
     if (isMissing(error)) return NOTHING;
     why = errorText(error);
   }
-  log.error("a checkpoint of allocations is set aside", new Error(why), { path });
+  log.error("Set aside an invalid allocation checkpoint", new Error(why), { path });
   await files
     .rename(path, `${path}.corrupt`)
-    .catch((error: unknown) => log.error("a corrupt checkpoint could not be set aside", error, { path }));
+    .catch((error: unknown) => log.error("Failed to set aside a corrupt checkpoint", error, { path }));
   return NOTHING;
 }
 
@@ -78,9 +83,8 @@ export async function writeCheckpoints(
   found: ResizeCheckpoints,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const changes = new LatestCell(0);
-  const changed = () => changes.set(changes.value + 1);
-  const unwatch = [admittedPods.watch(changed), podOutcomes.watch(changed)];
+  const changes = new Notifier();
+  const unwatch = [admittedPods.watch(changes.notify), podOutcomes.watch(changes.notify)];
   const written = new Map<string, string>();
   const write = async (name: string, pods: ResourceAllocations) => {
     const text = encodeCheckpoint(pods);
@@ -89,7 +93,7 @@ export async function writeCheckpoints(
       await parts.files.writeAtomically(`${parts.rootDir}/${name}`, utf8Bytes(text), 0o600);
       written.set(name, text);
     } catch (error) {
-      parts.log.error("a checkpoint of allocations could not be written", error, { name });
+      parts.log.error("Failed to write an allocation checkpoint", error, { name });
     }
   };
   const writeBoth = async () => {
@@ -98,10 +102,10 @@ export async function writeCheckpoints(
   };
   try {
     await unlessShutDown(shutdown, async () => {
-      // Before every pod is known again, what was left here says more than we could.
+      // Until all pods are known again, the files left here hold more than we could write.
       await waitForValue(sourcesReady, (isReady) => isReady, shutdown);
       for (let seen = -1; !shutdown.aborted; seen = await changes.changed(seen, shutdown)) {
-        // What starts meanwhile is not kept waiting for the disk.
+        // Pods that start meanwhile do not wait for the disk.
         await sleep(parts.clock, PAUSE_MS, shutdown);
         seen = changes.version;
         await writeBoth();
@@ -110,7 +114,7 @@ export async function writeCheckpoints(
   } finally {
     for (const end of unwatch) end();
   }
-  // Whoever comes after us finds it as it is.
+  // The next kubelet process finds the latest state.
   if (sourcesReady.value) await writeBoth();
 }
 
@@ -123,7 +127,10 @@ function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): ResourceAl
   return pods;
 }
 
-/** Of a pod that has ended a Go kubelet keeps nothing either. What nobody has looked at yet is as it was found. */
+/**
+ * Like a Go kubelet, keeps nothing of a pod that has terminated. A pod without an outcome yet keeps the values found at
+ * startup.
+ */
 function actuatedNow(
   admittedPods: CheckpointCells["admittedPods"],
   podOutcomes: CheckpointCells["podOutcomes"],

@@ -1,13 +1,14 @@
 /**
- * Distinguishes a rejection that comes too early from a lasting one. The API server authorizes a node's request for an object of a pod from
- * its own watch caches, which may learn of the pod a moment after the node. One instance per requested object.
+ * Distinguishes a rejection that comes too early from a lasting one. The API server authorizes a node's requests for a
+ * pod's objects from its watch caches. These may learn of the pod a moment after the node. Use one instance per
+ * requested object.
  */
 import { ApiError } from "../../ports/api-error.ts";
 
 const REFUSALS_MAX = 4;
 export const REFUSED_WAIT_MS = 100;
 
-/** NodeRestriction answers a token request so while its pod cache lacks the pod. */
+/** NodeRestriction's response to a token request while its pod cache lacks the pod. */
 const UNKNOWN_POD = /^pod "[^"]+" not found$/;
 
 const isEarly = ({ status, detail }: ApiError): boolean =>
@@ -16,7 +17,7 @@ const isEarly = ({ status, detail }: ApiError): boolean =>
 export class EarlyRefusals {
   #left = REFUSALS_MAX;
 
-  /** True: repeat the request after `REFUSED_WAIT_MS`. */
+  /** Returns true if the request should be repeated after `REFUSED_WAIT_MS`. */
   isOne(error: unknown): boolean {
     if (!(error instanceof ApiError) || !isEarly(error) || this.#left === 0) return false;
     this.#left -= 1;

@@ -1,6 +1,6 @@
 /**
- * One object that a node may GET and not watch, such as a PersistentVolumeClaim: asked for at once, and again until it is as it should be.
- * After that it is not asked for any more.
+ * Fetches one object that a node may GET but not watch, such as a PersistentVolumeClaim. Requests it at once and then
+ * with backoff until it is settled. A settled object is not requested again.
  */
 import { type BackoffCurve, backoffMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -27,7 +27,7 @@ export interface Wanted<T extends ApiObject> {
 
 const BACKOFF: BackoffCurve = { firstMs: 500, maxMs: 30_000 };
 
-/** Ends when the object is settled or the signal aborts. */
+/** Resolves when the object is settled or the signal aborts. */
 export async function fetchUntilSettled<T extends ApiObject>(
   { resource, name, isSettled }: Wanted<T>,
   { api, clock, random }: FetchedObjectParts,
@@ -52,7 +52,7 @@ export async function fetchUntilSettled<T extends ApiObject>(
         heard = true;
         publish({ kind: "missing" });
       } else if (!heard && !isEarly) {
-        // What was heard stays true until something else is heard.
+        // A published state stays valid until a newer one is received.
         publish({ kind: "unknown", trouble: error instanceof ApiError ? error.detail : errorText(error) });
       }
       askedMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;

@@ -4,10 +4,13 @@ import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** As long as the Go kubelet waits for its cache. */
+/** The Go kubelet waits this long for its cache. */
 const HEARD_MS_MAX = 1_000;
 
-/** Waits for objects that nobody has heard of yet, for a moment: after it some may still be unknown. Rejects with the signal's reason. */
+/**
+ * Waits briefly for objects that are still unknown; some may remain unknown afterwards. Rejects with the signal's
+ * reason.
+ */
 export async function heardOf(
   keys: readonly string[],
   objects: ReadTable<string, KnownObject<ApiObject>>,

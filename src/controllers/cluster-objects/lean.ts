@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../ports/api-server.ts";
 
-/** Without the record of who wrote which field: often larger than the rest, and of no use to a node. */
+/** Removes `managedFields`: they are often larger than the rest of the object, and a node does not use them. */
 export function lean<T extends ApiObject>(object: T): T {
   const { metadata } = object;
   if (metadata === undefined || !("managedFields" in metadata)) return object;

@@ -1,10 +1,10 @@
 /**
- * Our own Node as the API server has it, from one watch of one object. Whoever wants to know what the Node says reads the cell and
- * asks nobody.
+ * Watches this node's own Node object and publishes it in the cell `ownNode`. Readers use the cell and send no request.
  */
 import { nodes } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import { whenever } from "../../concurrency/whenever.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -22,19 +22,13 @@ export interface OwnNodeParts {
 
 export async function runOwnNode(parts: OwnNodeParts, shutdown: AbortSignal): Promise<void> {
   const { api, clock, random, log, ownNode, nodeName } = parts;
-  const onTrouble = (detail: string) => log.info(2, "Watching the own Node failed, trying again", { detail });
+  const onTrouble = (detail: string) => log.info(2, "Failed to watch this node's Node object, retrying", { detail });
   const selection = { fields: `metadata.name=${nodeName}` };
   const informer = startInformer({ api, resource: nodes, selection, clock, random, onTrouble }, shutdown);
-  const { store } = informer;
-  let seen = store.version;
-  while (!shutdown.aborted) {
-    try {
-      seen = await store.changed(seen, shutdown);
-    } catch {
-      break; // Rejects only when the signal aborts.
-    }
-    const node = store.value.objects.get(nodeName);
+  const publish = () => {
+    const node = informer.store.value.objects.get(nodeName);
     ownNode.set(node === undefined ? { kind: "absent" } : { kind: "present", node });
-  }
+  };
+  await whenever(informer.store, publish, shutdown);
   await informer.ended;
 }

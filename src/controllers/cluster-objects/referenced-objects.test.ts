@@ -1,4 +1,7 @@
-/** The loop alone, against the simulated API server with its rules for nodes: which object is asked for, how often, and until when. */
+/**
+ * Runs the loop alone against the simulated API server with its node authorization rules: which object is requested,
+ * how often, and until when.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ADMIN } from "../../../sim/fake-api-server/identity.ts";
@@ -33,8 +36,8 @@ function begin(options: { readonly standalone?: boolean } = {}) {
   const api = options.standalone === true ? undefined : world.api.connect(life, { kind: "node", name: "n1" });
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const referencedObjects = new LatestTable<string, KnownObject<ApiObject>>();
-  const told: string[] = [];
-  referencedObjects.watch((key) => told.push(`${key} ${referencedObjects.get(key)?.kind ?? "gone"}`));
+  const reported: string[] = [];
+  referencedObjects.watch((key) => reported.push(`${key} ${referencedObjects.get(key)?.kind ?? "gone"}`));
   const stop = new AbortController();
   const parts = { api, clock: life.clock, random: world.random.split("loop"), admittedPods, referencedObjects };
   const put = (resource: Resource<ApiObject>, object: object) =>
@@ -44,7 +47,7 @@ function begin(options: { readonly standalone?: boolean } = {}) {
     world,
     life,
     calls,
-    told,
+    reported,
     admittedPods,
     referencedObjects,
     stop,
@@ -86,7 +89,7 @@ test("[13.8] an object is unknown in the very step that admits its pod, then kno
   assert.equal(world.referencedObjects.get(MAP), undefined);
   await world.world.advance(100);
   assert.deepEqual(world.left(), [0, 0, 0]);
-  assert.deepEqual(world.told, [`${MAP} unknown`, `${MAP} present`, `${MAP} present`, `${MAP} gone`]);
+  assert.deepEqual(world.reported, [`${MAP} unknown`, `${MAP} present`, `${MAP} present`, `${MAP} gone`]);
 });
 
 test("[13.8] an object that is not there is missing, and present as soon as somebody makes it", async () => {
@@ -138,7 +141,7 @@ test("a node that may not read an object yet says so, tries again soon, and keep
   assert.deepEqual(data(world.referencedObjects.get(MAP)), { a: "1" });
   world.world.api.comeBack();
   await world.world.advance(60_000);
-  assert.equal(world.told.filter((line) => line === `${MAP} present`).length, 1, "what is known is not told again");
+  assert.equal(world.reported.filter((line) => line === `${MAP} present`).length, 1, "what is known is not told again");
 });
 
 test("[13.30] a claim that the node may not read for a moment is not spoken of; one that it may not read for long is", async () => {

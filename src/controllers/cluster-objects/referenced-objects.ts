@@ -1,9 +1,10 @@
 /**
- * Every object that an admitted pod names: asked for from the moment the pod is admitted until no such pod names it any more.
+ * Keeps every object that an admitted pod references. An object is requested from the admission of its first pod until
+ * no admitted pod references it.
  *
- * An entry stands in `referencedObjects` in the same step in which its first pod is seen to be admitted, as "unknown": nobody finds a pod
- * whose objects are not asked for. ConfigMaps and Secrets are watched, one by one. Claims and the volumes they are bound to are fetched,
- * because a node may not watch them. Nothing is left behind for an object that nobody names.
+ * The entry in `referencedObjects` is set to "unknown" in the step that observes the admission: no reader finds a pod
+ * whose objects are not being requested. ConfigMaps and Secrets are watched one by one. PersistentVolumeClaims and
+ * their PersistentVolumes are fetched, because a node may not watch them. Unreferenced objects are removed completely.
  */
 import type { PersistentVolumeClaim } from "../../api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, secrets } from "../../api/resources.ts";
@@ -23,7 +24,7 @@ import { fetchUntilSettled } from "./fetched-object.ts";
 import { keepWatched } from "./watched-object.ts";
 
 export interface ReferencedObjectsParts {
-  /** Undefined: a node without an API server, where nothing that a pod names exists. */
+  /** Undefined on a node without an API server: there no referenced object exists. */
   readonly api: Pick<ApiServer, "get" | "list" | "watch"> | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -47,18 +48,18 @@ export async function runReferencedObjects(parts: ReferencedObjectsParts, shutdo
 }
 
 interface Entry {
-  /** UIDs of pods; the key of the claim for a volume. */
+  /** UIDs of pods; for a PersistentVolume the key of its claim. */
   readonly referrers: Set<string>;
   readonly asking: LinkedSignal;
 }
 
 class Referrals {
-  /** Never resolves; rejects when the asking for an object ends in a way that was not foreseen. */
+  /** Never resolves; rejects when fetching or watching an object fails unexpectedly. */
   readonly failed: Promise<never>;
   readonly #parts: ReferencedObjectsParts;
   readonly #shutdown: AbortSignal;
   readonly #entries = new Map<string, Entry>();
-  /** What each pod named when last looked at. */
+  /** The keys that each pod referenced at its last inspection. */
   readonly #named = new Map<string, ReadonlySet<string>>();
   readonly #running = new Set<Promise<void>>();
   readonly #fail: (error: unknown) => void;
@@ -71,7 +72,7 @@ class Referrals {
     this.#fail = reject;
   }
 
-  /** A rejected pod names nothing: none of its containers will run. */
+  /** A rejected pod references nothing: none of its containers will run. */
   look(uid: string): void {
     const admitted = this.#parts.admittedPods.get(uid);
     const references = admitted?.verdict.kind === "admitted" ? referencesOf(admitted.pod) : [];
@@ -150,7 +151,7 @@ class Referrals {
     }
   }
 
-  /** A volume is named by its claim, and goes when the claim goes. */
+  /** A PersistentVolume is referenced by its claim and released with it. */
   #followClaim(claimKey: string, volume: string): void {
     if (!this.#entries.has(claimKey)) return;
     this.#refer({ kind: "PersistentVolume", namespace: "", name: volume }, claimKey);
@@ -168,14 +169,14 @@ class Referrals {
   }
 
   #publish(key: string, entry: Entry, known: KnownObject<ApiObject>): void {
-    // What is told after its end is told of an object that nobody names, or that is asked for anew.
+    // A late result belongs to an object that is no longer referenced, or that a newer entry requests again.
     if (this.#entries.get(key) !== entry) return;
     const { referencedObjects } = this.#parts;
     if (!saysTheSame(referencedObjects.get(key), known)) referencedObjects.set(key, known);
   }
 }
 
-/** A list that replaces a lost watch brings what is known already. */
+/** After a lost watch, the replacement list repeats objects that are already known. */
 function saysTheSame(before: KnownObject<ApiObject> | undefined, now: KnownObject<ApiObject>): boolean {
   if (before?.kind === "unknown" && now.kind === "unknown") return before.trouble === now.trouble;
   if (before?.kind === "present" && now.kind === "present") {

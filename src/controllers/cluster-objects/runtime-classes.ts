@@ -1,6 +1,7 @@
 /**
- * The RuntimeClasses of the cluster, from one watch that begins with the first pod that names one: most nodes never have such a pod. The
- * cell is undefined until the first list, and readers must not take that for "there are none".
+ * Watches the cluster's RuntimeClasses. The watch starts with the first pod that names a RuntimeClass, because most
+ * nodes never have such a pod. The cell is undefined until the first list; readers must not take undefined for "there
+ * are none".
  */
 import type { RuntimeClass } from "../../api/gen/node-v1.ts";
 import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
@@ -29,7 +30,7 @@ export async function runRuntimeClasses(parts: RuntimeClassesParts, shutdown: Ab
   const { api, clock, random, log, desiredPods, runtimeClasses } = parts;
   await firstNamed(desiredPods, shutdown);
   if (shutdown.aborted) return;
-  const onTrouble = (detail: string) => log.info(2, "Watching the RuntimeClasses failed, trying again", { detail });
+  const onTrouble = (detail: string) => log.info(2, "Failed to watch RuntimeClasses, retrying", { detail });
   const options = {
     api,
     resource: runtimeClassKind,

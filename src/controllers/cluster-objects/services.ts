@@ -1,6 +1,6 @@
 /**
- * The Services of the whole cluster, from one watch: containers are told in their environment where those of their namespace are. The cell
- * is undefined until the first list, and readers must not take that for "there are none".
+ * Watches the Services of the whole cluster, for the service environment variables of containers. The cell is undefined
+ * until the first list; readers must not take undefined for "there are none".
  */
 import type { Service } from "../../api/gen/core-v1.ts";
 import { services as serviceKind } from "../../api/resources.ts";
@@ -18,13 +18,13 @@ export interface ServicesParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** By "namespace/name". */
+  /** Keyed by "namespace/name". */
   readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>;
 }
 
 export async function runServices(parts: ServicesParts, shutdown: AbortSignal): Promise<void> {
   const { api, clock, random, log, services } = parts;
-  const onTrouble = (detail: string) => log.info(2, "Watching the Services failed, trying again", { detail });
+  const onTrouble = (detail: string) => log.info(2, "Failed to watch Services, retrying", { detail });
   const options = { api, resource: serviceKind, selection: {}, clock, random, onTrouble, keep: lean<Service> };
   const informer = startInformer(options, shutdown);
   const { store } = informer;

@@ -1,8 +1,12 @@
-/** One ConfigMap or Secret, from one watch of one object. What never changes again is not watched on. */
+/**
+ * Keeps one ConfigMap or Secret up to date with a watch of that single object. The watch ends once the object is
+ * immutable.
+ */
 import type { ConfigMap, Secret } from "../../api/gen/core-v1.ts";
 import type { BackoffCurve } from "../../base/backoff.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import { whenever } from "../../concurrency/whenever.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { ApiObject, ApiServer, Resource } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -17,10 +21,13 @@ export interface WatchedObjectParts {
 
 type Watched = ApiObject & Pick<ConfigMap & Secret, "immutable">;
 
-/** Soon at first: a pod may be here a moment before the server knows that its node may read what it names. */
+/**
+ * The first retries come soon: the node may see a pod before the API server authorizes the node to read the pod's
+ * objects.
+ */
 const BACKOFF: BackoffCurve = { firstMs: 50, maxMs: 30_000 };
 
-/** Ends when the signal aborts, or when the object says that it will never change. */
+/** Resolves when the signal aborts or the object is immutable. */
 export async function keepWatched(
   resource: Resource<Watched>,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -31,24 +38,19 @@ export async function keepWatched(
   using watching = linkSignals(signal);
   let heard = false;
   const onTrouble = (trouble: string) => {
-    // What was heard stays true until something else is heard.
+    // A published state stays valid until a newer one is received.
     if (!heard) publish({ kind: "unknown", trouble });
   };
   const selection = { namespace, fields: `metadata.name=${name}` };
   const options = { api, resource, selection, clock, random, onTrouble, keep: lean<Watched>, backoff: BACKOFF };
   const informer = startInformer(options, watching.signal);
   const { store } = informer;
-  let seen = store.version;
-  while (!watching.signal.aborted) {
-    try {
-      seen = await store.changed(seen, watching.signal);
-    } catch {
-      break; // Rejects only when the signal aborts.
-    }
+  const read = () => {
     heard = true;
     const object = store.value.objects.get(`${namespace}/${name}`);
     publish(object === undefined ? { kind: "missing" } : { kind: "present", object });
     if (object?.immutable === true) watching.abort(new Error("it never changes"));
-  }
+  };
+  await whenever(store, read, watching.signal);
   await informer.ended;
 }

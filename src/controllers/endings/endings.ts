@@ -1,11 +1,14 @@
 /**
- * Follows the end of each pod through its steps. Each change of step is in the journal, on disk once the step has lasted a moment; each failure is at once. An
- * end that hangs after its grace is in `blockedEnds` until it goes on, and its pod's owner has heard of it, once for each step.
+ * Follows each pod's termination through its steps. The journal notes each change of step and writes it to disk once
+ * the step has lasted `WORTH_A_WRITE_MS`; failures are written at once. A termination that is stuck after its grace
+ * period stays in `blockedEnds` until it proceeds. The pod gets one event per blocked step.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { untilAborted } from "../../concurrency/until-aborted.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import {
@@ -19,7 +22,6 @@ import {
   judgeEnd,
   type StepReport,
 } from "../../domain/pod/ending.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { TERMINATION_BLOCKED } from "../../domain/pod-status/conditions.ts";
 import { endTrouble, type PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -39,14 +41,14 @@ export interface EndingsParts {
   readonly blockedEnds: LatestTable<string, EndNews>;
 }
 
-/** A step that is done sooner is not worth a write of its own. */
+/** A step that finishes sooner does not justify its own disk write. */
 const WORTH_A_WRITE_MS = 1_000;
 
 interface Followed {
   readonly pod: string;
   readonly ending: Ending;
   readonly sinceMonotonicMs: number;
-  /** What is to be told of it is on disk. */
+  /** The step's record is on disk. */
   readonly isKept: boolean;
 }
 
@@ -63,7 +65,7 @@ export class Endings {
     const loop = new KeyedLoop<string>({
       clock,
       turn: (uid, { wakeIn }) => this.#turn(uid, wakeIn),
-      onBug: (uid, error) => log.error("a pod's end could not be followed, in an unforeseen way", error, { uid }),
+      onBug: (uid, error) => log.error("Unexpected error while tracking a pod's termination", error, { uid }),
       shutdown,
     });
     const wake = (uid: string) => {
@@ -94,7 +96,10 @@ export class Endings {
     await this.#keep(uid, followed, isNew, wakeIn);
   }
 
-  /** What holds up the end now: what the worker says, or what it waits for. */
+  /**
+   * What holds up the termination now: the step that the worker reports, with the error of the loop that the step waits
+   * for.
+   */
   #report(uid: string): EndReport | undefined {
     const { endSteps, mountState, publishTroubles } = this.#parts;
     const report = endSteps.get(uid);
@@ -107,23 +112,24 @@ export class Endings {
     const { clock, events, admittedPods, blockedEnds } = this.#parts;
     const verdict = judgeEnd(ending, clock.monotonicMs());
     const pod = admittedPods.get(uid)?.pod;
-    const told = this.#told(uid, pod);
+    const reported = this.#reported(uid, pod);
     if (verdict.kind === "onItsWay") {
-      const isOver = verdict.lookInMs === undefined || (told !== undefined && hasPassed(ending, told));
-      if (told !== undefined && isOver) blockedEnds.set(uid, { kind: "free" });
+      const isOver = verdict.lookInMs === undefined || (reported !== undefined && hasPassed(ending, reported));
+      if (reported !== undefined && isOver) blockedEnds.set(uid, { kind: "free" });
       if (verdict.lookInMs !== undefined) wakeIn(verdict.lookInMs);
       return;
     }
     const { reason, message } = verdict.by;
-    if (told !== reason && pod !== undefined)
-      events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", TERMINATION_BLOCKED, message);
+    if (reported !== reason && pod !== undefined) events.emit(podSubject(pod), "Warning", TERMINATION_BLOCKED, message);
     const known = blockedEnds.get(uid);
     const isSame = known?.kind === "blocked" && known.by.reason === reason && known.by.message === message;
     if (!isSame) blockedEnds.set(uid, verdict);
   }
 
-  /** By which step its owner knows it to be blocked, from us or from an agent before us. */
-  #told(uid: string, pod: Pod | undefined): string | undefined {
+  /**
+   * The step that the published condition or event names as blocked, from this process or a previous kubelet process.
+   */
+  #reported(uid: string, pod: Pod | undefined): string | undefined {
     const known = this.#parts.blockedEnds.get(uid);
     if (known !== undefined) return known.kind === "blocked" ? known.by.reason : undefined;
     return pod?.status?.conditions?.find(({ type }) => type === TERMINATION_BLOCKED)?.reason;
@@ -134,7 +140,7 @@ export class Endings {
     if (followed.isKept) return;
     const record = this.#recordOf(uid, followed);
     const leftMs = followed.sinceMonotonicMs + WORTH_A_WRITE_MS - clock.monotonicMs();
-    // At the last steps it is "finished" already: nothing on this node hangs.
+    // In these last steps the pod is already "finished": nothing on this node is stuck.
     const isOver = record.step === "status" || record.step === "object";
     if (record.state !== "failed" && (leftMs > 0 || isOver)) {
       if (isNew) journal.note(record);
@@ -145,7 +151,7 @@ export class Endings {
       await journal.append(record);
       this.#followed.set(uid, { ...followed, isKept: true });
     } catch (error) {
-      log.error("the journal could not be written", error, { uid });
+      log.error("Failed to write the journal", error, { uid });
       wakeIn(WORTH_A_WRITE_MS);
     }
   }

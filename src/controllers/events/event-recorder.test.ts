@@ -14,7 +14,7 @@ import { logEventSink } from "./log-sink.ts";
 
 const web = podSubject({ metadata: { name: "web", namespace: "ns", uid: "u1" } });
 
-/** Keeps events by name; `trouble` decides what goes wrong, before the effect or after it. */
+/** Stores events by name; `trouble` makes a call fail before or after its effect. */
 class EventStore {
   readonly calls: string[] = [];
   readonly events = new Map<string, Event>();

@@ -1,21 +1,24 @@
 /**
- * The event sink over the API server.
+ * The event sink that writes to the API server.
  *
- * Telling never waits: an event joins the queue or, when that is full, is dropped and counted. While the API server is away the queue
- * stands and the oldest event is tried again; the same event told meanwhile is counted into the one that waits. An event that the
- * server refuses is given up at once, so that one namespace on its way out holds nobody up.
+ * Emitting never waits: an event joins the queue, or is dropped and counted when the queue is full. While the API
+ * server is unreachable, the recorder retries the oldest event. An equal event emitted meanwhile is counted into the
+ * queued one. An event that the API server rejects is dropped at once, so that a terminating namespace blocks no other
+ * event.
  *
- * Events of the Node carry its UID, by which `kubectl describe node` looks for them. Those that are reported at the start wait until the API server has said
- * which Node this is, for `NODE_WAIT_MS` at most; no pod runs before either.
+ * Events of the Node carry its UID, because `kubectl describe node` searches by it. Node events emitted at startup wait
+ * until the API server has returned the Node, for at most `NODE_WAIT_MS`; no pod runs before that either.
  */
 import type { Event } from "../../api/gen/core-v1.ts";
 import { coreEvents } from "../../api/resources.ts";
 import { boundedText } from "../../base/cut-text.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { EventCorrelator } from "../../domain/events/correlate.ts";
+import type { EventSubject } from "../../domain/events/recorded-event.ts";
 import {
   type Counted,
   eventName,
@@ -29,7 +32,7 @@ import type { OwnNode } from "../../domain/node/own-node.ts";
 import { ApiError, isAlreadyExists, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { EventSink, EventSubject } from "../../ports/event-sink.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import { EVENTS_QUEUED_MAX } from "../limits.ts";
@@ -37,7 +40,7 @@ import { logEventSink } from "./log-sink.ts";
 
 export interface EventRecorderOptions {
   readonly nodeName: string;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly eventRecordQps: number;
   readonly eventBurst: number;
 }
@@ -47,11 +50,11 @@ export interface EventRecorderPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** Left out: events of the Node have no UID. */
+  /** If omitted, events of the Node have no UID. */
   readonly ownNode?: Latest<OwnNode>;
 }
 
-/** After the agent's start. */
+/** Counted from the kubelet's start. */
 const NODE_WAIT_MS = 5_000;
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
@@ -66,9 +69,9 @@ export class EventRecorder implements EventSink {
   readonly #ports: EventRecorderPorts;
   readonly #reporter: { readonly component: string; readonly host: string };
   readonly #correlator = new EventCorrelator();
-  /** By key, oldest first. */
+  /** By correlation key, oldest first. */
   readonly #queue = new Map<string, Pending>();
-  readonly #told = new LatestCell(0);
+  readonly #emitted = new Notifier();
   readonly #bucket: TokenBucket | undefined;
   readonly #logged: EventSink;
   readonly #startMs: number;
@@ -84,7 +87,7 @@ export class EventRecorder implements EventSink {
     this.#logged = logEventSink(ports.log, 3);
   }
 
-  /** How many were told and never written: refused, given up or without a place in the queue. */
+  /** Events that were emitted but never written: rejected, given up, or dropped because the queue was full. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -111,15 +114,15 @@ export class EventRecorder implements EventSink {
       return;
     }
     this.#queue.set(key, { event, counted, first: waiting?.first ?? correlated.first });
-    this.#told.set(this.#told.value + 1);
+    this.#emitted.notify();
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
     while (!shutdown.aborted) {
-      const seen = this.#told.version;
+      const seen = this.#emitted.version;
       const next = this.#queue.entries().next();
       try {
-        if (next.done === true) await this.#told.changed(seen, shutdown);
+        if (next.done === true) await this.#emitted.changed(seen, shutdown);
         else {
           const [key, { event }] = next.value;
           if (event.subject.kind === "Node") await this.#nodeIsKnown(shutdown);
@@ -148,7 +151,7 @@ export class EventRecorder implements EventSink {
     return { ...event, subject: { ...event.subject, uid: own.node.metadata?.uid ?? "" } };
   }
 
-  /** Names are the time of telling; two of one moment must not have one name. */
+  /** Event names contain the time of emission; two events of one moment need different names. */
   #nextNs(wallMs: number): bigint {
     const ns = BigInt(Math.trunc(wallMs)) * 1_000_000n;
     this.#lastNs = ns > this.#lastNs ? ns : this.#lastNs + 1n;
@@ -159,7 +162,7 @@ export class EventRecorder implements EventSink {
     const { clock, random } = this.#ports;
     for (let tries = 1; ; tries += 1) {
       await this.#bucket?.take(shutdown);
-      // Taken as late as possible: what was told while it waited is counted in.
+      // The event is taken as late as possible, so that equal events emitted during the wait are counted in.
       const pending = this.#queue.get(key);
       if (pending === undefined) return;
       this.#queue.delete(key);
@@ -179,7 +182,7 @@ export class EventRecorder implements EventSink {
         this.#putBack(key, pending);
         this.#ports.log.info(2, "Unable to write event (may retry after sleeping)", { error });
       }
-      // Many nodes lose one server at one moment and should not come back at one moment.
+      // Jitter: many nodes lose one API server at the same moment and must not all return at the same moment.
       await sleep(clock, tries === 1 ? RETRY_MS * random.fraction() : RETRY_MS, shutdown);
     }
   }
@@ -194,14 +197,18 @@ export class EventRecorder implements EventSink {
     try {
       return await (first ? create() : update());
     } catch (error) {
-      // The answer to an earlier try was lost; or the server has forgotten the event, as it does after an hour.
+      // Either the response to an earlier attempt was lost, or the API server has deleted the event, as it does after
+      // an hour.
       if (first && isAlreadyExists(error)) return await update();
       if (!first && isNotFound(error)) return await create();
       throw error;
     }
   }
 
-  /** Unless the same was told again meanwhile, which knows all that this one knows. */
+  /**
+   * Puts the event back at the front of the queue. If an equal event was emitted meanwhile, the newer one is kept: it
+   * includes this one.
+   */
   #putBack(key: string, pending: Pending): void {
     const newer = this.#queue.get(key);
     const kept = newer === undefined ? pending : { ...newer, first: pending.first };

@@ -1,4 +1,4 @@
-/** Events of a node without an API server: people find them in the log. */
+/** Logs events; on a node without an API server the log is the only place where users find them. */
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 

@@ -1,4 +1,7 @@
-/** Compares each measurement of the node's usage with the thresholds, and writes to the cell `pressure` what the node is short of. */
+/**
+ * Compares each measurement of the node's usage with the eviction thresholds and publishes the node's pressure in the
+ * cell `pressure`.
+ */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
@@ -19,7 +22,7 @@ export interface PressureParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly thresholds: readonly Threshold[];
-  /** A condition stays for so long after it was last seen. */
+  /** How long a pressure condition stays true after it was last observed. */
   readonly holdMs: number;
 }
 

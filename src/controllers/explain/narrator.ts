@@ -1,30 +1,31 @@
 /**
- * Leaves in the journal what is told of pods, for those who ask on the node: an event sink beside the one that users hear. Nothing waits for it,
- * it costs no sync, and what repeats is kept once in a while only.
+ * An event sink that journals pod events for `explain`, beside the sink that reports to users. Journaling never blocks,
+ * costs no fsync, and keeps only some repetitions of an event.
  */
-import { type Telling, Tellings } from "../../domain/explain/tellings.ts";
+import type { EventSubject } from "../../domain/events/recorded-event.ts";
+import { type Note, NoteDeduplicator } from "../../domain/explain/tellings.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { EventSink, EventSubject } from "../../ports/event-sink.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
 import type { Journal } from "../../ports/journal.ts";
 
 export class Narrator implements EventSink {
   readonly #journal: Pick<Journal, "note">;
   readonly #clock: Pick<Clock, "wallMs">;
-  readonly #tellings = new Tellings();
+  readonly #notes = new NoteDeduplicator();
 
   constructor(journal: Pick<Journal, "note">, clock: Pick<Clock, "wallMs">) {
     this.#journal = journal;
     this.#clock = clock;
   }
 
-  /** What is told of the node explains none of its pods. */
+  /** Node events are not journaled: they explain no pod. */
   emit({ kind, namespace, name, uid, fieldPath = "" }: EventSubject, _type: string, reason: string, why: string): void {
     if (kind === "Pod" && uid !== "") this.tell(`${namespace}/${name}`, { uid, on: fieldPath, reason, why });
   }
 
-  /** `pod`: its namespace and name. */
-  tell(pod: string, telling: Telling): void {
-    const kept = this.#tellings.observe(telling);
+  /** `pod` is "namespace/name". */
+  tell(pod: string, note: Note): void {
+    const kept = this.#notes.observe(note);
     if (kept !== undefined) this.#journal.note({ kind: "told", ...kept, pod, wallMs: this.#clock.wallMs() });
   }
 }

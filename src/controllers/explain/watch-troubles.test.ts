@@ -53,13 +53,13 @@ test("the runtime is told of when its trouble changes by more than a number, and
 
 test("events of pods are noted beside being told, those of the node are only told", async () => {
   const { noted, narrator, end } = begin();
-  const told: string[] = [];
-  const sink = tellBoth({ emit: (_, type, reason) => told.push(`${type} ${reason}`) }, narrator);
+  const reported: string[] = [];
+  const sink = tellBoth({ emit: (_, type, reason) => reported.push(`${type} ${reason}`) }, narrator);
   const name = { namespace: "shop", name: "web" };
   sink.emit({ kind: "Pod", ...name, uid: "u1", fieldPath: "spec.containers{app}" }, "Warning", "Failed", "Error: no");
   sink.emit({ kind: "Pod", ...name, uid: "" }, "Warning", "Failed", "of nobody");
   sink.emit({ kind: "Node", name: "n1", namespace: "", uid: "" }, "Normal", "Starting", "Starting kubelet.");
-  assert.deepEqual(told, ["Warning Failed", "Warning Failed", "Normal Starting"]);
+  assert.deepEqual(reported, ["Warning Failed", "Warning Failed", "Normal Starting"]);
   assert.deepEqual(noted, ["shop/web|spec.containers{app}|Failed|Error: no|1"]);
   await end();
 });

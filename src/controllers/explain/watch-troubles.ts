@@ -1,4 +1,4 @@
-/** Tells the narrator what holds pods up and nobody makes an event of: a runtime that is not well. */
+/** Journals problems that hold pods up but cause no event: an unhealthy container runtime. */
 
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { whenever } from "../../concurrency/whenever.ts";
@@ -17,13 +17,13 @@ export interface TroublesOptions {
 export async function watchTroubles(options: TroublesOptions, shutdown: AbortSignal): Promise<void> {
   const { narrator, clock, runtimeHealth } = options;
   const beginMs = clock.monotonicMs();
-  let told = "";
+  let reported = "";
   const lookAtRuntime = () => {
     const why = runtimeTroubles(runtimeHealth.value).join("; ");
     const cause = why.replaceAll(/[\d.]+/g, "#");
-    // A new agent has asked it nothing yet: that is no trouble before it lasts.
-    if (cause === told || clock.monotonicMs() - beginMs < FIRST_ANSWER_MS) return;
-    told = cause;
+    // A new kubelet process has not queried the runtime yet; report only a state that lasts.
+    if (cause === reported || clock.monotonicMs() - beginMs < FIRST_ANSWER_MS) return;
+    reported = cause;
     const reason = why === "" ? "RuntimeReady" : "RuntimeNotReady";
     narrator.tell("", { uid: "", on: "runtime", reason, why });
   };

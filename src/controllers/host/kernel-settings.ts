@@ -1,6 +1,6 @@
 /**
- * Brings the kernel's settings to what a node needs, before anything else starts; where the operator protects them, it only looks. Rejects when one is
- * otherwise and stays so: the agent does not start.
+ * Sets the sysctls that a node needs before anything else starts; with `protect` they are only checked. Rejects when a
+ * sysctl keeps another value, so that the kubelet does not start.
  */
 import { errorText } from "../../base/error-text.ts";
 import { KERNEL_TUNABLES, planTunables, tunablesFault } from "../../domain/host/kernel-tunables.ts";
@@ -10,9 +10,9 @@ import type { Log } from "../../ports/log.ts";
 export interface KernelSettingsParts {
   readonly settings: Pick<KernelSettings, "read" | "write">;
   readonly log: Log;
-  /** They are the operator's. */
+  /** The operator owns the sysctls; do not write them. */
   readonly protect: boolean;
-  /** An agent without the right to write them, which goes on all the same. */
+  /** The kubelet may lack the permission to write sysctls; failed writes are then ignored. */
   readonly inUserNamespace: boolean;
 }
 

@@ -17,7 +17,7 @@ const inContainer = [
   "x invoked oom-killer: gfp_mask=0xcc0",
   "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=x,pid=3,uid=0",
 ];
-const told = (name: string, pid: number) =>
+const reported = (name: string, pid: number) =>
   `n1 Warning SystemOOM System OOM encountered, victim process: ${name}, pid: ${pid}`;
 
 function world() {
@@ -25,7 +25,7 @@ function world() {
   const messages = new FakeKernelMessages();
   const machine = new FakeMachine("n1");
   const disk = new FakeFiles({ clock });
-  disk.makeFolder("/r", 0o755);
+  disk.makeDirectory("/r", 0o755);
   const events: string[] = [];
   const log = keptLog();
   const start = () => {
@@ -33,7 +33,7 @@ function world() {
     const emit = (subject: { readonly name: string }, type: string, reason: string, message: string) =>
       void events.push(`${subject.name} ${type} ${reason} ${message}`);
     const ended = runOomWatcher(
-      { messages, machine, files: disk.port, clock, events: { emit }, log, nodeName: "n1", toldFile: "/r/oom" },
+      { messages, machine, files: disk.port, clock, events: { emit }, log, nodeName: "n1", reportedFile: "/r/oom" },
       stop.signal,
     );
     return async () => {
@@ -52,7 +52,7 @@ test("[1.22] a machine out of memory is told as the node's event, a container at
   await clock.advance(1);
   messages.say(...kill("other", 8));
   await stop();
-  assert.deepEqual(events, [told("stress", 7), told("other", 8)]);
+  assert.deepEqual(events, [reported("stress", 7), reported("other", 8)]);
 });
 
 test("[1.22] what happened while no agent ran is told by the next, and nothing twice", async () => {
@@ -62,7 +62,7 @@ test("[1.22] what happened while no agent ran is told by the next, and nothing t
   messages.say(...kill("between", 7));
   await start()();
   await start()();
-  assert.deepEqual(events, [told("early", 6), told("between", 7)]);
+  assert.deepEqual(events, [reported("early", 6), reported("between", 7)]);
 });
 
 test("a restarted machine counts its messages anew, and so do we", async () => {
@@ -73,7 +73,7 @@ test("a restarted machine counts its messages anew, and so do we", async () => {
   machine.machine = { ...machine.machine, bootId: "another" };
   messages.say(...kill("c", 5));
   await start()();
-  assert.deepEqual(events, [told("a", 6), told("b", 7), told("c", 5)]);
+  assert.deepEqual(events, [reported("a", 6), reported("b", 7), reported("c", 5)]);
 });
 
 test("messages that cannot be followed for a while are followed again, and nothing is told twice", async () => {
@@ -88,8 +88,8 @@ test("messages that cannot be followed for a while are followed again, and nothi
   messages.say(...kill("b", 7));
   await clock.advance(2_000);
   await stop();
-  assert.deepEqual(events, [told("a", 6), told("b", 7)]);
-  assert.match(log.lines.join("\n"), /cannot be followed; trying again: EIO/);
+  assert.deepEqual(events, [reported("a", 6), reported("b", 7)]);
+  assert.match(log.lines.join("\n"), /Failed to follow the kernel's messages, retrying: EIO/);
 });
 
 test("a file that is none of ours is said to be so, and no kill is lost for it", async () => {
@@ -97,8 +97,11 @@ test("a file that is none of ours is said to be so, and no kill is lost for it",
   await disk.port.writeAtomically("/r/oom", new TextEncoder().encode("{}"), 0o600);
   messages.say(...kill("a", 6));
   await start()();
-  assert.deepEqual(events, [told("a", 6)]);
-  assert.match(log.lines.join("\n"), /E How far the kernel's messages were read is not known: it is none of ours/);
+  assert.deepEqual(events, [reported("a", 6)]);
+  assert.match(
+    log.lines.join("\n"),
+    /E Failed to read the stored position in the kernel's messages: it is none of ours/,
+  );
 });
 
 test("a file of more than the limit is not read, and the kill is reported again; one of exactly the limit is read", async () => {
@@ -112,7 +115,12 @@ test("a file of more than the limit is not read, and the kill is reported again;
     const kept = Buffer.from(await disk.port.read("/r/oom", OOM_FILE_BYTES_MAX)).toString();
     await disk.port.writeAtomically("/r/oom", Buffer.from(kept.padEnd(sizeBytes)), 0o600);
     await start()();
-    assert.deepEqual(events, Array(times).fill(told("a", 6)));
-    assert.equal(log.lines.filter((line) => line.includes("is not known: read /r/oom: tooLarge")).length, times - 1);
+    assert.deepEqual(events, Array(times).fill(reported("a", 6)));
+    assert.equal(
+      log.lines.filter((line) =>
+        line.includes("Failed to read the stored position in the kernel's messages: read /r/oom: tooLarge"),
+      ).length,
+      times - 1,
+    );
   }
 });

@@ -1,6 +1,7 @@
 /**
- * Tells the cluster when the whole machine was out of memory, from the kernel's own messages. Each kill is told once: how far it has read is kept with
- * the boot that it was read in, so that one that happened while no agent ran is told by the next, and none is told again by every agent after.
+ * Emits an event for each out-of-memory kill of the whole machine, from the kernel's messages. Each kill is reported
+ * once: a file keeps the boot ID and the sequence number of the last reported kill. The next kubelet process reports
+ * kills that happened while none ran, and none is reported again after a restart.
  */
 
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
@@ -25,13 +26,13 @@ export interface OomWatcherParts {
   readonly events: EventSink;
   readonly log: Log;
   readonly nodeName: string;
-  /** Where it is kept how far was read. */
-  readonly toldFile: string;
+  /** The file that keeps the position of the last reported kill. */
+  readonly reportedFile: string;
 }
 
-interface Told {
+interface Reported {
   readonly bootId: string;
-  /** Of the last kill that was told. */
+  /** The sequence number of the last kill that was reported. */
   readonly sequence: number;
 }
 
@@ -49,7 +50,7 @@ export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSigna
       }
     } catch (error) {
       if (shutdown.aborted) return;
-      log.error("The kernel's messages cannot be followed; trying again", error);
+      log.error("Failed to follow the kernel's messages, retrying", error);
       await pause(clock, AGAIN_MS, shutdown);
     }
   }
@@ -57,8 +58,8 @@ export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSigna
 
 class OomTeller {
   readonly #parts: OomWatcherParts;
-  /** Read when there is something to tell, which is seldom. */
-  #told: Told | undefined;
+  /** Read at the first kill, which is rare. */
+  #reported: Reported | undefined;
 
   constructor(parts: OomWatcherParts) {
     this.#parts = parts;
@@ -66,38 +67,41 @@ class OomTeller {
 
   async tell(sequence: number, message: string): Promise<void> {
     const { events, nodeName, log } = this.#parts;
-    const told = (this.#told ??= await this.#toldBefore());
-    if (sequence <= told.sequence) return;
+    const reported = (this.#reported ??= await this.#reportedBefore());
+    if (sequence <= reported.sequence) return;
     log.info(1, "Got sys oom event", { message });
     events.emit(nodeSubject(nodeName), "Warning", "SystemOOM", message);
-    this.#told = { ...told, sequence };
-    await keepTold(this.#parts, this.#told);
+    this.#reported = { ...reported, sequence };
+    await keepReported(this.#parts, this.#reported);
   }
 
-  async #toldBefore(): Promise<Told> {
+  async #reportedBefore(): Promise<Reported> {
     const { bootId } = await this.#parts.machine.facts();
-    const kept = await readTold(this.#parts);
+    const kept = await readReported(this.#parts);
     return kept?.bootId === bootId ? kept : { bootId, sequence: -1 };
   }
 }
 
-/** Undefined where there is none, or none that can be read: then a kill may be told twice, never not at all. */
-async function readTold({ files, toldFile, log }: OomWatcherParts): Promise<Told | undefined> {
+/** Undefined if the file is missing or unreadable: then a kill may be reported twice, but none is lost. */
+async function readReported({ files, reportedFile, log }: OomWatcherParts): Promise<Reported | undefined> {
   try {
-    const value = JSON.parse(utf8Text(await files.read(toldFile, OOM_FILE_BYTES_MAX)) ?? "") as Partial<Told> | null;
+    const value = JSON.parse(
+      utf8Text(await files.read(reportedFile, OOM_FILE_BYTES_MAX)) ?? "",
+    ) as Partial<Reported> | null;
     if (typeof value?.bootId !== "string" || typeof value.sequence !== "number") throw new Error("it is none of ours");
     return { bootId: value.bootId, sequence: value.sequence };
   } catch (error) {
-    if (!isMissing(error)) log.error("How far the kernel's messages were read is not known", error, { toldFile });
+    if (!isMissing(error))
+      log.error("Failed to read the stored position in the kernel's messages", error, { reportedFile });
     return undefined;
   }
 }
 
-/** A disk that is full must not keep the next kill from being told. */
-async function keepTold({ files, toldFile, log }: OomWatcherParts, told: Told): Promise<void> {
+/** A full disk must not prevent the report of the next kill. */
+async function keepReported({ files, reportedFile, log }: OomWatcherParts, reported: Reported): Promise<void> {
   try {
-    await files.writeAtomically(toldFile, utf8Bytes(JSON.stringify(told)), 0o600);
+    await files.writeAtomically(reportedFile, utf8Bytes(JSON.stringify(reported)), 0o600);
   } catch (error) {
-    log.error("How far the kernel's messages were read cannot be kept", error, { toldFile });
+    log.error("Failed to store the position in the kernel's messages", error, { reportedFile });
   }
 }

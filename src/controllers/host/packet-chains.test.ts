@@ -9,7 +9,7 @@ const MINUTE_MS = 60_000;
 const DROP =
   "-m comment --comment block incoming localnet connections --dst 127.0.0.0/8 ! --src 127.0.0.0/8 -m conntrack ! --ctstate RELATED,ESTABLISHED,DNAT -j DROP";
 
-/** What is there that a kubelet makes. */
+/** The chains and rules on the host that a kubelet creates. */
 const made = (chains: FakePacketChains) =>
   [...chains.rules]
     .flatMap(([chain, rules]) => (chain.includes("KUBE-") || rules.length > 0 ? [`${chain}: ${rules.join("; ")}`] : []))
@@ -84,7 +84,7 @@ test("a machine without iptables is said once, and the loop ends", async () => {
   assert.deepEqual(made(chains), []);
   chains.families = () => Promise.reject(new Error("EACCES"));
   await start();
-  assert.match(log.lines.join("\n"), /E iptables cannot be asked: EACCES/);
+  assert.match(log.lines.join("\n"), /E Failed to query iptables: EACCES/);
 });
 
 test("tables that refuse are said, and trouble later on does not end the loop", async () => {
@@ -105,7 +105,7 @@ test("tables that refuse are said, and trouble later on does not end the loop", 
   chains.flush();
   await clock.advance(MINUTE_MS);
   assert.deepEqual(made(chains), ALL);
-  assert.match(log.lines.join("\n"), /Cannot look whether the iptables chains are there: locked/);
+  assert.match(log.lines.join("\n"), /Failed to check whether the iptables chains exist: locked/);
   stop.abort(new Error("over"));
   await ended;
 });

@@ -1,6 +1,7 @@
 /**
- * Keeps the iptables chains that others look for: made at the start, looked for every minute, and made again when somebody flushed them. Nothing of
- * the agent needs them, so a machine without iptables, or one that refuses, is said once and runs on.
+ * Maintains the iptables chains that other components expect. They are created at startup, checked every minute, and
+ * created again after a flush. Deckhand does not need them: if iptables is missing or fails, that is logged and the
+ * kubelet runs on.
  */
 import { pause } from "../../concurrency/sleep.ts";
 import { CANARIES, chainSteps } from "../../domain/host/packet-chains.ts";
@@ -39,7 +40,7 @@ async function usableFamilies({ chains, log }: PacketChainsParts): Promise<reado
   try {
     return await chains.families();
   } catch (error) {
-    log.error("iptables cannot be asked", error);
+    log.error("Failed to query iptables", error);
     return [];
   }
 }
@@ -69,6 +70,6 @@ async function look(parts: PacketChainsParts, family: PacketFamily): Promise<voi
       return;
     }
   } catch (error) {
-    log.error("Cannot look whether the iptables chains are there", error, { protocol: family });
+    log.error("Failed to check whether the iptables chains exist", error, { protocol: family });
   }
 }

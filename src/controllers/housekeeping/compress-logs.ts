@@ -1,4 +1,4 @@
-/** Compresses the parts of a log that were rotated before the last. What fails leaves the part as it was. */
+/** Compresses a container's rotated logs except the newest one. A failure leaves the rotated log as it was. */
 import type { Turnstile } from "../../concurrency/turnstile.ts";
 import { partsToCompress } from "../../domain/housekeeping/log-rotation.ts";
 import { compressedName, temporaryName } from "../../domain/logs/rotated-logs.ts";
@@ -11,7 +11,7 @@ export interface CompressOptions {
   readonly workers: Turnstile;
 }
 
-/** Answers with what went wrong first, if anything did. `beingWritten` has the name that is written to, as long as it is. */
+/** Returns the first error, if any. `beingWritten` contains the path of the temporary file while it is written. */
 export async function compressParts(
   logPath: string,
   beingWritten: Set<string>,
@@ -19,13 +19,13 @@ export async function compressParts(
   signal: AbortSignal,
 ): Promise<Error | undefined> {
   const { files, workers } = options;
-  const folder = logPath.slice(0, logPath.lastIndexOf("/"));
+  const directory = logPath.slice(0, logPath.lastIndexOf("/"));
   try {
-    const parts = partsToCompress(logPath.slice(folder.length + 1), await listIfThere(files, folder));
+    const parts = partsToCompress(logPath.slice(directory.length + 1), await listIfThere(files, directory));
     for (const part of parts) {
       using pass = workers.pass();
       await pass.enter(signal);
-      await compressPart(`${folder}/${part}`, beingWritten, options, signal);
+      await compressPart(`${directory}/${part}`, beingWritten, options, signal);
     }
     return undefined;
   } catch (error) {
@@ -43,7 +43,7 @@ async function compressPart(
   beingWritten.add(temporary);
   try {
     await logFiles.compress(path, temporary, signal);
-    // It may be one too many by now.
+    // Rotation may have deleted this log meanwhile.
     if ((await files.facts(path)) === undefined) await files.removeFile(temporary);
     else await files.rename(temporary, compressedName(path));
     await files.removeFile(path);

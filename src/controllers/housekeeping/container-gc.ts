@@ -1,6 +1,7 @@
 /**
- * Removes dead containers and sandboxes, with their logs: at once when a pod has one too many or is over, and for all every minute. Reads
- * `podRuntimeStatus` and `podOutcomes`; what is over is the worker's word, so no end is forgotten before it is published.
+ * Removes dead containers and sandboxes together with their logs: at once when a pod has one too many or has
+ * terminated, and for all pods every minute. Reads `podRuntimeStatus` and `podOutcomes`. Only the pod's worker decides
+ * that a pod is finished, so no exit is removed before it is published.
  */
 
 import { errorText } from "../../base/error-text.ts";
@@ -35,12 +36,12 @@ export interface ContainerGcOptions {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly sourcesReady: Latest<boolean>;
   readonly containerLogLinks: string;
-  /** A look that begins now. */
+  /** Inspects the pod now, bypassing any cached result. */
   readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
 }
 
 const EVERY_MS = 60_000;
-/** What the Go kubelet's collection calls itself in traces. */
+/** Scope name of the Go kubelet's container GC in traces. */
 const SCOPE = "k8s.io/kubernetes/pkg/kubelet/kuberuntime";
 
 export async function collectContainers(options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> {
@@ -48,7 +49,7 @@ export async function collectContainers(options: ContainerGcOptions, shutdown: A
   const loop = new KeyedLoop<string>({
     clock,
     turn: (uid, { signal }) => collectPod(uid, options, signal),
-    onBug: (uid, error) => log.error("removing a pod's dead containers failed", error, { uid }),
+    onBug: (uid, error) => log.error("Unexpected error while removing a pod's dead containers", error, { uid }),
     shutdown,
   });
   for (const table of [podRuntimeStatus, podOutcomes, admittedPods]) loop.watch(table, (uid: string) => loop.wake(uid));
@@ -76,7 +77,7 @@ async function collectPod(uid: string, options: ContainerGcOptions, signal: Abor
     await inSpan(options.tracer, span, () => remove(plan, known, options, signal));
   } catch (error) {
     if (signal.aborted) return;
-    options.log.error("dead containers could not be removed", error, { uid });
+    options.log.error("Failed to remove dead containers", error, { uid });
     const node = nodeSubject(options.nodeName);
     options.events.emit(node, "Warning", "ContainerGCFailed", errorText(error));
   }
@@ -93,25 +94,26 @@ async function remove(
     await removeLogs(container, known, options);
   }
   for (const id of plan.sandboxIds) {
-    // Its worker has stopped it, or it would not be for us to remove; what is left of its network goes with the removal.
+    // The worker has already stopped this sandbox, otherwise the plan would not contain it. The removal also cleans up
+    // the remains of its network.
     await options.runtime.removeSandbox(id, signal);
   }
   await options.look(known.uid, signal);
 }
 
-/** Undefined: not for us to say yet. */
+/** Undefined: not decided yet. */
 function isOver(uid: string, { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions): boolean | undefined {
   const outcome = podOutcomes.get(uid);
   const admitted = admittedPods.get(uid);
   if (admitted === undefined)
     return sourcesReady.value && (outcome === undefined || outcome.lifecycle.kind === "finished") ? true : undefined;
   if (outcome === undefined) return undefined;
-  // A pod that came to its end by itself keeps its last containers, for their logs, for as long as the API server has it.
+  // A pod that completed by itself keeps its last containers, for their logs, as long as the API server has the pod.
   const { lifecycle } = outcome;
   return lifecycle.kind === "finished" && lifecycle.why.kind !== "completed";
 }
 
-/** A log goes with its container, rotated parts and link included. */
+/** Removes a container's log, its rotated logs and its symlink. */
 async function removeLogs(
   container: PodContainer,
   view: PodRuntimeView,
@@ -122,9 +124,9 @@ async function removeLogs(
   const name = podNameOf(view);
   try {
     if (slash > 0) {
-      const [folder, file] = [logPath.slice(0, slash), logPath.slice(slash + 1)];
-      const names = (await files.list(folder)).filter((entry) => entry === file || entry.startsWith(`${file}.`));
-      for (const entry of names) await files.removeFile(`${folder}/${entry}`);
+      const [directory, file] = [logPath.slice(0, slash), logPath.slice(slash + 1)];
+      const names = (await files.list(directory)).filter((entry) => entry === file || entry.startsWith(`${file}.`));
+      for (const entry of names) await files.removeFile(`${directory}/${entry}`);
     }
     if (name !== undefined) {
       const link = logLinkName({ ...name, uid: view.uid }, containerNameOf(container), container.id);
@@ -132,6 +134,6 @@ async function removeLogs(
     }
   } catch (error) {
     if (!isMissing(error))
-      log.error("a dead container's logs could not be removed", error, { containerID: container.id });
+      log.error("Failed to remove the logs of a dead container", error, { containerID: container.id });
   }
 }

@@ -24,7 +24,7 @@ function world() {
   const clock = new ManualClock();
   const end = new AbortController();
   const files = new FakeFiles({ clock });
-  for (const folder of [`${ROOT}/pods`, LOGS, LINKS]) files.makeFolder(folder, 0o755);
+  for (const directory of [`${ROOT}/pods`, LOGS, LINKS]) files.makeDirectory(directory, 0o755);
   const log = keptLog();
   const cells = {
     admittedPods: new LatestTable<string, AdmittedPod>(),
@@ -34,23 +34,26 @@ function world() {
     volumesKnown: new LatestCell(true),
     sourcesReady: new LatestCell(true),
   };
-  const folders = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };
-  const common = { ...cells, ...folders, files: files.port, clock, log, tracer: noTracer };
+  const directories = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };
+  const common = { ...cells, ...directories, files: files.port, clock, log, tracer: noTracer };
   return { clock, end, files, log, cells, common };
 }
 
-/** Leftovers of three pods: one known, one with something of a volume in it, one with the empty folder of a kind of volumes. */
+/**
+ * Leftovers of three pods: a known one, one with data in a volume, and one with only the empty directory of a volume
+ * plugin.
+ */
 async function litter(files: FakeFiles): Promise<FakeCgroups> {
   const cgroups = new FakeCgroups();
   for (const uid of ["gone", "known", "holding"]) {
-    for (const folder of ["volumes", "plugins", "containers/app"])
-      files.makeFolder(`${ROOT}/pods/${uid}/${folder}`, 0o750);
-    files.makeFolder(`${LOGS}/ns_p_${uid}/app`, 0o755);
+    for (const directory of ["volumes", "plugins", "containers/app"])
+      files.makeDirectory(`${ROOT}/pods/${uid}/${directory}`, 0o750);
+    files.makeDirectory(`${LOGS}/ns_p_${uid}/app`, 0o755);
     await cgroups.apply([...BESTEFFORT, `pod${uid}`], {});
   }
-  files.makeFolder(`${ROOT}/pods/gone/volumes/kubernetes.io~secret`, 0o750);
-  files.makeFolder(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir/v`, 0o750);
-  files.makeFolder(`${LOGS}/somebody-elses`, 0o755);
+  files.makeDirectory(`${ROOT}/pods/gone/volumes/kubernetes.io~secret`, 0o750);
+  files.makeDirectory(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir/v`, 0o750);
+  files.makeDirectory(`${LOGS}/somebody-elses`, 0o755);
   await files.port.link(`${LOGS}/ns_p_gone/app/0.log`, `${LINKS}/p_ns_app-1.log`);
   return cgroups;
 }
@@ -75,7 +78,7 @@ test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not wha
 
 test("[6.11] what a pod left goes soon after the last word about it, however often words come", async () => {
   const { clock, end, files, cells, common } = world();
-  files.makeFolder(`${ROOT}/pods/known/containers/app`, 0o750);
+  files.makeDirectory(`${ROOT}/pods/known/containers/app`, 0o750);
   cells.mountState.set("known", new Map());
   cells.podOutcomes.set("known", {} as PodOutcome);
   const running = removeLeftovers({ ...common, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
@@ -86,7 +89,7 @@ test("[6.11] what a pod left goes soon after the last word about it, however oft
   cells.mountState.delete("known");
   await clock.advance(0);
   assert.deepEqual(await files.port.list(`${ROOT}/pods`), []);
-  files.makeFolder(`${ROOT}/pods/next`, 0o750);
+  files.makeDirectory(`${ROOT}/pods/next`, 0o750);
   cells.mountState.set("next", new Map());
   cells.mountState.delete("next");
   await clock.advance(1_900);
@@ -113,9 +116,9 @@ test("[4.9] before every source has spoken nothing goes", async () => {
   await running;
 });
 
-test("[6.11] one folder that cannot be removed does not keep the others, and is told once a round", async () => {
+test("[6.11] one directory that cannot be removed does not keep the others, and is told once a round", async () => {
   const { clock, end, files, log, common } = world();
-  for (const uid of ["a", "b", "c"]) files.makeFolder(`${ROOT}/pods/${uid}`, 0o750);
+  for (const uid of ["a", "b", "c"]) files.makeDirectory(`${ROOT}/pods/${uid}`, 0o750);
   const port = {
     ...files.port,
     removeTree: (path: string) =>
@@ -127,7 +130,7 @@ test("[6.11] one folder that cannot be removed does not keep the others, and is 
   await clock.advance(0);
   assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["a", "b"]);
   assert.equal(log.lines.length, 1);
-  assert.match(log.lines[0] ?? "", /leftover folders of pods could not be removed: remove .*busy \{"failed":2\}$/);
+  assert.match(log.lines[0] ?? "", /Failed to remove orphaned directories of pods: remove .*busy \{"failed":2\}$/);
   end.abort(new Error("over"));
   await running;
 });
@@ -135,7 +138,7 @@ test("[6.11] one folder that cannot be removed does not keep the others, and is 
 test("[19.1] dead containers are collected when they are seen and every minute, and a failure is an event of the node's", async () => {
   const { clock, end, cells, common } = world();
   const removed: string[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   let trouble: Error | undefined = new RuntimeError("RemoveContainer", "unknown", "device is busy");
   const dead = view(
     [sandbox()],
@@ -154,7 +157,8 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
         removeSandbox: () => Promise.resolve(),
       },
       events: {
-        emit: ({ kind, name }, type, reason, message) => void told.push([kind, name, type, reason, message].join(" ")),
+        emit: ({ kind, name }, type, reason, message) =>
+          void reported.push([kind, name, type, reason, message].join(" ")),
       },
       nodeName: "n1",
       look: () => Promise.resolve(dead),
@@ -174,7 +178,7 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
   });
   cells.podRuntimeStatus.set(dead.uid, dead);
   await clock.advance(0);
-  assert.deepEqual([...new Set(told)], [`Node n1 Warning ContainerGCFailed ${trouble.message}`]);
+  assert.deepEqual([...new Set(reported)], [`Node n1 Warning ContainerGCFailed ${trouble.message}`]);
   assert.match(trouble.message, /device is busy/);
   trouble = undefined;
   await clock.advance(60_000);

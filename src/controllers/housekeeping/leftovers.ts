@@ -1,10 +1,12 @@
 /**
- * Removes what pods that are over have left on the node: their folders, log folders and cgroups. Only when every source has spoken, and
- * only of UIDs that no one knows: not the sources, not a worker, not the runtime. A folder stays as long as volumes are in it.
+ * Removes the pod directories, log directories and cgroups that terminated pods left on the node. Cleanup runs only
+ * when all sources are ready, and only for UIDs that no source, worker or runtime view knows. A pod directory stays
+ * while it contains volumes.
  */
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
@@ -33,23 +35,23 @@ export interface LeftoversOptions {
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly containerLogLinks: string;
-  /** The groups that hold pods, one for each quality of service. */
+  /** The parent cgroups of pods, one per QoS class. */
   readonly podParents: readonly CgroupName[];
   readonly podMetrics?: Pick<PodMetrics, "orphansCleaned" | "orphansNotCleaned">;
 }
 
 const EVERY_MS = 30_000;
-/** However many pods go one after the other. */
+/** Minimum interval between two sweeps, however many pods terminate. */
 const NOT_SOONER_MS = 2_000;
 
-/** Soon after the last word about a pod, and now and then. */
+/** Sweeps soon after the last state of a pod is forgotten, and every `EVERY_MS`. */
 export async function removeLeftovers(options: LeftoversOptions, shutdown: AbortSignal): Promise<void> {
   const { sourcesReady, volumesKnown, clock } = options;
-  const forgotten = new LatestCell(0);
+  const forgotten = new Notifier();
   const { admittedPods, podOutcomes, podRuntimeStatus, mountState } = options;
   const unwatch = [admittedPods, podOutcomes, podRuntimeStatus, mountState].map((table) =>
     table.watch((uid) => {
-      if (!isKnown(uid, options)) forgotten.set(forgotten.value + 1);
+      if (!isKnown(uid, options)) forgotten.notify();
     }),
   );
   try {
@@ -68,17 +70,17 @@ export async function removeLeftovers(options: LeftoversOptions, shutdown: Abort
 
 async function sweepAll(options: LeftoversOptions, shutdown: AbortSignal): Promise<void> {
   const { files, rootDir, podLogsDir, containerLogLinks } = options;
-  const folders = () => files.list(`${rootDir}/pods`);
+  const directories = () => files.list(`${rootDir}/pods`);
   let [orphans, kept] = [0, 0];
-  const failed = await sweep("folders of pods", options, folders, async (uid) => {
+  const failed = await sweep("directories of pods", options, directories, async (uid) => {
     if (isKnown(uid, options) || options.mountState.get(uid) !== undefined) return;
     orphans += 1;
-    if (!(await removeFolder(uid, options))) kept += 1;
+    if (!(await removeDirectory(uid, options))) kept += 1;
   });
   options.podMetrics?.orphansCleaned.set(orphans);
   options.podMetrics?.orphansNotCleaned.set(failed + kept);
   await sweep(
-    "log folders",
+    "log directories",
     options,
     () => files.list(podLogsDir),
     (entry) => removeLogs(entry, options),
@@ -95,7 +97,10 @@ async function sweepAll(options: LeftoversOptions, shutdown: AbortSignal): Promi
   }
 }
 
-/** One that cannot be removed does not keep the others, and however many they are, the log gets one line. Answers with how many there were. */
+/**
+ * One failed removal does not prevent the others; all failures together cause one log line. Returns the number of
+ * failures.
+ */
 async function sweep(
   what: string,
   { log }: LeftoversOptions,
@@ -112,34 +117,34 @@ async function sweep(
     }
   };
   for (const entry of (await attempt(list)) ?? []) await attempt(() => remove(entry));
-  if (failures.length > 0) log.error(`leftover ${what} could not be removed`, failures[0], { failed: failures.length });
+  if (failures.length > 0) log.error(`Failed to remove orphaned ${what}`, failures[0], { failed: failures.length });
   return failures.length;
 }
 
 const isKnown = (uid: string, { admittedPods, podOutcomes, podRuntimeStatus }: LeftoversOptions): boolean =>
   [admittedPods, podOutcomes, podRuntimeStatus].some((table) => table.get(uid) !== undefined);
 
-/** Whether it is gone. */
-async function removeFolder(uid: string, options: LeftoversOptions): Promise<boolean> {
+/** Returns whether the directory was removed. */
+async function removeDirectory(uid: string, options: LeftoversOptions): Promise<boolean> {
   const { files, rootDir } = options;
-  const folder = `${rootDir}/pods/${uid}`;
-  // What a volume left is not ours to delete: its folders go only when they are empty.
-  for (const name of ["volumes", "plugins"]) await removeHollow(`${folder}/${name}`, files);
-  if ((await files.facts(`${folder}/volumes`)) !== undefined) return false;
-  await files.removeTree(folder);
+  const directory = `${rootDir}/pods/${uid}`;
+  // Volume data is not ours to delete: volume directories are removed only when empty.
+  for (const name of ["volumes", "plugins"]) await removeHollow(`${directory}/${name}`, files);
+  if ((await files.facts(`${directory}/volumes`)) !== undefined) return false;
+  await files.removeTree(directory);
   return true;
 }
 
-/** Whoever took the volumes away may have died before the folders of their kinds were gone too. */
-async function removeHollow(folder: string, files: HostFiles): Promise<void> {
-  if ((await files.facts(folder)) === undefined) return;
-  for (const name of await files.list(folder)) await removeEmpty(`${folder}/${name}`, files);
-  await removeEmpty(folder, files);
+/** A previous kubelet process may have died between unmounting the volumes and removing their plugin directories. */
+async function removeHollow(directory: string, files: HostFiles): Promise<void> {
+  if ((await files.facts(directory)) === undefined) return;
+  for (const name of await files.list(directory)) await removeEmpty(`${directory}/${name}`, files);
+  await removeEmpty(directory, files);
 }
 
-async function removeEmpty(folder: string, files: HostFiles): Promise<void> {
-  if ((await files.facts(folder))?.kind !== "folder") return;
-  if ((await files.list(folder)).length === 0) await files.removeFolder(folder);
+async function removeEmpty(directory: string, files: HostFiles): Promise<void> {
+  if ((await files.facts(directory))?.kind !== "directory") return;
+  if ((await files.list(directory)).length === 0) await files.removeDirectory(directory);
 }
 
 async function removeLogs(entry: string, options: LeftoversOptions): Promise<void> {
@@ -148,7 +153,7 @@ async function removeLogs(entry: string, options: LeftoversOptions): Promise<voi
   if (entry.split("_").length === 3 && !isKnown(uid, options)) await files.removeTree(`${podLogsDir}/${entry}`);
 }
 
-/** A link whose log is gone helps nobody. */
+/** Removes a symlink whose log no longer exists. */
 async function removeLink(entry: string, { files, containerLogLinks }: LeftoversOptions): Promise<void> {
   const path = `${containerLogLinks}/${entry}`;
   if ((await files.facts(path))?.kind !== "link") return;
@@ -165,7 +170,8 @@ async function removeCgroup(
   const uid = child.startsWith("pod") ? child.slice("pod".length) : undefined;
   if (uid === undefined || isKnown(uid, options)) return;
   const name = [...parent, child];
-  // As long as a volume is left its memory is charged here; what runs in the group meanwhile gets the least there is.
+  // While a volume remains, its memory is charged to this cgroup. Processes that still run in the cgroup get the lowest
+  // CPU shares.
   const holdsVolumes = (await files.facts(`${rootDir}/pods/${uid}/volumes`)) !== undefined;
   if (holdsVolumes) await cgroups.apply(name, { cpuShares: NO_SHARES });
   else await cgroups.destroy(name, signal);

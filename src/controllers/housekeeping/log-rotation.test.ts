@@ -13,7 +13,7 @@ import { HostFileError } from "../../ports/host-files.ts";
 import type { LogFiles } from "../../ports/log-files.ts";
 import { LogRotation } from "./log-rotation.ts";
 
-const [FOLDER, PATH, LIMIT_BYTES] = ["/logs/p/app", "/logs/p/app/0.log", 1_000_000] as const;
+const [DIRECTORY, PATH, LIMIT_BYTES] = ["/logs/p/app", "/logs/p/app/0.log", 1_000_000] as const;
 
 function world(logFiles?: (real: LogFiles) => Pick<LogFiles, "compress">) {
   const clock = new ManualClock();
@@ -58,7 +58,7 @@ function world(logFiles?: (real: LogFiles) => Pick<LogFiles, "compress">) {
     run: () => podRuntimeStatus.set(uid, view([], [running])),
     stop: () => podRuntimeStatus.set(uid, view([], [{ ...running, state: "exited" }])),
     reopened: () => reopened,
-    names: () => files.port.list(FOLDER),
+    names: () => files.port.list(DIRECTORY),
     over: async () => {
       end.abort(new Error("over"));
       await rotation;
@@ -88,7 +88,7 @@ test("[19.2] a log that was quiet for long and is then written to at 6 MB/s is r
     largest = Math.max(largest, (await files.port.facts(PATH))?.sizeBytes ?? 0);
   }
   assert.ok(reopened() >= 12, `${reopened()} rotations`);
-  // A tenth would be 17 ms at this rate: less than is ever waited between two looks.
+  // A wait of a tenth would be 17 ms at this rate, below the minimum wait between two checks.
   assert.ok(largest <= LIMIT_BYTES + 6_000 * 70, `${largest} bytes`);
   await over();
 });
@@ -139,7 +139,7 @@ test("[19.2] no room to compress is said once, leaves the plain file and nothing
   assert.equal((await names()).join(" ").replaceAll(/\d{8}-\d{6}/g, "TIME"), "0.log 0.log.TIME 0.log.TIME");
   assert.deepEqual(
     log.lines.map((line) => line.split(":")[0]),
-    ["E a rotated log could not be compressed and stays as it is"],
+    ["E Failed to compress a rotated container log; the log stays uncompressed"],
   );
   isFull = false;
   write(LIMIT_BYTES);

@@ -1,10 +1,11 @@
 /**
- * Keeps the logs of running containers within their limits: one that has reached its size is renamed, the runtime is told to begin a new one,
- * and what was rotated before is compressed. Every log is looked at in its interval, and sooner while it is written to; see
- * `domain/housekeeping/log-rotation.ts`.
+ * Keeps the logs of running containers within their limits. A log that has reached its size limit is renamed, the
+ * runtime reopens the log, and older rotated logs are compressed. Each log is checked at least once per interval, and
+ * sooner while it is written to; see `domain/housekeeping/log-rotation.ts`.
  *
- * Killed at any step it loses nothing: a log that is not there is asked for anew at the next look, and what is left of a compression goes
- * with the next rotation. Making room comes first and needs none; a full disk keeps logs from being compressed, not from being rotated.
+ * A kill at any step loses nothing: a missing log is reopened at the next check, and the next rotation removes the
+ * remains of a compression. Old logs are deleted first, which needs no disk space: a full disk prevents compression,
+ * not rotation.
  */
 import { doublingMs } from "../../base/backoff.ts";
 import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
@@ -32,20 +33,20 @@ export interface LogRotationOptions {
   readonly log: Log;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   readonly policy: RotationPolicy;
-  /** How many are compressed at once. */
+  /** Limits how many logs are compressed at once. */
   readonly workers: Turnstile;
 }
 
 const RETRY_MS_MIN = 1_000;
 
-/** A container whose log is kept. */
+/** A running container whose log is rotated. */
 interface Kept {
   readonly container: PodContainer;
   size: LogSize | undefined;
   failures: number;
-  /** The wait for its next line. */
+  /** The wait for the next write to the log. */
   watch: LinkedSignal | undefined;
-  /** Why it could not be compressed, once that is told. */
+  /** The last compression error that was logged. */
   compressionTrouble: string | undefined;
 }
 
@@ -53,7 +54,7 @@ export class LogRotation {
   readonly #options: LogRotationOptions;
   readonly #kept = new Map<string, Kept>();
   readonly #idsOfPods = new Map<string, readonly string[]>();
-  /** Names that a compression writes to at this moment. */
+  /** Temporary files that a compression is writing now. */
   readonly #beingWritten = new Set<string>();
 
   constructor(options: LogRotationOptions) {
@@ -63,7 +64,7 @@ export class LogRotation {
   async run(shutdown: AbortSignal): Promise<void> {
     const { clock, log, podRuntimeStatus } = this.#options;
     const onBug = (what: string) => (id: string, error: unknown) =>
-      log.error(`${what} a log failed in an unforeseen way`, error, { containerID: id });
+      log.error(`Unexpected error while ${what} a container log`, error, { containerID: id });
     const compressions = new KeyedWorker<string>({
       turn: (id, signal) => this.#compress(id, signal),
       onBug: onBug("compressing"),
@@ -87,7 +88,7 @@ export class LogRotation {
     });
   }
 
-  /** Those that run are kept from now on; those that do not, no longer: they write nothing. */
+  /** Adds running containers and drops all others: a container that does not run writes nothing. */
   #note(uid: string, looks: KeyedLoop<string>, shutdown: AbortSignal): void {
     if (shutdown.aborted) return;
     const running = (this.#options.podRuntimeStatus.get(uid)?.containers ?? []).filter(isKept);
@@ -113,7 +114,7 @@ export class LogRotation {
     if (kept !== undefined) endWatch(kept);
   }
 
-  /** Answers whether there may be something to compress. */
+  /** Returns whether there may be something to compress. */
   async #look(id: string, looks: KeyedLoop<string>, { signal, wakeIn }: Turn): Promise<boolean> {
     const { clock, log, policy } = this.#options;
     const kept = this.#kept.get(id);
@@ -142,7 +143,7 @@ export class LogRotation {
     }
   }
 
-  /** One wait is enough for as long as nothing is written. */
+  /** While nothing is written, one wait is enough. */
   #lookWhenWritten(kept: Kept, notBeforeMs: number, looks: KeyedLoop<string>): void {
     const { id } = kept.container;
     if (this.#kept.get(id) !== kept) return;
@@ -156,12 +157,12 @@ export class LogRotation {
       (error: unknown) => {
         if (watch.signal.aborted) return;
         kept.watch = undefined;
-        this.#options.log.error("a container's log could not be watched", error, { path: kept.container.logPath });
+        this.#options.log.error("Failed to watch a container log", error, { path: kept.container.logPath });
       },
     );
   }
 
-  /** The watch is there only while nothing is written: a kernel that tells of every line would be all we hear. */
+  /** The watch exists only while nothing is written: otherwise every line of output would cause a notification. */
   async #written({ container, size }: Kept, notBeforeMs: number, signal: AbortSignal): Promise<void> {
     const { clock, files } = this.#options;
     const { logPath } = container;
@@ -170,7 +171,7 @@ export class LogRotation {
     for await (const _ of files.watch(logPath.slice(0, logPath.lastIndexOf("/")), signal)) {
       if (!isFirst) return;
       isFirst = false;
-      // Written to before the watch was there.
+      // The log was written to before the watch existed.
       if ((await files.facts(logPath))?.sizeBytes !== size?.bytes) return;
     }
     signal.throwIfAborted();
@@ -183,7 +184,7 @@ export class LogRotation {
     const trouble = await compressParts(kept.container.logPath, this.#beingWritten, this.#options, signal);
     if (signal.aborted) return;
     if (trouble !== undefined && trouble.message !== kept.compressionTrouble) {
-      log.error("a rotated log could not be compressed and stays as it is", trouble, { containerID: id });
+      log.error("Failed to compress a rotated container log; the log stays uncompressed", trouble, { containerID: id });
     }
     kept.compressionTrouble = trouble?.message;
   }

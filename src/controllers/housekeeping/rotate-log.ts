@@ -1,4 +1,4 @@
-/** One look at a log, and its rotation where it has reached its size. */
+/** Checks one container log and rotates it when it has reached its size limit. */
 import { type RotationPolicy, rotationPlan } from "../../domain/housekeeping/log-rotation.ts";
 import type { PodContainer } from "../../domain/pod/runtime-view.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -12,7 +12,7 @@ export interface RotateLogOptions {
   readonly policy: RotationPolicy;
 }
 
-/** At which step it failed, in a sentence. */
+/** `step` is the log message for the step that failed. */
 export class LogRotationError extends Error {
   override readonly name = "LogRotationError";
   readonly step: string;
@@ -22,7 +22,7 @@ export class LogRotationError extends Error {
   }
 }
 
-/** `beingWritten`: names that are not to be touched now. */
+/** `beingWritten` holds paths that must not be deleted now. */
 export async function rotateLog(
   container: Pick<PodContainer, "id" | "logPath">,
   beingWritten: ReadonlySet<string>,
@@ -44,7 +44,10 @@ export async function rotateLog(
 const asRotationError = (error: unknown, step: string): LogRotationError =>
   new LogRotationError(step, error instanceof Error ? error.message : String(error), { cause: error });
 
-/** Somebody took it away, or we did not live to ask for it: nobody sees what is written until the runtime begins a new one. */
+/**
+ * The log was deleted, or a previous kubelet process died before it asked the runtime to reopen the log. New output is
+ * invisible until the runtime reopens the log.
+ */
 async function sizeOfNewLog(
   { id, logPath }: Pick<PodContainer, "id" | "logPath">,
   { files, runtime }: RotateLogOptions,
@@ -67,17 +70,17 @@ async function rotate(
   { files, runtime, clock, policy }: RotateLogOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const folder = logPath.slice(0, logPath.lastIndexOf("/"));
-  const plan = rotationPlan(logPath.slice(folder.length + 1), await files.list(folder), policy, clock.wallMs());
+  const directory = logPath.slice(0, logPath.lastIndexOf("/"));
+  const plan = rotationPlan(logPath.slice(directory.length + 1), await files.list(directory), policy, clock.wallMs());
   for (const name of plan.remove) {
-    if (!beingWritten.has(`${folder}/${name}`)) await files.removeFile(`${folder}/${name}`);
+    if (!beingWritten.has(`${directory}/${name}`)) await files.removeFile(`${directory}/${name}`);
   }
-  const rotated = `${folder}/${plan.renameTo}`;
+  const rotated = `${directory}/${plan.renameTo}`;
   await files.rename(logPath, rotated);
   try {
     await runtime.reopenLog(id, signal);
   } catch (error) {
-    // Where there is a new log the runtime has done it, whatever became of its answer: the old one must not take its place.
+    // If a new log exists, the runtime reopened it despite the error: the old log must not replace it.
     if ((await files.facts(logPath)) !== undefined) return;
     await files.rename(rotated, logPath);
     throw error;

@@ -1,6 +1,6 @@
 /**
- * The first client certificate, waited for before anything else starts: for an agent that does not renew its certificates. One that does
- * asks for it beside its other work, in client-certificate.ts.
+ * Gets the first client certificate before anything else starts, for a kubelet without certificate rotation. With
+ * rotation, client-certificate.ts requests the certificate beside other work.
  */
 import type { CertificateSigningRequest } from "../../api/gen/certificates-v1.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
@@ -28,7 +28,10 @@ const ISSUED_WITHIN_MS = 3_600_000;
 const REACHED_WITHIN_MS = 60_000;
 const REACH_EVERY_MS = 2_000;
 
-/** Rejects where there will be none, and with the signal. Asked again, it goes on with the request it has made. */
+/**
+ * Rejects if no certificate will be issued, and when the signal aborts. A repeated call continues with the existing
+ * request.
+ */
 export async function bootstrapCertificate(parts: BootstrapParts, signal: AbortSignal): Promise<CertificatePair> {
   const { keys, nodeName, store, clock, log } = parts;
   const source = firstRequestKey(parts);
@@ -51,7 +54,7 @@ export async function bootstrapCertificate(parts: BootstrapParts, signal: AbortS
   }
 }
 
-/** A machine and its control plane often come up together. */
+/** A machine and its control plane often boot at the same time. */
 async function requestOnceReached(
   parts: BootstrapParts,
   wish: Wish,

@@ -1,11 +1,14 @@
-/** The certificate that the node shows, from files that its operator keeps: read again when they change, the old one kept while the new is broken. */
+/**
+ * Publishes the serving certificate from files that the operator maintains. Changed files are read again; while the new
+ * content is broken, the previous certificate is kept.
+ */
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
 import { type WatchedFilesParts, watchFiles } from "./watched-files.ts";
 
 export interface CertificateFilesParts extends WatchedFilesParts {
   readonly servingCertificate: LatestCell<ServingCertificate | undefined>;
-  /** Why it cannot be shown. */
+  /** Why the certificate cannot be served; undefined if it can. */
   readonly servingFault: (certificate: ServingCertificate) => string | undefined;
 }
 

@@ -20,7 +20,7 @@ const START = Date.UTC(2026, 10, 15, 12, 34, 56);
 function world() {
   const clock = new VirtualClock(START);
   const disk = new FakeFiles({ clock });
-  const parts = { files: disk.port, clock, random: hostRandom, keys: hostKeys, log: keptLog(), folder: PKI };
+  const parts = { files: disk.port, clock, random: hostRandom, keys: hostKeys, log: keptLog(), directory: PKI };
   const make = (host = "n1") => makeSelfSigned(parts, { host, addresses: [] });
   const store = (more: Partial<ConstructorParameters<typeof CertificateStore>[0]> = {}) =>
     new CertificateStore({ ...parts, prefix: "kubelet-client", ...more });
@@ -87,7 +87,7 @@ test("a certificate file of more than the limit is not used, one of exactly the 
     const current = (sizeBytes: number) => store({ files: withFileOfSize(parts.files, path, sizeBytes) }).current();
     assert.equal((await current(CERTIFICATE_FILE_BYTES_MAX))?.keyPem, keyPem);
     assert.equal(await current(CERTIFICATE_FILE_BYTES_MAX + 1), undefined);
-    assert.match(parts.log.lines.at(-1) ?? "", new RegExp(`^E A certificate cannot be used: read ${path}: tooLarge`));
+    assert.match(parts.log.lines.at(-1) ?? "", new RegExp(`^E Found an unusable certificate: read ${path}: tooLarge`));
   }
 });
 
@@ -177,7 +177,7 @@ for (const [what, spoil] of [
     },
   ],
 ] as const) {
-  // The Go kubelet refuses to start with each of these until somebody cleans up.
+  // The Go kubelet refuses to start in each of these states until an operator cleans up.
   test(`a start that left ${what} does not stop the next`, async () => {
     const { parts, put, text, make } = world();
     spoil(put, make("old").certificatePem);

@@ -1,7 +1,8 @@
 /**
- * The certificates of one purpose on disk, as both kubelets keep them: each pair in a file named by its moment, certificate first, then the
- * key, for root alone; a link to the newest. A new pair is safe before the link moves, and the link moves in one step, so that at every
- * moment one whole pair is found. What cannot be read as a pair counts as none.
+ * Stores the certificates of one purpose on disk in the layout of the Go kubelet. Each pair is a file named by its
+ * time, with the certificate before the key, readable by root only; a symlink points to the newest pair. A new pair is
+ * written before the symlink changes, and the symlink changes atomically, so one complete pair exists at every moment.
+ * A file that is not a valid pair is ignored.
  */
 import { bytesEqual } from "../../base/bytes-equal.ts";
 import { DerError } from "../../base/der/read-der.ts";
@@ -22,14 +23,14 @@ export interface CertificateStoreParts {
   readonly keys: Keys;
   readonly clock: Clock;
   readonly log: Log;
-  readonly folder: string;
-  /** "kubelet-client" or "kubelet-server". */
+  readonly directory: string;
+  /** Either "kubelet-client" or "kubelet-server". */
   readonly prefix: string;
-  /** Where an operator may have put a first pair, in the order of preference; the store never writes there. */
+  /** Other places where an operator may have put a first pair, in order of preference. The store never writes there. */
   readonly elsewhere?: readonly PairPaths[];
 }
 
-const FOLDER_MODE = 0o755;
+const DIRECTORY_MODE = 0o755;
 const PAIR_MODE = 0o600;
 const LINKS_MAX = 8;
 
@@ -44,11 +45,14 @@ export class CertificateStore {
     return this.#path("current");
   }
 
-  /** The first that can be read: the newest, or what an operator has put beside it. It may have expired. */
+  /**
+   * Returns the first readable pair: the newest stored pair, or one that an operator provides. The pair may have
+   * expired.
+   */
   async current(): Promise<CertificatePair | undefined> {
     await this.recover();
-    const { folder, prefix, elsewhere = [] } = this.#parts;
-    const plain = { certificate: `${folder}/${prefix}.crt`, key: `${folder}/${prefix}.key` };
+    const { directory, prefix, elsewhere = [] } = this.#parts;
+    const plain = { certificate: `${directory}/${prefix}.crt`, key: `${directory}/${prefix}.key` };
     const own = { certificate: this.currentPath, key: this.currentPath };
     for (const paths of [own, ...elsewhere, plain]) {
       const pair = await this.#readPair(paths);
@@ -58,8 +62,9 @@ export class CertificateStore {
   }
 
   /**
-   * The Go kubelet takes the old link away before it brings the new one; ended in between, it leaves the new one under another name. And a link that was just
-   * made may be lost with the power, though the pair is there.
+   * Restores the missing symlink to the current pair. The Go kubelet removes the old symlink before it renames the new
+   * one; a kill in between leaves the new symlink under the "updated" name. A power loss can also drop a new symlink
+   * while its pair file survives.
    */
   async recover(): Promise<void> {
     const { files } = this.#parts;
@@ -67,17 +72,17 @@ export class CertificateStore {
     const [current, next] = [await files.facts(this.currentPath), await files.facts(updated)];
     if (current !== undefined) return;
     if (next?.kind === "link") return files.rename(updated, this.currentPath);
-    const newest = (await listIfThere(files, this.#parts.folder)).filter((name) => this.#isDated(name)).at(-1);
-    if (newest !== undefined) await files.link(`${this.#parts.folder}/${newest}`, this.currentPath);
+    const newest = (await listIfThere(files, this.#parts.directory)).filter((name) => this.#isDated(name)).at(-1);
+    if (newest !== undefined) await files.link(`${this.#parts.directory}/${newest}`, this.currentPath);
   }
 
-  /** Makes the pair the current one. Rejects, with the old one untouched, where the two do not belong together. */
+  /** Makes the pair the current one. Rejects if certificate and key do not match; the old pair then stays. */
   async update(certificatePem: string, keyPem: string): Promise<CertificatePair> {
-    const { files, keys, clock, folder } = this.#parts;
+    const { files, keys, clock, directory } = this.#parts;
     const pair = pairOf(keys, certificatePem, keyPem);
     const moment = new Date(clock.wallMs()).toISOString().slice(0, 19).replaceAll(/[T:]/g, "-");
     const path = this.#path(moment);
-    await files.makeFolder(folder, FOLDER_MODE);
+    await files.makeDirectory(directory, DIRECTORY_MODE);
     await files.writeAtomically(path, utf8Bytes(pair.certificatePem + pair.keyPem), PAIR_MODE);
     await files.link(path, this.currentPath);
     return pair;
@@ -89,7 +94,7 @@ export class CertificateStore {
   }
 
   #path(qualifier: string): string {
-    return `${this.#parts.folder}/${this.#parts.prefix}-${qualifier}.pem`;
+    return `${this.#parts.directory}/${this.#parts.prefix}-${qualifier}.pem`;
   }
 
   async #readPair(paths: PairPaths): Promise<CertificatePair | undefined> {
@@ -101,7 +106,7 @@ export class CertificateStore {
       return pairOf(keys, certificate, paths.key === paths.certificate ? certificate : await this.#text(paths.key));
     } catch (error) {
       if (isMissing(error)) return undefined;
-      log.error("A certificate cannot be used", error, { path: paths.certificate });
+      log.error("Found an unusable certificate", error, { path: paths.certificate });
       return undefined;
     }
   }
@@ -113,7 +118,7 @@ export class CertificateStore {
   }
 }
 
-/** Throws where the texts hold no pair, or two halves of different ones. */
+/** Throws if the texts hold no pair, or if the private key does not match the certificate. */
 export function pairOf(keys: Keys, certificateText: string, keyText: string): CertificatePair {
   const keyPem = keyPemOf(keyText);
   if (keyPem === undefined) throw new KeyError("the text holds no private key");

@@ -1,10 +1,10 @@
-/** Whom the node believes about those who ask it: the authorities of client certificates, from a file that is read again when it changes. */
+/** Publishes the CA bundle that verifies client certificates, from a file that is read again when it changes. */
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { type WatchedFilesParts, watchFiles } from "./watched-files.ts";
 
 export interface ClientCaParts extends WatchedFilesParts {
   readonly clientCa: LatestCell<string | undefined>;
-  /** Why nobody can be verified by it. */
+  /** Why the bundle cannot verify clients; undefined if it can. */
   readonly bundleFault: (pem: string) => string | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The certificate by which the API server knows us: found on disk or in the kubeconfig, asked for where there is none, renewed before its
- * time. Rejects where only a new start can help, which has the bootstrap credentials read again: no valid certificate for five minutes
- * while the server answers.
+ * Maintains the client certificate for the API server: loads it from disk or the kubeconfig, requests one if there is
+ * none, and renews it before it expires. Rejects when only a restart can help, because startup reads the bootstrap
+ * credentials again: no valid certificate for five minutes while the server responds.
  */
 
 import { changedWithin } from "../../concurrency/changed-within.ts";
@@ -20,16 +20,16 @@ import { type KeySource, Rotation } from "./rotation.ts";
 
 export interface ClientCertificateParts extends Omit<RequestParts, "api"> {
   readonly nodeName: string;
-  /** Shows the certificate there is. */
+  /** Authenticates with the current client certificate. */
   readonly api: ApiServer;
-  /** By other credentials, for as long as there is no valid certificate. */
+  /** Uses the bootstrap credentials, for as long as there is no valid certificate. */
   readonly bootstrap: ApiServer;
   readonly store: CertificateStore;
   readonly pendingKey: PendingKey;
-  /** Written into the kubeconfig itself: taken where the store has none, and replaced at once. */
+  /** Embedded in the kubeconfig: used if the store has no valid pair, and replaced at once. */
   readonly embedded: CertificatePair | undefined;
   readonly clientCertificate: LatestCell<CertificateState>;
-  /** From now on every client of the API server shows this. */
+  /** Makes every API client present this certificate from now on. */
   readonly show: (pair: CertificatePair) => void;
 }
 
@@ -86,7 +86,7 @@ class ClientCertificate {
     return validPair(this.#parts.clientCertificate.value, this.#parts.clock.wallMs());
   }
 
-  /** What there is already; whether it is to be replaced at once. */
+  /** Loads an existing pair. Returns whether the pair must be replaced at once. */
   async #begin(): Promise<boolean> {
     const { store, embedded, clientCertificate: cell, clock, log } = this.#parts;
     const stored = await store.current();
@@ -110,7 +110,7 @@ class ClientCertificate {
     return this.#valid() === undefined ? firstRequestKey(this.#parts) : freshKey(this.#parts.keys);
   }
 
-  /** Shows what is new, and gives up where nothing has been valid for too long. */
+  /** Presents new certificates. Throws when no certificate has been valid for too long while the server responds. */
   async #watchOver(signal: AbortSignal): Promise<never> {
     const { clock, log, clientCertificate: cell } = this.#parts;
     let validAtMs = clock.monotonicMs();
@@ -144,5 +144,5 @@ class ClientCertificate {
   }
 }
 
-/** Whether the failure of a request shows that the server, and not something before it, is there. */
+/** Whether the failure comes from the API server itself, not from something in front of it. */
 const answers = (error: unknown) => error instanceof ApiError && [401, 403, 404].includes(error.status);

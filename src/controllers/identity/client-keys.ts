@@ -1,4 +1,6 @@
-/** How a client certificate is asked for, and with which keys: a new one for each renewal, the pending one for the first. */
+/**
+ * Usages and keys of client certificate requests: a new key for each renewal, the pending key for the first request.
+ */
 import { nodeSubject } from "../../domain/identity/certificate-pair.ts";
 import type { KeyAlgorithm } from "../../domain/identity/x509-write.ts";
 import type { Keys } from "../../ports/keys.ts";
@@ -7,7 +9,7 @@ import type { KeySource } from "./rotation.ts";
 
 export const CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet";
 
-/** In this order: the name of a first request is made from it. */
+/** The order matters: the name of a first request is computed from it. */
 export const clientUsages = (algorithm: KeyAlgorithm): readonly string[] => [
   "digital signature",
   "client auth",
@@ -25,7 +27,10 @@ export interface FirstRequestParts {
   readonly pendingKey: PendingKey;
 }
 
-/** Kept on disk, and the request under the name that follows from it, until there is a certificate or never will be. */
+/**
+ * The first request's key stays on disk, and the request's name follows from it, until the certificate is issued or
+ * refused.
+ */
 export const firstRequestKey = ({ keys, nodeName, pendingKey }: FirstRequestParts): KeySource => ({
   next: async () => {
     const keyPem = await pendingKey.loadOrMake();

@@ -1,6 +1,7 @@
 /**
- * The key of a first certificate, on disk from before it is asked for until the certificate is there: whoever starts again asks for the
- * same, under the same name, and nobody has to approve twice. The name is the one the Go kubelet computes from the same file.
+ * The private key of the first certificate. The key is on disk from before the request until the certificate is stored.
+ * A restarted kubelet therefore reuses the same request under the same name, and nobody has to approve twice. The Go
+ * kubelet computes the same name from the same file.
  */
 import { createHash } from "node:crypto";
 import { errorText } from "../../base/error-text.ts";
@@ -17,7 +18,7 @@ export interface PendingKeyParts {
   readonly files: HostFiles;
   readonly keys: Keys;
   readonly log: Log;
-  readonly folder: string;
+  readonly directory: string;
 }
 
 export class PendingKey {
@@ -28,21 +29,21 @@ export class PendingKey {
   }
 
   get #path(): string {
-    return `${this.#parts.folder}/kubelet-client.key.tmp`;
+    return `${this.#parts.directory}/kubelet-client.key.tmp`;
   }
 
-  /** The one on disk, or a new one that is on disk when this resolves. */
+  /** Returns the key on disk, or a new one that is on disk when this resolves. */
   async loadOrMake(): Promise<string> {
     const kept = await this.#load();
     if (kept !== undefined) return kept;
-    const { files, keys, folder } = this.#parts;
+    const { files, keys, directory } = this.#parts;
     const made = keys.make();
-    await files.makeFolder(folder, 0o755);
+    await files.makeDirectory(directory, 0o755);
     await files.writeAtomically(this.#path, utf8Bytes(made), 0o600);
     return made;
   }
 
-  /** Its certificate is there, or will never be. */
+  /** Deletes the key once its certificate is stored or will never be issued. */
   async drop(): Promise<void> {
     await this.#parts.files.removeFile(this.#path);
   }
@@ -57,7 +58,7 @@ export class PendingKey {
     } catch (error) {
       if (isMissing(error)) return undefined;
       if (!(error instanceof KeyError) && !isTooLarge(error)) throw error;
-      log.info(0, "The key of a certificate that was asked for cannot be used; another is made", {
+      log.info(0, "The key of a requested certificate is unusable; created another key", {
         path: this.#path,
         err: errorText(error),
       });
@@ -66,11 +67,11 @@ export class PendingKey {
   }
 }
 
-/** Of what makes one request another: key, subject and usages. */
+/** The name hashes what distinguishes two requests: key, subject and usages. */
 export function requestName(publicKeyDer: Uint8Array, subject: Subject, usages: readonly string[]): string {
   const texts = [subject.commonName, ...subject.organizations, ...usages];
   const hash = createHash("sha512-256");
-  // The mark between is no digit of this base64, so that two lists never spell the same.
+  // The separator is not in this base64 alphabet, so different lists never produce the same input.
   for (const part of [publicKeyDer, ...texts.map(utf8Bytes)])
     hash.update(`${Buffer.from(part).toString("base64url")}|`);
   return `node-csr-${hash.digest("base64url")}`;

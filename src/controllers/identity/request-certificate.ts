@@ -1,6 +1,6 @@
 /**
- * Asks the cluster for one certificate, and waits for it as long as it is told to: makes the request, or finds the one of the same name,
- * and follows it until it is issued, denied or gone.
+ * Requests one certificate from the cluster: creates the CertificateSigningRequest, or reuses the one of the same name,
+ * and follows it until it is issued, denied or deleted. The caller's signal bounds the wait.
  */
 import type { CertificateSigningRequest } from "../../api/gen/certificates-v1.ts";
 import { certificateSigningRequests } from "../../api/resources.ts";
@@ -34,16 +34,19 @@ export interface Wish {
   readonly keyPem: string;
   readonly signerName: string;
   readonly usages: readonly string[];
-  /** Left out: the server makes one up, and every request is a new one. */
+  /** If omitted, the server generates a name and every request is a new one. */
   readonly name?: string;
 }
 
-/** This request will never bring a certificate; another may. */
+/** This request will never yield a certificate; another one may. */
 export class RequestRefusedError extends Error {
   override readonly name = "RequestRefusedError";
 }
 
-/** The request as the server has it. Rejects as the API does, or `RequestRefusedError` where one of that name is of no use. */
+/**
+ * Returns the request as the server stores it. Rejects with the API's error, or with `RequestRefusedError` if an
+ * existing request of that name does not fit.
+ */
 export async function makeRequest(
   { api, clock, keys, log }: RequestParts,
   wish: Wish,
@@ -73,7 +76,10 @@ export async function makeRequest(
   }
 }
 
-/** The certificate, as PEM. Rejects `RequestRefusedError` once there will be none, and with the signal's reason. */
+/**
+ * Returns the certificate as PEM. Rejects with `RequestRefusedError` once none will be issued, and with the signal's
+ * reason.
+ */
 export async function awaitCertificate(
   { api, clock, random, log }: RequestParts,
   { metadata }: CertificateSigningRequest,

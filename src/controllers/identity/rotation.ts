@@ -1,6 +1,6 @@
 /**
- * Keeps one certificate young: asks for a new one when the time has come, or when what it must say has changed, and again until there is
- * one. The calendar is looked at anew every so often, since it may jump while a timer sleeps.
+ * Rotates one certificate: requests a new one when rotation is due or when the template has changed, and retries until
+ * one is issued. The wall clock is checked regularly, because it may jump while a timer sleeps.
  */
 import { jsonEqual } from "../../base/json-equal.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
@@ -21,27 +21,27 @@ import type { ApiServer } from "../../ports/api-server.ts";
 import type { CertificateStore } from "./certificate-store.ts";
 import { awaitCertificate, makeRequest, type RequestParts, RequestRefusedError } from "./request-certificate.ts";
 
-/** Where the keys of requests come from. */
+/** Provides the keys of requests. */
 export interface KeySource {
-  /** With a name, the request is one that may be there already. */
+  /** With a name, the request may exist already. */
   next(): Promise<{ readonly keyPem: string; readonly name?: string }>;
-  /** Its certificate is kept, or will never come. */
+  /** Called when the certificate is stored or the request is refused. */
   done(outcome: "kept" | "refused"): Promise<void>;
 }
 
 export interface RotationParts extends Omit<RequestParts, "api"> {
-  /** Asked for every request: who may ask changes with what we have. */
+  /** Evaluated for every request: the credentials depend on whether the certificate is valid. */
   readonly api: () => ApiServer;
   readonly keySource: () => KeySource;
   readonly store: CertificateStore;
   readonly state: LatestCell<CertificateState>;
   readonly signerName: string;
   readonly usagesOf: (keyPem: string) => readonly string[];
-  /** Undefined: there is nothing to ask for yet. */
+  /** Undefined: nothing can be requested yet. */
   readonly template: () => CertificateTemplate | undefined;
-  /** What the template is made from. */
+  /** The cells that `template` reads. */
   readonly templateFrom: readonly Latest<unknown>[];
-  /** Whether the server answered, as far as a request tells. */
+  /** Called with the result of each request, which shows whether the server responded. */
   readonly onServer?: (
     outcome: { readonly kind: "issued" } | { readonly kind: "failed"; readonly error: unknown },
   ) => void;
@@ -61,9 +61,12 @@ class TemplateChanged extends Error {
 export class Rotation {
   readonly #parts: RotationParts;
   #forced: boolean;
-  /** Drawn once for each pair. */
+  /** The rotation deadline, with jitter drawn once per pair. */
   #due: { readonly pair: CertificatePair; readonly wallMs: number; readonly notBeforeMonotonicMs: number } | undefined;
-  /** What the pair there is was asked for: a signer that leaves names out is not asked again for the same. */
+  /**
+   * The template the current pair was requested with: if a signer omits names, the same template is not requested
+   * again.
+   */
   #granted: CertificateTemplate | undefined;
 
   constructor(parts: RotationParts, { forced }: { readonly forced: boolean }) {
@@ -71,7 +74,7 @@ export class Rotation {
     this.#forced = forced;
   }
 
-  /** Ends only with the signal. */
+  /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<never> {
     const { clock } = this.#parts;
     for (;;) {
@@ -100,7 +103,8 @@ export class Rotation {
     if (!satisfies(pair, wanted) && !jsonEqual(this.#granted, wanted)) return 0;
     if (this.#due?.pair !== pair) {
       const wallMs = rotateAtWallMs(pair, random.fraction());
-      // Where our calendar is ahead of the signer's, what it has just signed is old to us, and so would be the next. It may be set right any moment.
+      // If our clock is ahead of the signer's, a new certificate seems old already, and so would the next. The clock
+      // may be corrected at any moment.
       const pauseMs = this.#granted === undefined ? 0 : lookEveryMs(pair);
       this.#due = { pair, wallMs, notBeforeMonotonicMs: clock.monotonicMs() + pauseMs };
       const at = (wallMs: number) => new Date(wallMs).toISOString();
@@ -112,7 +116,7 @@ export class Rotation {
     return Math.max(this.#due.wallMs - clock.wallMs(), this.#due.notBeforeMonotonicMs - clock.monotonicMs());
   }
 
-  /** Or until something else is wanted, or nothing. */
+  /** Returns when the certificate was rotated, or when the template changed or became undefined. */
   async #untilRotated(signal: AbortSignal): Promise<void> {
     const { clock, random, log, state } = this.#parts;
     for (let failures = 0; ; ) {
@@ -182,7 +186,7 @@ export class Rotation {
     }
   }
 
-  /** Rejects `TemplateChanged` as soon as something else is wanted. */
+  /** Rejects with `TemplateChanged` as soon as another template is wanted. */
   async #unlessTemplateChanges<T>(
     wanted: CertificateTemplate,
     signal: AbortSignal,
@@ -196,7 +200,7 @@ export class Rotation {
         if (now !== undefined && !jsonEqual(now, wanted)) linked.abort(new TemplateChanged());
       }
     };
-    // It ends with the signal, which is ours.
+    // Rejects only when our own signal aborts.
     const following = follow().catch(() => undefined);
     try {
       return await work(linked.signal);

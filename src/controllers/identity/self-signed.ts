@@ -1,6 +1,6 @@
 /**
- * A serving certificate that nobody but the node itself vouches for: an authority made for this one signature and forgotten, then the
- * certificate. On disk it is used for as long as it is there.
+ * Creates a self-signed serving certificate: a CA whose key signs only this certificate and is then discarded, and the
+ * certificate itself. A pair on disk is used for as long as it exists.
  */
 import { errorText } from "../../base/error-text.ts";
 import { parseIp } from "../../base/ip-address.ts";
@@ -25,7 +25,7 @@ export interface SelfSignedParts {
 }
 
 export interface SelfSignedNames {
-  /** A name or an address. */
+  /** A host name or an IP address. */
   readonly host: string;
   readonly addresses: readonly string[];
 }
@@ -39,7 +39,7 @@ export function makeSelfSigned(
 ): ServingCertificate {
   const [authorityKey, keyPem] = [keys.make(), keys.make()];
   const seconds = Math.floor(clock.wallMs() / 1000);
-  // Clocks differ, and a certificate of this very moment is one of the future to some.
+  // Clocks differ: a certificate that is valid from now on would be in the future for some clients.
   const notBeforeWallMs = seconds * 1000 - HOUR_MS;
   const common = {
     authorityKeyId: serialFrom(random),
@@ -78,44 +78,47 @@ export function makeSelfSigned(
   return { certificatePem: certificate + authority, keyPem };
 }
 
-/** Positive and not repeated. */
+/** Serial numbers are positive and unique. */
 const serialFrom = (random: Random): Uint8Array =>
   Uint8Array.from([
     0x01,
     ...(random.uuid().replaceAll("-", "").match(/../g) ?? []).map((hex) => Number.parseInt(hex, 16)),
   ]);
 
-export const selfSignedPaths = (folder: string): PairPaths => ({
-  certificate: `${folder}/kubelet.crt`,
-  key: `${folder}/kubelet.key`,
+export const selfSignedPaths = (directory: string): PairPaths => ({
+  certificate: `${directory}/kubelet.crt`,
+  key: `${directory}/kubelet.key`,
 });
 
-/** Both files, there when this resolves: those of an earlier start, whichever kubelet's, or new ones where these are no pair. */
+/**
+ * Ensures that both files exist. A valid pair of an earlier start is kept, whichever kubelet wrote it; otherwise a new
+ * pair is made.
+ */
 export async function ensureSelfSigned(
   parts: SelfSignedParts & { readonly files: HostFiles; readonly log: Log },
-  folder: string,
+  directory: string,
   names: SelfSignedNames,
 ): Promise<PairPaths> {
   const { files, log } = parts;
-  const paths = selfSignedPaths(folder);
+  const paths = selfSignedPaths(directory);
   const there = [await files.facts(paths.certificate), await files.facts(paths.key)];
   if (there.every((facts) => facts !== undefined)) {
     const trouble = await pairTrouble(parts, paths);
     if (trouble === undefined) return paths;
-    log.info(0, "The self-signed certificate there is cannot be used; another is made", {
+    log.info(0, "The existing self-signed certificate is unusable; created another one", {
       path: paths.certificate,
       err: trouble,
     });
   }
   const { certificatePem, keyPem } = makeSelfSigned(parts, names);
-  await files.makeFolder(folder, 0o755);
+  await files.makeDirectory(directory, 0o755);
   await files.writeAtomically(paths.key, utf8Bytes(keyPem), 0o600);
   await files.writeAtomically(paths.certificate, utf8Bytes(certificatePem), 0o644);
   log.info(4, "Using self-signed cert", { path: paths.certificate });
   return paths;
 }
 
-/** Undefined: a pair. */
+/** Returns why the files are not a valid pair; undefined if they are. */
 async function pairTrouble(
   { files, keys }: { readonly files: HostFiles; readonly keys: Keys },
   paths: PairPaths,

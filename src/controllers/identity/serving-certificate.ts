@@ -1,6 +1,7 @@
 /**
- * The certificate the node serves, signed by the cluster: asked for once the node knows an address of its own, again when the addresses
- * change, and renewed before its time. Until there is one, and when its time has passed, the fallback is served; without a fallback nothing is.
+ * Maintains the serving certificate signed by the cluster. It is requested once the node has an address, again when the
+ * addresses change, and renewed before it expires. Without a valid certificate the fallback is served; without a
+ * fallback nothing is served.
  */
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
@@ -20,7 +21,7 @@ export interface ServingCertificateParts extends Omit<RequestParts, "api"> {
   readonly nodeName: string;
   readonly api: ApiServer;
   readonly store: CertificateStore;
-  /** A node with names but without an address may ask too. */
+  /** A node with DNS names but no IP address may request a certificate too. */
   readonly dnsIsEnough: boolean;
   readonly fallback: ServingCertificate | undefined;
   readonly ownNode: Latest<OwnNode>;
@@ -48,7 +49,7 @@ export async function runServingCertificate(parts: ServingCertificateParts, shut
       },
       templateFrom: [ownNode],
       onRequested: (csr) =>
-        log.info(0, "A serving certificate is asked for; somebody has to approve it", {
+        log.info(0, "Requested a serving certificate; the request needs approval", {
           csr,
           approve: `kubectl certificate approve ${csr}`,
           meanwhile:
@@ -77,7 +78,7 @@ async function publish(parts: ServingCertificateParts, signal: AbortSignal): Pro
     const next = pair ?? fallback;
     if (served.value?.certificatePem !== next?.certificatePem)
       served.set(next === undefined ? undefined : { certificatePem: next.certificatePem, keyPem: next.keyPem });
-    // One that has expired may be good again: the calendar was ahead.
+    // An expired certificate may become valid again if the clock was ahead and is corrected.
     const known = pair ?? state.value.pair;
     const lookMs = known === undefined ? Number.POSITIVE_INFINITY : pair === undefined ? AGAIN_MS : lookEveryMs(known);
     await changedWithin(clock, [{ cell: state, seen }], lookMs, signal);

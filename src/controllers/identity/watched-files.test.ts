@@ -18,7 +18,7 @@ async function world(t: TestContext, { reload = true } = {}) {
   const log = keptLog();
   const servingCertificate = new LatestCell<ServingCertificate | undefined>(undefined);
   const clientCa = new LatestCell<string | undefined>(undefined);
-  await files.makeFolder("/pki", 0o755);
+  await files.makeDirectory("/pki", 0o755);
   const write = (path: string, text: string) => files.writeAtomically(path, bytes(text), 0o600);
   const shutdown = new AbortController();
   const servingFault = ({ certificatePem, keyPem }: ServingCertificate) =>
@@ -53,13 +53,13 @@ test("[2.4] the certificate is read at the start, and again when its files have 
   await write(CERTIFICATE, "certificate2");
   await clock.advance(1);
   assert.equal(shown(), "certificate2");
-  assert.equal(log.lines.filter((line) => line.includes("what was read before stays")).length > 0, true);
+  assert.equal(log.lines.filter((line) => line.includes("the previous content stays in use")).length > 0, true);
   assert.ok(!log.lines.join("\n").includes("key2"));
 });
 
 test("[2.4] files that are links to where somebody keeps them are followed", async (t) => {
   const { clock, files, write, start, shown } = await world(t);
-  await files.makeFolder("/kept", 0o700);
+  await files.makeDirectory("/kept", 0o700);
   await write("/kept/1.pem", "certificate1");
   await write("/kept/1.key", "key1");
   await files.link("/kept/1.pem", CERTIFICATE);
@@ -79,8 +79,9 @@ test("a file that is missing at the start is waited for, and told once", async (
   const { clock, write, start, clientCa, log } = await world(t);
   start();
   await clock.advance(30_000);
-  const told = () => log.lines.filter((line) => line.includes("authorities of client certificates cannot be used"));
-  assert.equal(told().length, 1);
+  const reported = () =>
+    log.lines.filter((line) => line.includes("Failed to load the authorities of client certificates"));
+  assert.equal(reported().length, 1);
   await write("/pki/ca.crt", "bundle1");
   await clock.advance(1);
   assert.equal(clientCa.value, "bundle1");
@@ -112,7 +113,7 @@ test("[2.6] a bundle of more than the limit leaves the old one in force, and the
   await write("/pki/ca.crt", "bundle2".padEnd(CERTIFICATE_FILE_BYTES_MAX + 1));
   await clock.advance(1);
   assert.equal(clientCa.value, whole);
-  assert.ok(log.lines.some((line) => line.includes("what was read before stays: read /pki/ca.crt: tooLarge")));
+  assert.ok(log.lines.some((line) => line.includes("the previous content stays in use: read /pki/ca.crt: tooLarge")));
 });
 
 test("where changes are not heeded the first good content stays", async (t) => {

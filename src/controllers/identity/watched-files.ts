@@ -1,11 +1,12 @@
 /**
- * Keeps a cell at what files say that somebody else writes: read at the start, at hints of their folders, and every minute. Content that is
- * broken, or not there, leaves the cell as it is, with a line in the log; the same trouble is told once.
+ * Keeps a cell in sync with files that others write: reads them at startup, on changes in their directories, and every
+ * minute. Broken or missing content leaves the cell unchanged and is logged; the same error is logged once.
  */
 import { errorText } from "../../base/error-text.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
@@ -19,80 +20,82 @@ export interface WatchedFilesParts {
 }
 
 export interface WatchedFiles<T> {
-  /** For the log. */
+  /** Name of the content in log lines. */
   readonly what: string;
   readonly paths: readonly string[];
-  /** Whether changes are heeded, or only what is found first. */
+  /** Whether later changes are read, or only the first valid content. */
   readonly reload: boolean;
   readonly parse: (texts: readonly string[]) => T;
-  /** Why the content is of no use; undefined when it is. */
+  /** Why the content is unusable; undefined if it is valid. */
   readonly fault: (parsed: T) => string | undefined;
   readonly cell: LatestCell<T | undefined>;
 }
 
 const LOOK_AGAIN_MS = 60_000;
-/** A file that is missing or broken is most likely being made. */
+/** A missing or broken file is most likely still being written. */
 const TROUBLED_AGAIN_MS = 5000;
 
-/** Ends with its signal, or after the first good content where changes are not heeded. */
+/** Ends when the signal aborts, or after the first valid content if `reload` is false. */
 export async function watchFiles<T>(
   wanted: WatchedFiles<T>,
   parts: WatchedFilesParts,
   shutdown: AbortSignal,
 ): Promise<void> {
   const { clock } = parts;
-  const hints = new LatestCell(0);
+  const hints = new Notifier();
   using life = linkSignals(shutdown);
-  const hearing = [...new Set(wanted.paths.map(folderOf))].map((folder) => hear(folder, hints, parts, life.signal));
+  const hearing = [...new Set(wanted.paths.map(directoryOf))].map((directory) =>
+    hear(directory, hints, parts, life.signal),
+  );
   const look = looker(wanted, parts);
   while (!shutdown.aborted) {
     const seen = hints.version;
     const isGood = await look();
     if (isGood && !wanted.reload) break;
     const waitMs = isGood ? LOOK_AGAIN_MS : TROUBLED_AGAIN_MS;
-    await changedWithin(clock, [{ cell: hints, seen }], waitMs, shutdown).catch(() => {}); // Rejects at the end only.
+    await changedWithin(clock, [{ cell: hints, seen }], waitMs, shutdown).catch(() => {}); // Rejects only on shutdown.
   }
   life.abort(new Error("no longer looking"));
   await Promise.all(hearing);
 }
 
-const folderOf = (path: string) => path.slice(0, path.lastIndexOf("/")) || "/";
+const directoryOf = (path: string) => path.slice(0, path.lastIndexOf("/")) || "/";
 
 async function hear(
-  folder: string,
-  hints: LatestCell<number>,
+  directory: string,
+  hints: Notifier,
   { files, log }: WatchedFilesParts,
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    for await (const _ of files.watch(folder, signal)) hints.set(hints.value + 1);
+    for await (const _ of files.watch(directory, signal)) hints.notify();
   } catch (error) {
-    // It is looked at every minute all the same.
-    if (!signal.aborted) log.error("a folder can no longer be watched", error, { folder });
+    // The files are still read every minute.
+    if (!signal.aborted) log.error("Failed to keep watching a directory", error, { directory });
   }
 }
 
-/** Says whether what is there is good. */
+/** The returned function reads the files and returns whether their content is valid. */
 function looker<T>({ what, paths, parse, fault, cell }: WatchedFiles<T>, { files, log }: WatchedFilesParts) {
   let last: string | undefined;
-  let told: string | undefined;
+  let reported: string | undefined;
   return async (): Promise<boolean> => {
     const found = await content(files, paths);
     const texts = found.kind === "texts" ? found.texts : undefined;
     const key = texts?.join("\0");
     if (key !== undefined && key === last) {
-      told = undefined;
+      reported = undefined;
       return true;
     }
     const parsed = texts === undefined ? undefined : parse(texts);
     const trouble = found.kind === "trouble" ? found.why : parsed === undefined ? undefined : fault(parsed);
     if (trouble !== undefined || parsed === undefined) {
-      if (trouble !== told)
-        log.error(`${what} cannot be used; what was read before stays`, new Error(trouble), { paths });
-      told = trouble;
+      if (trouble !== reported)
+        log.error(`Failed to load ${what}; the previous content stays in use`, new Error(trouble), { paths });
+      reported = trouble;
       return false;
     }
-    [last, told] = [key, undefined];
+    [last, reported] = [key, undefined];
     cell.set(parsed);
     log.info(0, `Loaded ${what}`, { paths });
     return true;

@@ -1,4 +1,4 @@
-/** What the runtime's image store holds, listed now and then. The cell changes only when the list does. */
+/** Lists the runtime's images periodically. The cell changes only when the list changes. */
 import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { pause } from "../../concurrency/sleep.ts";
@@ -9,7 +9,7 @@ import type { Images } from "../../ports/images.ts";
 import type { Log } from "../../ports/log.ts";
 
 const LIST_EVERY_MS = 30_000;
-/** A runtime that is not there yet is asked more often: the scheduler places by the images of a node. */
+/** Until the first list succeeds, retry more often: the scheduler scores nodes by their images. */
 const FIRST_LIST_EVERY_MS = 1000;
 
 export interface ImageListParts {
@@ -17,7 +17,7 @@ export interface ImageListParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly watch: Pick<Watch, "turned">;
-  /** Undefined until the first listing. */
+  /** Undefined until the first list succeeds. */
   readonly nodeImages: LatestCell<readonly Image[] | undefined>;
 }
 
@@ -32,7 +32,7 @@ export async function runImageList(
       if (!jsonEqual(listed, nodeImages.value)) nodeImages.set(listed);
     } catch (error) {
       if (shutdown.aborted) return;
-      log.info(2, "Listing the images failed, trying again", { error });
+      log.info(2, "Failed to list images, retrying", { error });
     }
     const waitMs = nodeImages.value === undefined ? FIRST_LIST_EVERY_MS : LIST_EVERY_MS;
     await pause(clock, waitMs, shutdown);

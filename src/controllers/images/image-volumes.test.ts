@@ -11,7 +11,7 @@ const SANDBOX = { metadata: { name: "p", namespace: "default", uid: "u1", attemp
 
 test("[9.12] images of volumes are pulled for the pod; a container waits for, and fails with, those it mounts", async () => {
   const world = imageWorld();
-  const { calls, told, clock, pulls, podOf } = world;
+  const { calls, reported, clock, pulls, podOf } = world;
   const pod = podOf({
     spec: {
       volumes: [
@@ -23,7 +23,7 @@ test("[9.12] images of volumes are pulled for the pod; a container waits for, an
   });
   const events = {
     emit: (_: unknown, type: string, reason: string, message: string) =>
-      void told.push(`${type} ${reason}: ${message}`),
+      void reported.push(`${type} ${reason}: ${message}`),
   };
   const known = new Map<string, PresentImage>();
   const ensure = () => ensureImageVolumes(pod, SANDBOX, { pulls, events }, known, new AbortController().signal);
@@ -33,7 +33,10 @@ test("[9.12] images of volumes are pulled for the pod; a container waits for, an
     calls.map(({ image }) => image),
     ["data:1", "model:latest"],
   );
-  assert.deepEqual(told.splice(0), ['Normal Pulling: Pulling image "data:1"', 'Normal Pulling: Pulling image "model"']);
+  assert.deepEqual(reported.splice(0), [
+    'Normal Pulling: Pulling image "data:1"',
+    'Normal Pulling: Pulling image "model"',
+  ]);
   const ofContainer = (answers: typeof first, ...names: readonly string[]) =>
     mountableImages(pod, mounts(...names), answers);
   assert.equal(ofContainer(first, "data", "scratch").kind, "underWay");

@@ -1,14 +1,21 @@
-/** Has on the node what a pod mounts as image volumes. What is there is remembered for the pod's life here: its images are not pulled again. */
+/**
+ * Pulls the images of a pod's image volumes. Images found present are remembered while the pod is on this node and are
+ * not pulled again.
+ */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { defaultImagePullPolicy } from "../../domain/static-pods/image-tag.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Tell } from "./node-image.ts";
 import type { ImagePulls } from "./pulls.ts";
 
-/** By the volume's name; `mountableImages` says what they mean for a container. Events are the pod's, not a container's. */
+/**
+ * Keyed by volume name; `mountableImages` says what the results mean for a container. Events are recorded for the pod,
+ * not for a container.
+ */
 export async function ensureImageVolumes(
   pod: Pod,
   sandbox: SandboxConfig,
@@ -16,7 +23,7 @@ export async function ensureImageVolumes(
   known: Map<string, PresentImage>,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, ImageAnswer>> {
-  const subject = { kind: "Pod", ...podNameOfObject(pod) } as const;
+  const subject = podSubject(pod);
   const answers = new Map<string, ImageAnswer>();
   for (const { name, image } of pod.spec?.volumes ?? []) {
     if (image === undefined) continue;
@@ -30,5 +37,5 @@ export async function ensureImageVolumes(
   return answers;
 }
 
-/** No container has a name like this. */
+/** No container can have such a name. */
 const askerOf = (volume: string): string => `volume ${volume}`;

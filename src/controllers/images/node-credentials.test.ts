@@ -6,11 +6,11 @@ import { imageWorld } from "../../../test/support/image-world.ts";
 import { CREDENTIALS_FILE_BYTES_MAX } from "../limits.ts";
 import { readNodeLogins } from "./node-credentials.ts";
 
-const FOLDERS = { root: "/root-dir", working: "/working", home: "/home" };
+const DIRECTORIES = { root: "/root-dir", working: "/working", home: "/home" };
 const auths = (username: string) => JSON.stringify({ auths: { "docker.io": { username } } });
 const bare = (username: string) => JSON.stringify({ "docker.io": { username } });
 
-/** From the last place to the first: each must win over those before it. */
+/** In ascending order of preference: each path wins over those before it. */
 const PLACES: readonly (readonly [path: string, text: (name: string) => string])[] = [
   ["/.dockercfg", bare],
   ["/home/.dockercfg", bare],
@@ -24,8 +24,8 @@ const PLACES: readonly (readonly [path: string, text: (name: string) => string])
 
 test("[9.6] [27.1.33] the first file that can be read counts, config.json before .dockercfg, each in its order of places", async () => {
   const { files, log } = imageWorld();
-  const read = async (folders = FOLDERS) =>
-    (await readNodeLogins(folders, { files: files.port, log })).flatMap((logins) =>
+  const read = async (directories = DIRECTORIES) =>
+    (await readNodeLogins(directories, { files: files.port, log })).flatMap((logins) =>
       logins.map(([, { username }]) => username),
     );
   assert.deepEqual(await read(), []);
@@ -35,12 +35,12 @@ test("[9.6] [27.1.33] the first file that can be read counts, config.json before
   }
   install(files, "/root-dir/config.json", "not json");
   assert.deepEqual(await read(), ["/working/config.json"]);
-  assert.match(log.lines.join("\n"), /A file with registry logins is none .*root-dir/);
+  assert.match(log.lines.join("\n"), /Ignored an invalid registry credentials file .*root-dir/);
   install(files, "/root-dir/config.json", "{}");
   assert.deepEqual(await read(), [], "a file without logins is a file");
   const elsewhere = { root: "/none", working: "/w2", home: "" };
-  install(files, "/w2/.docker/config.json", auths("below the working folder"));
-  assert.deepEqual(await read(elsewhere), ["below the working folder"]);
+  install(files, "/w2/.docker/config.json", auths("below the working directory"));
+  assert.deepEqual(await read(elsewhere), ["below the working directory"]);
 });
 
 test("[9.6] a file of more than the limit is passed over for the next, one of exactly the limit is read", async () => {
@@ -49,11 +49,14 @@ test("[9.6] a file of more than the limit is passed over for the next, one of ex
   install(files, "/working/config.json", auths("second"));
   const read = async (sizeBytes: number) => {
     const port = withFileOfSize(files.port, "/root-dir/config.json", sizeBytes);
-    return (await readNodeLogins(FOLDERS, { files: port, log })).flat().map(([, { username }]) => username);
+    return (await readNodeLogins(DIRECTORIES, { files: port, log })).flat().map(([, { username }]) => username);
   };
   assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX), ["first"]);
   assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX + 1), ["second"]);
-  assert.match(log.lines.join("\n"), /registry logins cannot be read .*"read \/root-dir\/config.json: tooLarge"/);
+  assert.match(
+    log.lines.join("\n"),
+    /Failed to read a registry credentials file .*"read \/root-dir\/config.json: tooLarge"/,
+  );
 });
 
 test("[9.6] [27.1.33] links are followed, and a change of the file counts at the next pull", async () => {

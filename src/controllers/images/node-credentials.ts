@@ -1,6 +1,6 @@
 /**
- * Registry logins that lie on the node for all its pods: the first config.json that can be read, or else the first .dockercfg. Read at each
- * pull, so that a change counts at once.
+ * Reads the node's registry credentials, which apply to all pods: the first readable config.json, or else the first
+ * readable .dockercfg. Files are read at each pull, so changes apply at once.
  */
 import { type DockerConfigForm, type Logins, parseDockerConfig } from "../../domain/images/docker-config.ts";
 import { readLinked } from "../../ports/follow-links.ts";
@@ -8,26 +8,26 @@ import { HostFileError, type HostFiles, isMissing } from "../../ports/host-files
 import type { Log } from "../../ports/log.ts";
 import { CREDENTIALS_FILE_BYTES_MAX } from "../limits.ts";
 
-export interface CredentialFolders {
+export interface CredentialDirectories {
   readonly root: string;
   readonly working: string;
-  /** Empty where there is none. */
+  /** Empty if there is no home directory. */
   readonly home: string;
 }
 
 export async function readNodeLogins(
-  { root, working, home }: CredentialFolders,
+  { root, working, home }: CredentialDirectories,
   { files, log }: { readonly files: Pick<HostFiles, "facts" | "read" | "readLink">; readonly log: Log },
 ): Promise<readonly Logins[]> {
-  // Without a home its places are below the working folder.
+  // Without a home directory its paths are below the working directory.
   const own = home === "" ? working : home;
   const places: readonly (readonly [DockerConfigForm, readonly string[]])[] = [
     ["config.json", [root, working, `${own}/.docker`, "/.docker"]],
     [".dockercfg", [root, working, own, ""]],
   ];
-  for (const [form, folders] of places) {
-    for (const folder of folders) {
-      const path = `${folder === "/" ? "" : folder}/${form}`;
+  for (const [form, directories] of places) {
+    for (const directory of directories) {
+      const path = `${directory === "/" ? "" : directory}/${form}`;
       const logins = await loginsIn(path, form, files, log);
       if (logins !== undefined) return [logins];
     }
@@ -47,10 +47,10 @@ async function loginsIn(
       form,
     );
     if (parsed.kind === "logins") return parsed.logins;
-    log.info(4, "A file with registry logins is none", { path, error: parsed.why });
+    log.info(4, "Ignored an invalid registry credentials file", { path, error: parsed.why });
   } catch (error) {
     if (!(error instanceof HostFileError)) throw error;
-    if (!isMissing(error)) log.info(4, "A file with registry logins cannot be read", { path, error: error.message });
+    if (!isMissing(error)) log.info(4, "Failed to read a registry credentials file", { path, error: error.message });
   }
   return undefined;
 }

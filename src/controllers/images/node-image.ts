@@ -1,4 +1,4 @@
-/** What the node has of an image already, as far as the pull policy lets that count. */
+/** Decides with the pull policy whether an image that is already on the node may be used. */
 import type { PresentImage, RefusedImage } from "../../domain/images/image-answer.ts";
 import { asksNode, decidePull } from "../../domain/images/pull-decision.ts";
 import { inspectFailedText, neverPullText, presentText } from "../../domain/images/pull-messages.ts";
@@ -8,7 +8,7 @@ import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
 
 export type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
-/** Undefined: it is to be pulled. */
+/** Undefined: the image must be pulled. */
 export async function imageOnNode(
   { image, policy, tell }: { readonly image: string; readonly policy: string; readonly tell: Tell },
   spec: ImageSpec,

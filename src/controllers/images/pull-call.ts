@@ -1,4 +1,4 @@
-/** One pull of one image: with each of the credentials in turn until one is taken, or with none where there are none. */
+/** Pulls one image once, trying each credential until one succeeds, or anonymously if there are none. */
 import { aggregate } from "../../base/go-text.ts";
 import type { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { PULL_RATE_EXCEEDED, pullErrorText } from "../../domain/images/pull-messages.ts";
@@ -12,7 +12,7 @@ import type { PullOutcome } from "./pull-queue.ts";
 
 export interface Pulled {
   readonly ref: string;
-  /** Undefined where the runtime does not say. */
+  /** Undefined if the runtime does not return it. */
   readonly image: Image | undefined;
   readonly pullMs: number;
 }
@@ -20,12 +20,12 @@ export interface Pulled {
 export interface PullParts {
   readonly images: Pick<Images, "pullImage" | "imageStatus">;
   readonly clock: Clock;
-  /** Undefined: as many as are asked for. */
+  /** Undefined: pulls are not rate-limited. */
   readonly rate: TokenBucket | undefined;
   readonly imageMetrics?: Pick<ImageMetrics, "pulls">;
 }
 
-/** Rejects only with the signal's reason, or with a bug. */
+/** Rejects only with the signal's reason or because of a bug. */
 export async function pullImage(
   spec: ImageSpec,
   sandbox: SandboxConfig,
@@ -52,7 +52,7 @@ export async function pullImage(
   return { kind: "failed", error: aggregate(errors) };
 }
 
-/** The image is there, whether or not it can be looked at. */
+/** The pull succeeded even if the image cannot be inspected. */
 async function lookAt(
   spec: ImageSpec,
   images: Pick<Images, "imageStatus">,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type PullOutcome, PullQueue } from "./pull-queue.ts";
 
-/** What waits for a promise has run when this has. */
+/** Resolves after everything that waits for an already settled promise has run. */
 const turn = async () => {
   for (let step = 0; step < 10; step += 1) await Promise.resolve();
 };
@@ -31,36 +31,36 @@ function begin(most: number) {
         settled: (outcome) => void heard.push(`${who} ${outcome.kind === "pulled" ? outcome.pulled : outcome.error}`),
       },
     );
-  const told = () => heard.splice(0);
+  const reported = () => heard.splice(0);
   const pulled = async (name: string) => {
     calls.find((call) => call.name === name && !call.signal.aborted)?.end({ kind: "pulled", pulled: "ok" });
     await turn();
   };
-  return { queue, calls, join, told, pulled, names: () => calls.map(({ name }) => name) };
+  return { queue, calls, join, reported, pulled, names: () => calls.map(({ name }) => name) };
 }
 
 test("[9.4] so many at once, the others in the order they came, each told its place as it changes", async () => {
-  const { join, told, pulled, names } = begin(2);
+  const { join, reported, pulled, names } = begin(2);
   for (const key of ["a", "b", "c", "d"]) join(key);
   assert.deepEqual(names(), ["a", "b"]);
-  assert.deepEqual(told(), ["a 0", "b 0", "c 1", "c 1", "d 2"]);
+  assert.deepEqual(reported(), ["a 0", "b 0", "c 1", "c 1", "d 2"]);
   await pulled("b");
-  assert.deepEqual(told(), ["b ok", "c 0", "d 1"]);
+  assert.deepEqual(reported(), ["b ok", "c 0", "d 1"]);
   await pulled("a");
   await pulled("c");
   await pulled("d");
-  assert.deepEqual(told(), ["a ok", "d 0", "c ok", "d ok"]);
+  assert.deepEqual(reported(), ["a ok", "d 0", "c ok", "d ok"]);
 });
 
 test("who asks for what is under way or waits already shares it, and hears the same", async () => {
-  const { join, told, pulled, names } = begin(1);
+  const { join, reported, pulled, names } = begin(1);
   join("a", "first");
   join("a", "second");
   join("b", "third");
   join("b", "fourth");
-  told();
+  reported();
   await pulled("a");
-  assert.deepEqual(told(), ["first ok", "second ok", "third 0", "fourth 0"]);
+  assert.deepEqual(reported(), ["first ok", "second ok", "third 0", "fourth 0"]);
   await pulled("b");
   assert.deepEqual(names(), ["a", "b"]);
   join("a", "later");
@@ -68,7 +68,7 @@ test("who asks for what is under way or waits already shares it, and hears the s
 });
 
 test("what nobody waits for any more is cut short, or never begins; its key is free at once", async () => {
-  const { join, told, pulled, calls, names } = begin(1);
+  const { join, reported, pulled, calls, names } = begin(1);
   const leaveFirst = join("a", "first");
   const leaveSecond = join("a", "second");
   const leaveQueued = join("b");
@@ -85,13 +85,13 @@ test("what nobody waits for any more is cut short, or never begins; its key is f
   assert.deepEqual(names(), ["a", "c", "a"]);
   await pulled("a");
   assert.deepEqual(
-    told().filter((line) => line.endsWith("ok")),
+    reported().filter((line) => line.endsWith("ok")),
     ["c ok", "again ok"],
   );
 });
 
 test("a pull that fails in an unforeseen way is told and holds up nobody; the end comes when all is at rest", async () => {
-  const { queue, join, told, names } = begin(1);
+  const { queue, join, reported, names } = begin(1);
   queue.join("x", () => Promise.reject(new Error("a bug")), {
     moved: () => {},
     settled: (outcome) => assert.deepEqual(outcome, { kind: "failed", error: "a bug" }),
@@ -100,7 +100,7 @@ test("a pull that fails in an unforeseen way is told and holds up nobody; the en
   join("b");
   await turn();
   assert.deepEqual(names(), ["a"]);
-  told();
+  reported();
   await queue.close();
-  assert.deepEqual([told(), names()], [[], ["a"]]);
+  assert.deepEqual([reported(), names()], [[], ["a"]]);
 });

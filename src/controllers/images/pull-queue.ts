@@ -1,6 +1,6 @@
 /**
- * Pulls in the order they were asked for, so many at once and no more. Who asks for what another waits for shares its call; a call that
- * nobody waits for any more is cut short.
+ * Runs pulls in request order with limited parallelism. Requests with the same key share one call. A call without
+ * waiters is canceled.
  */
 import { errorText } from "../../base/error-text.ts";
 
@@ -9,9 +9,9 @@ export type PullOutcome<T> =
   | { readonly kind: "failed"; readonly error: string };
 
 export interface PullWaiter<T> {
-  /** How many are to begin before it, itself counted; 0: it has begun. */
+  /** Position in the queue, counting from 1; 0 means that the pull has begun. */
   moved(position: number): void;
-  /** Once, and nothing after. All who share the call get the same object. */
+  /** Called once, after which no other call follows. All waiters of a shared call get the same object. */
   settled(outcome: PullOutcome<T>): void;
 }
 
@@ -32,7 +32,10 @@ export class PullQueue<T> {
     this.#most = most;
   }
 
-  /** `pull` is called only if nobody waits for the same key. The returned function gives up, once or twice. */
+  /**
+   * `pull` is called only if the key is not queued or running. The returned function stops waiting; a second call does
+   * nothing.
+   */
   join(key: string, pull: Flight<T>["pull"], waiter: PullWaiter<T>): () => void {
     const known = this.#flights.get(key);
     const flight = known ?? { key, pull, waiters: new Set(), end: new AbortController() };
@@ -47,7 +50,7 @@ export class PullQueue<T> {
     return () => this.#leave(flight, waiter);
   }
 
-  /** Cuts short what is under way, and resolves when it is over. Nobody is told. */
+  /** Cancels running pulls and resolves when they have ended. Waiters are not notified. */
   async close(): Promise<void> {
     for (const flight of this.#flights.values()) {
       flight.waiters.clear();
@@ -60,7 +63,7 @@ export class PullQueue<T> {
 
   #leave(flight: Flight<T>, waiter: PullWaiter<T>): void {
     if (!flight.waiters.delete(waiter) || flight.waiters.size > 0) return;
-    // From now on the key is free: what is being cut short must not be shared.
+    // The key is free from now on: a call that is being canceled must not be shared.
     this.#forget(flight);
     if (this.#running.has(flight)) {
       flight.end.abort(new Error("nobody waits for this pull any more"));
@@ -70,7 +73,7 @@ export class PullQueue<T> {
     this.#tellPositions();
   }
 
-  /** Lets begin what may. */
+  /** Starts waiting pulls up to the limit. */
   #advance(): void {
     const free = Math.max(0, this.#most - this.#running.size);
     const next = this.#waiting.slice(0, free);

@@ -1,4 +1,4 @@
-/** The Secrets that a pod names for its pulls, as far as they are known. */
+/** Reads the image pull Secrets that a pod names, as far as they are known. */
 
 import type { Pod, Secret } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
@@ -16,10 +16,10 @@ export interface PullSecrets {
   readonly versions: SecretVersions;
 }
 
-/** What each was when it was read, by its key; "" where it was not there. */
+/** UID and resource version of each Secret when it was read, by object key; "" if the Secret was not present. */
 export type SecretVersions = ReadonlyMap<string, string>;
 
-/** Waits a moment for those that nobody has heard of yet. */
+/** Waits briefly for Secrets that are still unknown. */
 export async function readPullSecrets(
   pod: Pod,
   { referencedObjects, clock }: { readonly referencedObjects: ReferencedObjects; readonly clock: Clock },
@@ -38,14 +38,14 @@ export async function readPullSecrets(
   return { present, missing, versions: new Map(keys.map((key) => [key, versionOf(referencedObjects.get(key))])) };
 }
 
-/** Whether one of them is another than it was, or there now. That one is not heard of at the moment says nothing. */
+/** Whether a Secret has changed or appeared. A Secret that is currently unknown does not count as changed. */
 export const haveChanged = (before: SecretVersions, referencedObjects: ReferencedObjects): boolean =>
   [...before].some(([key, version]) => {
     const known = referencedObjects.get(key);
     return known !== undefined && known.kind !== "unknown" && versionOf(known) !== version;
   });
 
-/** The API server lets empty names pass. */
+/** Empty names are skipped: API validation allows them. */
 const namesOf = ({ spec }: Pod): readonly string[] =>
   (spec?.imagePullSecrets ?? []).map(({ name }) => name ?? "").filter((name) => name !== "");
 

@@ -4,7 +4,7 @@ import { anImage, type ImageWorld, imageWorld } from "../../../test/support/imag
 import { RuntimeError } from "../../ports/runtime-error.ts";
 
 const kinds = (world: ImageWorld) => world.calls.map(({ image }) => image);
-/** Asks again once what was asked for has settled. */
+/** Performs an act and lets the pending work settle. */
 const after = async (world: ImageWorld, act: () => void) => {
   act();
   await world.clock.advance(0);
@@ -12,14 +12,14 @@ const after = async (world: ImageWorld, act: () => void) => {
 
 test("[9.1][9.2] a pull is under way until it is done; its answer is had once, and always pulls again", async () => {
   const world = imageWorld();
-  const { ensure, calls, told, clock, settled } = world;
+  const { ensure, calls, reported, clock, settled } = world;
   assert.equal((await ensure()).kind, "underWay");
-  assert.deepEqual(told.splice(0), ['app: Normal Pulling: Pulling image "busybox"']);
+  assert.deepEqual(reported.splice(0), ['app: Normal Pulling: Pulling image "busybox"']);
   await clock.advance(1_500);
   assert.equal((await ensure()).kind, "underWay");
   await after(world, () => calls[0]?.succeed());
   assert.deepEqual(settled, ["u1/app"]);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     'app: Normal Pulled: Successfully pulled image "busybox" in 1.5s (1.5s including waiting). Image size: 7 bytes.',
   ]);
   const image = anImage("busybox:latest");
@@ -34,14 +34,14 @@ test("[9.1][9.2] a pull is under way until it is done; its answer is had once, a
 
 test("[9.1] what is there is used without a pull; never does not pull; what has no name or cannot be seen is said", async () => {
   const world = imageWorld();
-  const { ensure, told, inspection } = world;
+  const { ensure, reported, inspection } = world;
   world.present.add("there:1");
   const image = anImage("there:1");
   const used = { kind: "present", ref: image.id, image };
   for (const policy of ["IfNotPresent", "Never"]) assert.deepEqual(await ensure({ image: "there:1", policy }), used);
   const present =
     'app: Normal Pulled: Container image "there:1" already present on machine and can be accessed by the pod';
-  assert.deepEqual(told.splice(0), [present, present]);
+  assert.deepEqual(reported.splice(0), [present, present]);
   const never = await ensure({ image: "gone", policy: "Never" });
   const message = 'Container image "gone" is not present with pull policy of Never';
   assert.deepEqual(never, { kind: "refused", reason: "ErrImageNeverPull", message, retryMs: undefined });
@@ -50,7 +50,7 @@ test("[9.1] what is there is used without a pull; never does not pull; what has 
   inspection.refuses = new RuntimeError("ImageStatus", "unknown", "not today");
   const unseen = await ensure({ image: "gone", policy: "IfNotPresent" });
   assert.equal(unseen.kind === "refused" && unseen.reason, "ImageInspectError");
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     `app: Warning ErrImageNeverPull: ${message}`,
     `app: Warning InspectFailed: Failed to apply default image tag "No Name": couldn't parse image name "No Name": invalid reference format: repository name (library/No Name) must be lowercase`,
     'app: Warning InspectFailed: Failed to inspect image "": rpc error: code = Unknown desc = not today',
@@ -61,11 +61,11 @@ test("[9.1] what is there is used without a pull; never does not pull; what has 
 
 test("[9.3] a failed pull says so, is then held back with its error and the time of the next try, and is tried again", async () => {
   const world = imageWorld();
-  const { ensure, calls, told, clock } = world;
+  const { ensure, calls, reported, clock } = world;
   await ensure();
   await after(world, () => calls[0]?.fail("gone", "notFound"));
   const error = "rpc error: code = NotFound desc = gone";
-  assert.equal(told.at(-1), `app: Warning Failed: Failed to pull image "busybox": ${error}`);
+  assert.equal(reported.at(-1), `app: Warning Failed: Failed to pull image "busybox": ${error}`);
   assert.deepEqual(await ensure(), { kind: "refused", reason: "ErrImagePull", message: error, retryMs: 1_000 });
   await clock.advance(1_000);
   assert.deepEqual(await ensure(), {
@@ -74,7 +74,7 @@ test("[9.3] a failed pull says so, is then held back with its error and the time
     message: `Back-off pulling image "busybox": ErrImagePull: ${error}; next try at 1970-01-01T00:00:10Z`,
     retryMs: 9_000,
   });
-  assert.equal(told.at(-1), 'app: Normal BackOff: Back-off pulling image "busybox"');
+  assert.equal(reported.at(-1), 'app: Normal BackOff: Back-off pulling image "busybox"');
   await clock.advance(9_000);
   const again = await ensure();
   assert.deepEqual(again.kind === "underWay" && again.progress.lastFailure, { reason: "ErrImagePull", message: error });
@@ -143,7 +143,7 @@ test("[9.4] one after the other where that is asked for; over the rate a pull fa
 
 test("who wants the same with the same credentials shares one pull, and each hears of it", async () => {
   const world = imageWorld();
-  const { ensure, calls, clock, told } = world;
+  const { ensure, calls, clock, reported } = world;
   await ensure({ uid: "u1" });
   await clock.advance(2_000);
   await ensure({ uid: "u2", asker: "other" });
@@ -153,8 +153,8 @@ test("who wants the same with the same credentials shares one pull, and each hea
   await clock.advance(1_000);
   await after(world, () => calls[0]?.succeed());
   assert.deepEqual(world.settled, ["u1/app", "u2/other"]);
-  assert.match(told.at(-2) ?? "", /in 3s \(3s including waiting\)/);
-  assert.match(told.at(-1) ?? "", /in 1s \(1s including waiting\)/);
+  assert.match(reported.at(-2) ?? "", /in 3s \(3s including waiting\)/);
+  assert.match(reported.at(-1) ?? "", /in 1s \(1s including waiting\)/);
   assert.deepEqual(
     [(await ensure({ uid: "u1" })).kind, (await ensure({ uid: "u2", asker: "other" })).kind],
     ["present", "present"],
@@ -197,7 +197,7 @@ test("a pull that the last one who wanted it gives up is cut short; another imag
 
 test("[9.5] every credential that fits is tried in turn, never none of them; all errors are told", async () => {
   const world = imageWorld();
-  const { ensure, calls, told } = world;
+  const { ensure, calls, reported } = world;
   world.setSecret("s1", "1", { "docker.io": { username: "short" }, "docker.io/library/busybox": { username: "long" } });
   world.setSecret("s2", "1", { "gcr.io": { username: "other" } });
   const spec = { imagePullSecrets: [{ name: "s2" }, { name: "" }, { name: "s1" }] };
@@ -208,7 +208,7 @@ test("[9.5] every credential that fits is tried in turn, never none of them; all
     calls.map(({ credentials }) => credentials?.username),
     ["long", "short"],
   );
-  assert.equal(told.at(-1), 'app: Warning Failed: Failed to pull image "busybox": [401, 403]');
+  assert.equal(reported.at(-1), 'app: Warning Failed: Failed to pull image "busybox": [401, 403]');
   await ensure({ spec, image: "quay.io/x" });
   assert.equal(calls[2]?.credentials, undefined);
   world.setSecret("s1", "2", { "docker.io": { auth: "?" } });
@@ -219,7 +219,7 @@ test("[9.5] every credential that fits is tried in turn, never none of them; all
 
 test("[9.5] a Secret that is missing is told, the pull tried all the same, and tried at once when the Secret comes", async () => {
   const world = imageWorld();
-  const { ensure, calls, told, clock, settled } = world;
+  const { ensure, calls, reported, clock, settled } = world;
   const spec = { imagePullSecrets: [{ name: "s" }, { name: "t" }] };
   world.setMissing("s");
   const asked = ensure({ spec });
@@ -227,7 +227,7 @@ test("[9.5] a Secret that is missing is told, the pull tried all the same, and t
   assert.equal((await asked).kind, "underWay");
   const missing =
     "Warning FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets (s, t); attempting to pull the image may not succeed.";
-  assert.deepEqual(told, [missing, 'app: Normal Pulling: Pulling image "busybox"']);
+  assert.deepEqual(reported, [missing, 'app: Normal Pulling: Pulling image "busybox"']);
   world.setMissing("t");
   await after(world, () => calls[0]?.fail("401 Unauthorized"));
   await ensure({ spec });

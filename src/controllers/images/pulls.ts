@@ -1,13 +1,16 @@
 /**
- * Has images on the node for those who ask: the one place that pulls.
+ * Ensures that images are on the node; no other module pulls images.
  *
- * Nobody waits here for a pull. Who asks hears that it is under way, finds how far it is in `pullsUnderWay`, and asks again when the entry
- * there is settled: then the answer is what came of that pull, once. A failed pull is held back for a while, for all of a pod that want the
- * same image; a change of the pod's Secrets ends that at once. What nobody waits for any more is cut short.
+ * Callers never wait for a pull. `ensure` returns "underWay", the cell `pullsUnderWay` shows the progress, and the
+ * caller repeats the request when the entry is settled; that request gets the result of the pull once. A failed pull
+ * backs off for all requesters of the same image within the pod; a change of the pod's Secrets ends the backoff at
+ * once. A pull without waiters is canceled.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { Logins } from "../../domain/images/docker-config.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
 import { type ImageName, parseImageName, pullableName } from "../../domain/images/image-name.ts";
@@ -35,7 +38,7 @@ import type { EventSink } from "../../ports/event-sink.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Log } from "../../ports/log.ts";
-import { type CredentialFolders, readNodeLogins } from "./node-credentials.ts";
+import { type CredentialDirectories, readNodeLogins } from "./node-credentials.ts";
 import { imageOnNode, refused, type Tell } from "./node-image.ts";
 import { type Pulled, type PullParts, pullImage } from "./pull-call.ts";
 import { type PullOutcome, PullQueue } from "./pull-queue.ts";
@@ -48,9 +51,9 @@ import {
 } from "./pull-secrets.ts";
 
 export interface PullLimits {
-  /** How many at once. */
+  /** Maximum number of parallel pulls. */
   readonly most: number;
-  /** 0: no such limit. */
+  /** 0 means no rate limit. */
   readonly perSecond: number;
   readonly burst: number;
 }
@@ -64,46 +67,48 @@ export interface ImagePullOptions {
   readonly referencedObjects: ReferencedObjects;
   readonly pullsUnderWay: LatestTable<string, PullProgress>;
   readonly limits: PullLimits;
-  readonly folders: CredentialFolders;
+  readonly directories: CredentialDirectories;
   readonly imageMetrics?: ImageMetrics;
 }
 
 export interface ImageRequest {
   readonly pod: Pod;
-  /** What of the pod wants it: no two may have the same name. */
+  /** The container or volume of the pod that requests the image; unique within the pod. */
   readonly asker: string;
   readonly image: string;
   readonly policy: string;
   readonly sandbox: SandboxConfig;
-  /** Tells of who asks. */
+  /** Emits an event about the requester. */
   readonly tell: Tell;
 }
 
-/** What one of a pod has asked for, until it has heard what came of it. */
+/** The state of one requester's pull, until the requester has received the result. */
 type Ask = { readonly image: string } & (
   | { readonly kind: "underWay"; readonly leave: () => void }
   | { readonly kind: "pulled"; readonly present: PresentImage }
   | { readonly kind: "failed"; readonly failure: PullFailure }
 );
 
-/** The last failure of an image, for all of a pod. */
+/** The last pull failure of an image, shared by the whole pod. */
 interface Trouble {
   readonly failure: PullFailure;
   readonly backoff: PullBackoff;
   readonly nextTryWallMs: number;
   readonly asker: string;
-  /** With what it was tried. */
+  /** The Secrets used for the failed pull. */
   readonly secrets: SecretVersions;
   readonly outcome: PullOutcome<Pulled>;
 }
 
 interface PodPulls {
   readonly asks: Map<string, Ask>;
-  /** By image. */
+  /** By image reference. */
   readonly troubles: Map<string, Trouble>;
 }
 
-/** For so long a failure stands by itself before it says that it is held back: else nobody may get to see it. */
+/**
+ * A failure is reported as itself for this long before it becomes ImagePullBackOff; otherwise users might never see it.
+ */
 const FAILURE_SHOWN_MS = 1_000;
 
 export class ImagePulls {
@@ -124,7 +129,7 @@ export class ImagePulls {
     this.#queue = new PullQueue(limits.most);
   }
 
-  /** Ends with the signal, when every call has come to rest. */
+  /** Runs until the signal aborts and all calls have ended. */
   async run(shutdown: AbortSignal): Promise<void> {
     const unwatch = this.#options.referencedObjects.watch((key) => this.#secretChanged(key));
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -135,7 +140,7 @@ export class ImagePulls {
     await this.#queue.close();
   }
 
-  /** Rejects with the signal's reason, or with a bug. Of one asker, one at a time. */
+  /** Rejects only with the signal's reason or because of a bug. Call it at most once at a time per `asker`. */
   async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
     const { pod, image, tell } = request;
     const answer = this.#answer(request);
@@ -151,7 +156,7 @@ export class ImagePulls {
     return found ?? this.#heldBack(request) ?? (await this.#begin(request, parsed.name, spec, signal));
   }
 
-  /** Nobody of the pod waits any more. */
+  /** Drops all state of a pod and cancels its pulls; nothing in the pod waits for them any more. */
   forget(podUid: string): void {
     const { pullsUnderWay } = this.#options;
     const pulls = this.#pods.get(podUid);
@@ -161,7 +166,7 @@ export class ImagePulls {
     for (const asker of [...(pulls?.asks.keys() ?? []), ...troubled]) pullsUnderWay.delete(pullKey(podUid, asker));
   }
 
-  /** What came, or comes, of an earlier request for the same. */
+  /** The result or progress of an earlier request for the same image. */
   #answer({ pod, asker, image }: ImageRequest): ImageAnswer | undefined {
     const { pullsUnderWay } = this.#options;
     const { asks } = this.#pulls(pod);
@@ -204,7 +209,7 @@ export class ImagePulls {
     const secrets = await readPullSecrets(pod, this.#options, signal);
     if (secrets.missing.length > 0) {
       const text = secretsMissingText(secrets.missing);
-      events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedToRetrieveImagePullSecret", text);
+      events.emit(podSubject(pod), "Warning", "FailedToRetrieveImagePullSecret", text);
     }
     const found = await this.#credentials(name, secrets);
     if (found.kind === "invalid") return refused(found.why, found.why);
@@ -243,7 +248,7 @@ export class ImagePulls {
       if (parsed.kind === "invalid") return parsed;
       ofPod.push(parsed.logins);
     }
-    const ofNode = await readNodeLogins(this.#options.folders, this.#options);
+    const ofNode = await readNodeLogins(this.#options.directories, this.#options);
     return { kind: "found", credentials: credentialsFor(repository, { ofPod, ofNode }) };
   }
 
@@ -266,7 +271,7 @@ export class ImagePulls {
       const failure = pullFailure(image, outcome.error);
       asks.set(asker, { kind: "failed", image, failure });
       const before = troubles.get(image);
-      // Two of a pod that shared a call have failed once.
+      // Two requesters of a pod that share a call count as one failure.
       if (before?.outcome !== outcome) {
         const backoff = afterFailedPull(before?.backoff, now);
         const nextTryWallMs = clock.wallMs() + backoff.delayMs;
@@ -276,7 +281,7 @@ export class ImagePulls {
     pullsUnderWay.set(pullKey(uidOf(pod), asker), { kind: "settled" });
   }
 
-  /** Who is held back for want of it asks again. */
+  /** Requesters that back off because of this Secret are woken to try again. */
   #secretChanged(key: string): void {
     const { pullsUnderWay, referencedObjects } = this.#options;
     for (const [uid, { troubles }] of this.#pods) {

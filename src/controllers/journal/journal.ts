@@ -1,10 +1,12 @@
 /**
- * The Journal port over the HostFiles port, so that the simulator runs the same code on a disk that crashes.
+ * Implements the Journal port on the HostFiles port, so that the simulator runs the same code on a crashing disk.
  *
- * Records that arrive while a write is under way share the next one, so a hundred pods that start at once cost a few syncs. A write that
- * failed is rejected to all who shared it; the next one goes to the same place and cuts what it left. Notes go with the records; when none comes
- * they go alone, without a sync, so that who asks on the node finds them. Segments follow each other by size; when all together are too large,
- * what still matters is written as one new segment, and the old ones go.
+ * Records that arrive during a write share the next write, so a hundred pods that start at once cost only a few syncs.
+ * A failed write rejects all records in it. After a full disk the next write starts at the same offset and truncates
+ * the remains; after any other error it starts a new segment. Notes are written together with the next records. If no
+ * record follows, they are written alone and without a sync, so that `explain` on the node finds them. A full segment
+ * is followed by a new one. When the journal exceeds its total size, all records that still matter are written to one
+ * new segment and the old segments are deleted.
  */
 import { assert } from "../../base/assert.ts";
 import { type CompactionLimits, compact } from "../../domain/journal/compaction.ts";
@@ -14,21 +16,21 @@ import { HostFileError, type HostFiles } from "../../ports/host-files.ts";
 import type { Journal } from "../../ports/journal.ts";
 import { JOURNAL_LIST_ITEMS_MAX, JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../limits.ts";
 import { encodeLine } from "./segment-text.ts";
-import { type JournalProblem, type Segment, SegmentFolder, type StoredJournal } from "./segments.ts";
+import { type JournalProblem, type Segment, SegmentDirectory, type StoredJournal } from "./segments.ts";
 
 export interface JournalLimits extends CompactionLimits {
   readonly segmentBytesMax: number;
-  /** Above it the journal is compacted to `bytesTarget`. */
+  /** Above this size the journal is compacted to `bytesTarget`. */
   readonly totalBytesMax: number;
   readonly batchBytesMax: number;
-  /** Notes that wait for a record to go with; above it they go alone. */
+  /** Size of the notes that may wait for a record; above it they are written alone. */
   readonly notesBytesMax: number;
 }
 
 const MIB = 1024 * 1024;
 
 const PUT_OFFS_MAX = 3;
-/** So long a note waits for a record to go with. */
+/** How long a note waits for a record to share the write. */
 const NOTES_WAIT_MS = 1_000;
 
 const LIMITS: JournalLimits = {
@@ -43,15 +45,15 @@ const LIMITS: JournalLimits = {
 
 export interface JournalOptions {
   readonly files: HostFiles;
-  /** An absolute path; made when the first record is written. */
-  readonly folder: string;
+  /** An absolute path; the directory is created with the first record. */
+  readonly directory: string;
   readonly clock: Clock;
   readonly onProblem: (problem: JournalProblem) => void;
   readonly limits?: Partial<JournalLimits>;
 }
 
 export interface OpenJournal extends Journal {
-  /** Writes what is noted. After it, notes are not written: another process may be the writer now. */
+  /** Writes the pending notes. Later notes are not written: another process may own the journal by then. */
   rest(): Promise<void>;
 }
 
@@ -59,14 +61,14 @@ export const createJournal = (options: JournalOptions): OpenJournal => new Segme
 
 interface Pending {
   readonly line: Uint8Array;
-  /** Of a record; a note has nobody waiting. */
+  /** Set for records only; nobody waits for a note. */
   readonly waiter: { resolve(): void; reject(error: unknown): void } | undefined;
 }
 
 class SegmentedJournal implements OpenJournal {
   readonly #options: JournalOptions;
   readonly #limits: JournalLimits;
-  readonly #segments: SegmentFolder;
+  readonly #segments: SegmentDirectory;
   #replayed = false;
   #current: Segment | undefined;
   #nextNumber = 1;
@@ -74,7 +76,7 @@ class SegmentedJournal implements OpenJournal {
   #compactAboveBytes: number;
   #pending: Pending[] = [];
   #noteBytes = 0;
-  /** Ends the wait of the notes for a record. */
+  /** Cancels the timer after which notes are written alone. */
   #cancelNotes: (() => void) | undefined;
   #notesDue = false;
   #resting = false;
@@ -85,7 +87,7 @@ class SegmentedJournal implements OpenJournal {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#compactAboveBytes = this.#limits.totalBytesMax;
-    this.#segments = new SegmentFolder(options);
+    this.#segments = new SegmentDirectory(options);
   }
 
   async replay(): Promise<readonly JournalRecord[]> {
@@ -110,7 +112,9 @@ class SegmentedJournal implements OpenJournal {
     this.#add({ line, waiter: undefined });
   }
 
-  /** What the process before us wrote and did not live to sync is on disk before anyone acts on it; its torn tail is cut. */
+  /**
+   * Syncs what the previous kubelet process wrote without a sync, before anyone acts on it, and truncates a torn tail.
+   */
   async #settle(current: Segment): Promise<void> {
     try {
       await this.#segments.append(current, new Uint8Array(), "synced");
@@ -156,7 +160,7 @@ class SegmentedJournal implements OpenJournal {
   }
 
   async #writeAll(): Promise<void> {
-    await Promise.resolve(); // Whoever appends in this turn shares the first write.
+    await Promise.resolve(); // All records of this turn of the event loop share the first write.
     while (this.#isWorthWriting()) {
       this.#notesDue = false;
       const batch = this.#takeBatch();
@@ -203,7 +207,7 @@ class SegmentedJournal implements OpenJournal {
     try {
       this.#current = await this.#segments.append(segment, Buffer.concat(lines), sync);
     } catch (error) {
-      // Where the disk failed, or somebody took the file away, we do not write again.
+      // After a disk error, or if the file was deleted, the next write starts a new segment.
       if (!isDiskFull(error)) this.#current = undefined;
       throw error;
     }
@@ -212,7 +216,8 @@ class SegmentedJournal implements OpenJournal {
 
   async #begin(base: boolean, lines: readonly Uint8Array[]): Promise<Segment> {
     const number = this.#nextNumber;
-    // Should it fail, it may be there all the same and, as a base, hide all before it: what comes after must be after it.
+    // A failed creation may still leave the file, and a base segment hides all earlier ones: later segments need a
+    // higher number.
     this.#nextNumber += 1;
     this.#current = undefined;
     const segment = await this.#segments.create(number, base, lines);
@@ -240,7 +245,10 @@ class SegmentedJournal implements OpenJournal {
     }
   }
 
-  /** Compaction forgets what it could not read. A passing failure must not cost facts; a lasting one must not let the journal grow for ever. */
+  /**
+   * Compaction drops what it could not read. A temporary read failure must not lose records, and a permanent one must
+   * not let the journal grow forever: compaction is postponed at most `PUT_OFFS_MAX` times.
+   */
   #assertComplete({ unreadCount }: StoredJournal): void {
     if (unreadCount === 0 || this.#putOffs === PUT_OFFS_MAX) return;
     this.#putOffs += 1;
@@ -250,14 +258,14 @@ class SegmentedJournal implements OpenJournal {
 
 const isDiskFull = (error: unknown) => error instanceof HostFileError && error.code === "noSpace";
 
-/** Somebody's endless message is cut; nothing that decides is long. */
+/** Overlong texts in a record are cut; fields that drive decisions are never that long. */
 function encode(record: JournalRecord): Uint8Array {
   const line = encodeLine(record);
   if (line.length <= JOURNAL_RECORD_BYTES_MAX) return line;
   return encodeLine(shortened(record));
 }
 
-/** With every text and list cut, at any depth. */
+/** Cuts every long text and list at any depth. */
 function shortened(value: unknown): unknown {
   if (typeof value === "string") return cut(value);
   if (Array.isArray(value)) return value.slice(0, JOURNAL_LIST_ITEMS_MAX).map(shortened);

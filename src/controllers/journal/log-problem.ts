@@ -8,7 +8,7 @@ const CAUSES: Readonly<Record<Exclude<JournalProblem["kind"], "failed">, string>
   unknownRecords: "another version wrote records, they are skipped",
 };
 
-/** Logs a problem with what is known about it: the error that caused a failure keeps its own cause and stack. */
+/** Logs a journal problem with its details; the error behind a failure keeps its own cause and stack. */
 export function logJournalProblem(log: Log, problem: JournalProblem): void {
   if (problem.kind === "failed") return log.error(`Failed to ${problem.what}`, problem.error);
   const { kind, ...fields } = problem;

@@ -1,6 +1,7 @@
 /**
- * The journal as it is, for someone who is not the agent: read only, without a lock, while the agent may be writing. What is torn or damaged
- * is passed over, nothing is repaired, and what this version does not know comes as it is.
+ * Reads the journal from another process than the kubelet: read-only and without a lock, while the kubelet may be
+ * writing. Torn or damaged lines are skipped, nothing is repaired, and values that this version does not know are
+ * returned unchanged.
  */
 import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
@@ -11,29 +12,29 @@ import { segmentName, segmentNumbers } from "./segments.ts";
 
 type ReadFiles = Pick<HostFiles, "list" | "read">;
 
-/** Between the list and the reading the agent may compact, which takes files away: so often it is looked at again. */
+/** Compaction may delete files between the list and the reads; the whole read is then retried, at most this often. */
 const LOOKS_MAX = 5;
 
-/** Oldest first. Nothing where there is no journal. */
-export async function lookAtJournal(files: ReadFiles, folder: string): Promise<readonly unknown[]> {
+/** Returns the values oldest first; empty if there is no journal. */
+export async function lookAtJournal(files: ReadFiles, directory: string): Promise<readonly unknown[]> {
   for (let look = 1; ; look += 1) {
     try {
-      return await lookOnce(files, folder);
+      return await lookOnce(files, directory);
     } catch (error) {
       if (!isMissing(error) || look === LOOKS_MAX) throw error;
     }
   }
 }
 
-export async function readJournal(files: ReadFiles, folder: string): Promise<readonly JournalRecord[]> {
-  return (await lookAtJournal(files, folder)).flatMap((value) => parseJournalRecord(value) ?? []);
+export async function readJournal(files: ReadFiles, directory: string): Promise<readonly JournalRecord[]> {
+  return (await lookAtJournal(files, directory)).flatMap((value) => parseJournalRecord(value) ?? []);
 }
 
-async function lookOnce(files: ReadFiles, folder: string): Promise<readonly unknown[]> {
+async function lookOnce(files: ReadFiles, directory: string): Promise<readonly unknown[]> {
   const values: (readonly unknown[])[] = [];
-  for (const number of segmentNumbers(await listIfThere(files, folder)).toReversed()) {
+  for (const number of segmentNumbers(await listIfThere(files, directory)).toReversed()) {
     const { header, lines } = decodeSegment(
-      await files.read(`${folder}/${segmentName(number)}`, JOURNAL_SEGMENT_BYTES_MAX),
+      await files.read(`${directory}/${segmentName(number)}`, JOURNAL_SEGMENT_BYTES_MAX),
     );
     if (header === "unknown") continue;
     values.unshift(lines.map(({ value }) => value));

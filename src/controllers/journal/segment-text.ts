@@ -1,8 +1,9 @@
 /**
- * The bytes of a journal segment: lines of `<length> <checksum> <JSON>`, the first one a header.
+ * Encodes and decodes journal segments: lines of `<length> <checksum> <JSON>`, the first of which is a header.
  *
- * Length and checksum are of the JSON's bytes. JSON has no raw line break, so after damage the next line is found again. The checksum is CRC-32
- * as in zlib: the platform computes it in native code, and against torn and flipped bytes in lines of this size it is as good as any.
+ * Length and checksum cover the bytes of the JSON. JSON contains no raw line break, so the next line is found again
+ * after damage. The checksum is zlib's CRC-32: Node.js computes it natively, and for lines of this size it detects torn
+ * and flipped bytes well enough.
  */
 import { crc32 } from "node:zlib";
 
@@ -13,7 +14,7 @@ const PREFIX = /^(\d{1,8}) ([0-9a-f]{8}) /;
 const PREFIX_BYTES_MAX = 18;
 
 export interface SegmentHeader {
-  /** Everything before this segment is in it, as far as it still matters. */
+  /** True if this segment contains everything from earlier segments that still matters. */
   readonly base: boolean;
 }
 
@@ -23,14 +24,14 @@ interface SegmentLine {
 }
 
 export interface SegmentContent {
-  /** "unknown" for a version that is not ours: its lines are not read. */
+  /** "unknown" for a version that this code does not support: the caller must not use the lines. */
   readonly header: SegmentHeader | "missing" | "unknown";
   readonly lines: readonly SegmentLine[];
-  /** Bytes before the last good line that are part of none. */
+  /** Bytes before the last good line that belong to no line. */
   readonly corruptBytes: number;
-  /** Bytes after the last good line: what a crash left of a write. */
+  /** Bytes after the last good line: the remains of a write that a crash interrupted. */
   readonly tornBytes: number;
-  /** Where the next line goes. */
+  /** The offset of the next line. */
   readonly endBytes: number;
 }
 
@@ -75,7 +76,7 @@ function lineAt(bytes: Buffer, place: number): SegmentLine | undefined {
   return value === undefined ? undefined : { value, bytes: bytes.subarray(place, end + 1) };
 }
 
-/** Undefined for what is none: by chance, or by a hand that also made the checksum fit. */
+/** Undefined for invalid JSON, whose checksum matched by chance or was forged. */
 function parseJson(json: string): unknown {
   try {
     return JSON.parse(json);

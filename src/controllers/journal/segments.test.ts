@@ -10,17 +10,17 @@ import { createJournal } from "./journal.ts";
 import { lookAtJournal } from "./look.ts";
 import type { JournalProblem } from "./segments.ts";
 
-const FOLDER = "/journal";
-const FIRST = `${FOLDER}/journal-00000001.log`;
+const DIRECTORY = "/journal";
+const FIRST = `${DIRECTORY}/journal-00000001.log`;
 const admitted = (uid: string): JournalRecord => ({ kind: "admitted", uid, pod: `ns/${uid}`, wallMs: 1 });
 
 function open(files: HostFiles) {
   const problems: JournalProblem[] = [];
   const onProblem = (problem: JournalProblem) => problems.push(problem);
-  return { problems, journal: createJournal({ files, folder: FOLDER, clock: new ManualClock(), onProblem }) };
+  return { problems, journal: createJournal({ files, directory: DIRECTORY, clock: new ManualClock(), onProblem }) };
 }
 
-/** A journal with one record, whose only file has that many bytes. */
+/** A journal with one record, whose only file reports the given size. */
 async function filesWith(sizeBytes: number): Promise<HostFiles> {
   const { port } = new FakeFiles({ clock: new ManualClock() });
   const { journal } = open(port);
@@ -33,7 +33,7 @@ test("a file of the journal of exactly the limit is read", async () => {
   const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX);
   const { journal, problems } = open(files);
   assert.deepEqual([await journal.replay(), problems], [[admitted("a")], []]);
-  assert.deepEqual(await lookAtJournal(files, FOLDER), [admitted("a")]);
+  assert.deepEqual(await lookAtJournal(files, DIRECTORY), [admitted("a")]);
 });
 
 test("a file of the journal of more than the limit is reported and kept, and the journal goes on in the next file", async () => {
@@ -45,6 +45,6 @@ test("a file of the journal of more than the limit is reported and kept, and the
   assert.match(String(problem.error), /tooLarge/);
   assert.deepEqual(others, []);
   await journal.append(admitted("b"));
-  assert.deepEqual(await files.list(FOLDER), ["journal-00000001.log", "journal-00000002.log"]);
-  await assert.rejects(lookAtJournal(files, FOLDER), { code: "tooLarge" });
+  assert.deepEqual(await files.list(DIRECTORY), ["journal-00000001.log", "journal-00000002.log"]);
+  await assert.rejects(lookAtJournal(files, DIRECTORY), { code: "tooLarge" });
 });

@@ -1,6 +1,7 @@
 /**
- * The journal's folder: numbered segments, read from the newest back to the last one that holds all before it. Damage is cut (a torn tail) or
- * set aside in a copy (anything else), told to `onProblem`, and never stops the reading.
+ * The journal's directory of numbered segments, read from the newest back to the last base segment, which contains all
+ * earlier ones. A torn tail is truncated; other damage is first saved in a copy. Damage is reported to `onProblem` and
+ * never stops reading.
  */
 import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
@@ -8,7 +9,7 @@ import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
 import { JOURNAL_SEGMENT_BYTES_MAX } from "../limits.ts";
 import { decodeSegment, encodeHeader, type SegmentContent } from "./segment-text.ts";
 
-const FOLDER_MODE = 0o700;
+const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 const COPIES_MAX = 5;
 
@@ -17,12 +18,12 @@ const COPY_NAME = /^journal-\d{8,}\.log\.corrupt-(\d+)$/;
 const LEFT_OVER_NAME = /^\.journal-\d{8,}\.log.*\.tmp$/;
 
 export type JournalProblem =
-  /** The end of a write that a crash cut short. */
+  /** A crash interrupted the last write. */
   | { readonly kind: "tornTail"; readonly segment: string; readonly bytes: number }
   | { readonly kind: "corrupt"; readonly segment: string; readonly bytes: number; readonly copy: string }
   | { readonly kind: "unknownVersion"; readonly segment: string; readonly copy: string }
   | { readonly kind: "unknownRecords"; readonly segment: string; readonly count: number }
-  /** What should have been done to the files and was not. The journal goes on. */
+  /** A file operation failed. The journal continues without it. */
   | { readonly kind: "failed"; readonly what: string; readonly error: unknown };
 
 export interface Segment {
@@ -39,30 +40,30 @@ export interface StoredRecord {
 
 export interface StoredJournal {
   readonly records: readonly StoredRecord[];
-  /** The newest, if it can be written on. */
+  /** The newest segment, if it can be appended to. */
   readonly current: Segment | undefined;
-  /** All segments before it are in it. */
+  /** The base segment: it contains all earlier segments. */
   readonly baseNumber: number;
-  /** Segments that are there and gave nothing. */
+  /** Segments that exist but could not be used. */
   readonly unreadCount: number;
   readonly nextNumber: number;
   readonly totalBytes: number;
 }
 
-export interface SegmentFolderOptions {
+export interface SegmentDirectoryOptions {
   readonly files: HostFiles;
-  readonly folder: string;
+  readonly directory: string;
   readonly onProblem: (problem: JournalProblem) => void;
 }
 
-export class SegmentFolder {
-  readonly #options: SegmentFolderOptions;
+export class SegmentDirectory {
+  readonly #options: SegmentDirectoryOptions;
 
-  constructor(options: SegmentFolderOptions) {
+  constructor(options: SegmentDirectoryOptions) {
     this.#options = options;
   }
 
-  /** Rejects only when the folder is there and cannot be listed: that is no empty journal. */
+  /** Rejects only when the directory exists but cannot be listed: that is not an empty journal. */
   async readAll(): Promise<StoredJournal> {
     const numbers = segmentNumbers(await this.#list());
     const found: StoredSegment[] = [];
@@ -84,12 +85,12 @@ export class SegmentFolder {
     };
   }
 
-  /** With all of `lines` in it when it can be seen. */
+  /** Once visible, the segment contains all of `lines`. */
   async create(number: number, base: boolean, lines: readonly Uint8Array[]): Promise<Segment> {
-    const { files, folder } = this.#options;
-    const path = `${folder}/${segmentName(number)}`;
+    const { files, directory } = this.#options;
+    const path = `${directory}/${segmentName(number)}`;
     const content = Buffer.concat([encodeHeader({ base }), ...lines]);
-    await files.makeFolder(folder, FOLDER_MODE);
+    await files.makeDirectory(directory, DIRECTORY_MODE);
     await files.writeAtomically(path, content, FILE_MODE);
     return { number, path, bytes: content.length };
   }
@@ -99,7 +100,7 @@ export class SegmentFolder {
     return { ...segment, bytes: segment.bytes + content.length };
   }
 
-  /** Segments that the numbered one holds, and what crashes left. */
+  /** Deletes segments with lower numbers and temporary files that crashes left. */
   async removeBefore(number: number): Promise<void> {
     for (const name of (await this.#try("list the journal", () => this.#list())) ?? []) {
       const isOld = (numberIn(name, SEGMENT_NAME) ?? number) < number;
@@ -108,13 +109,13 @@ export class SegmentFolder {
   }
 
   #list(): Promise<readonly string[]> {
-    return listIfThere(this.#options.files, this.#options.folder);
+    return listIfThere(this.#options.files, this.#options.directory);
   }
 
   async #readSegment(number: number): Promise<StoredSegment | undefined> {
-    const { files, folder } = this.#options;
+    const { files, directory } = this.#options;
     const name = segmentName(number);
-    const path = `${folder}/${name}`;
+    const path = `${directory}/${name}`;
     const content = await this.#try(`read ${name}`, () => files.read(path, JOURNAL_SEGMENT_BYTES_MAX));
     if (content === undefined) return undefined;
     const decoded = decodeSegment(content);
@@ -138,7 +139,7 @@ export class SegmentFolder {
     return records;
   }
 
-  /** Once there is a copy, the segment is written anew from its good lines, so that the damage is told once. */
+  /** After saving a copy, rewrites the segment from its good lines, so that the damage is reported only once. */
   async #repair(segment: StoredSegment, content: Uint8Array, decoded: SegmentContent): Promise<StoredSegment> {
     const name = segmentName(segment.number);
     const copy = await this.#copyAside(name, content);
@@ -156,7 +157,7 @@ export class SegmentFolder {
     if (copy !== undefined) await this.#try(`remove ${name}`, () => this.#remove(name));
   }
 
-  /** The oldest copies make room. */
+  /** The oldest copies are deleted to keep at most `COPIES_MAX`. */
   #copyAside(name: string, content: Uint8Array): Promise<string | undefined> {
     return this.#try(`copy ${name}`, async () => {
       const copies = (await this.#list())
@@ -165,13 +166,13 @@ export class SegmentFolder {
         .sort((a, b) => a.number - b.number);
       for (const old of copies.slice(0, Math.max(0, copies.length + 1 - COPIES_MAX))) await this.#remove(old.copy);
       const copy = `${name}.corrupt-${(copies.at(-1)?.number ?? 0) + 1}`;
-      await this.#options.files.writeAtomically(`${this.#options.folder}/${copy}`, content, FILE_MODE);
+      await this.#options.files.writeAtomically(`${this.#options.directory}/${copy}`, content, FILE_MODE);
       return copy;
     });
   }
 
   #remove(name: string): Promise<void> {
-    return this.#options.files.removeFile(`${this.#options.folder}/${name}`);
+    return this.#options.files.removeFile(`${this.#options.directory}/${name}`);
   }
 
   async #try<T>(what: string, run: () => Promise<T>): Promise<T | undefined> {
@@ -192,7 +193,7 @@ interface StoredSegment extends Segment {
 
 export const segmentName = (number: number) => `journal-${String(number).padStart(8, "0")}.log`;
 
-/** Of the segments among these names, oldest first. */
+/** Numbers of the segments among these names, oldest first. */
 export const segmentNumbers = (names: readonly string[]): readonly number[] =>
   names.flatMap((name) => numberIn(name, SEGMENT_NAME) ?? []).sort((a, b) => a - b);
 

@@ -1,6 +1,6 @@
 /**
- * The API server, with every request counted by the code of its answer. What is tried again below this counts once, by what came of it in the
- * end; a watch counts when it begins, and is not timed.
+ * Wraps the API server port and counts every request by response code. Retries inside the port count as one request
+ * with its final code; a watch is counted when it begins and is not timed.
  */
 import type { ApiMetrics } from "../../domain/metrics/api-metrics.ts";
 import { ApiError } from "../../ports/api-error.ts";
@@ -9,13 +9,13 @@ import type { Clock } from "../../ports/clock.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** As client-go says that there was no answer. */
+/** The code label that client-go uses for a request without a response. */
 const NO_ANSWER = "<error>";
 
 export interface CountedApiParts {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly metrics: ApiMetrics;
-  /** The server's, with its port. */
+  /** The API server's host and port. */
   readonly host: string;
 }
 

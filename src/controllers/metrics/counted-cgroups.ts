@@ -1,4 +1,4 @@
-/** Control groups, with what makes, changes and removes them timed. */
+/** Wraps the cgroups port and times creation, update and removal. */
 import type { NodeMetrics } from "../../domain/metrics/node-metrics.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -8,7 +8,10 @@ export interface CountedCgroupsParts {
   readonly metrics: Pick<NodeMetrics, "cgroupOperations">;
 }
 
-/** A group that is applied for the first time in this life counts as made, though one of an earlier life may have been there. */
+/**
+ * The first `apply` of a cgroup in this process counts as a creation, even if a previous kubelet process created the
+ * cgroup.
+ */
 export function countedCgroups(cgroups: Cgroups, { clock, metrics }: CountedCgroupsParts): Cgroups {
   const made = new Set<string>();
   const timed = async (operation: "create" | "update" | "destroy", act: () => Promise<void>): Promise<void> => {

@@ -1,11 +1,11 @@
-/** The runtime and its images, with every call counted and timed under the name that the Go kubelet has for it. */
+/** Wraps the runtime and image ports and counts and times every call under the Go kubelet's operation name. */
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { RuntimeMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 
-/** Undefined: not counted, as it is not over when it returns. */
+/** Undefined: not counted, because the operation continues after the call returns. */
 const RUNTIME_OPERATIONS: Readonly<Record<keyof Runtime, string | undefined>> = {
   version: "version",
   status: "status",
@@ -79,7 +79,7 @@ export const countedImages = (images: Images, parts: CountedRuntimeParts): Image
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
 
-/** The same port, each of its calls named in the table counted. */
+/** Returns the same port with every call named in the table counted. */
 function countedCalls<Port extends object>(
   port: Port,
   operations: Readonly<Record<keyof Port & string, string | undefined>>,

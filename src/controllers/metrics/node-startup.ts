@@ -1,4 +1,4 @@
-/** Measures how long this node took to be ready, step by step, the first time in the life of this agent. Over when it is. */
+/** Measures, step by step, how long this node took to become ready for the first time in this process, then ends. */
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
@@ -19,7 +19,7 @@ export async function watchNodeStartup(parts: NodeStartupParts, shutdown: AbortS
   const { clock, begin, metrics, nodeRegistered, nodeSynced } = parts;
   await unlessShutDown(shutdown, async () => {
     await waitForValue(nodeRegistered, ({ kind }) => kind !== "pending", shutdown);
-    // A Node that was there already when this agent came says nothing of how long it takes to make one.
+    // A Node that existed before this process started does not show how long registration takes.
     if (nodeRegistered.value.kind !== "registered" || !nodeRegistered.value.reported) return;
     const registeredWallMs = clock.wallMs();
     const attemptWallMs = metrics.attemptWallMs ?? registeredWallMs;

@@ -1,6 +1,6 @@
 /**
- * Measures what the cells show of pods' lives: how long they took to start, and how their containers ended. Counts nothing of an earlier life of
- * this agent: a start that it did not see begin has no length, and an end from before it came was counted then.
+ * Measures pod start latencies and counts container exits from the cells. Nothing from a previous kubelet process is
+ * measured: a start whose beginning was not observed has no duration, and that process already counted earlier exits.
  */
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { PullProgress } from "../../domain/images/pull-progress.ts";
@@ -21,14 +21,14 @@ export interface PodLivesParts {
 }
 
 interface Life {
-  /** Undefined once it is measured, or where there is nothing to measure. */
+  /** Undefined once measured, or if there is nothing to measure. */
   start: { readonly pulls: SharedTime; readonly pulling: Set<string> } | undefined;
   hasRun: boolean;
   isOrphan: boolean;
   readonly ended: Set<string>;
 }
 
-/** Told of every change until the signal; the tables hold the newest by then. */
+/** Observes every change until the signal aborts. The tables already hold the new values when a change is reported. */
 export function watchPodLives(parts: PodLivesParts, shutdown: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const lives = new PodLives(parts);
@@ -134,7 +134,7 @@ class PodLives {
   }
 }
 
-/** What makes its phase Running: each container has begun, and one goes on. */
+/** Matches the pod phase Running: every container has started and at least one is still running. */
 function isRunning({ pod }: AdmittedPod, { view }: PodOutcome): boolean {
   const states = (pod.spec?.containers ?? []).map(({ name }) => newestOf(view, name)?.state);
   return states.includes("running") && states.every((state) => state === "running" || state === "exited");

@@ -1,12 +1,17 @@
-/** Makes sure that our CSINode is on the API server, as soon as our Node is. Until then the node is held back from being ready. */
+/**
+ * Ensures that this node's CSINode exists on the API server as soon as the Node does. Until then the node is not Ready.
+ */
 
 import type { Node } from "../../api/gen/core-v1.ts";
 import { csiNodes } from "../../api/resources.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { pause } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { CSI_NODE_HOLD, firstCsiNode, reconciledCsiNode } from "../../domain/node/csi-node.ts";
 import { NO_HOLDS, type NodeHolds } from "../../domain/node/node-status.ts";
-import type { OwnNode } from "../../domain/node/own-node.ts";
+import { isPresent, type OwnNode } from "../../domain/node/own-node.ts";
 import { ApiError, isAlreadyExists } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -21,37 +26,25 @@ export interface CsiNodeParts {
   readonly nodeName: string;
 }
 
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 15_000;
+const RETRY = { firstMs: 100, maxMs: 15_000 };
 
-/** Ends when the object is there, or with the signal. */
+/** Ends when the object exists or the signal aborts. */
 export async function runCsiNode(parts: CsiNodeParts, shutdown: AbortSignal): Promise<void> {
-  const { nodeHolds, log, clock, nodeName } = parts;
+  const { nodeHolds, ownNode, log, clock, nodeName } = parts;
   nodeHolds.set({ ...NO_HOLDS, storage: CSI_NODE_HOLD });
-  const node = await ownNodeOnce(parts, shutdown);
-  if (node === undefined) return;
-  for (let waitMs = RETRY_MS_MIN; !shutdown.aborted; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+  const own = await unlessShutDown(shutdown, () => waitForValue(ownNode, isPresent, shutdown));
+  if (own === undefined) return;
+  for (let failures = 1; !shutdown.aborted; failures += 1) {
     try {
-      await ensure(parts, node, shutdown);
+      await ensure(parts, own.node, shutdown);
       nodeHolds.set(NO_HOLDS);
       return;
     } catch (error) {
       if (shutdown.aborted) return;
-      log.error("The CSINode could not be published, trying again", error, { node: nodeName });
+      log.error("Failed to publish the CSINode, retrying", error, { node: nodeName });
     }
-    await pause(clock, waitMs, shutdown);
+    await pause(clock, doublingMs(RETRY, failures), shutdown);
   }
-}
-
-async function ownNodeOnce({ ownNode }: CsiNodeParts, shutdown: AbortSignal): Promise<Node | undefined> {
-  for (let seen = ownNode.version; ownNode.value.kind !== "present"; ) {
-    try {
-      seen = await ownNode.changed(seen, shutdown);
-    } catch {
-      return undefined; // Rejects only when the signal aborts.
-    }
-  }
-  return ownNode.value.node;
 }
 
 async function ensure({ api, nodeName }: CsiNodeParts, node: Node, signal: AbortSignal): Promise<void> {
@@ -65,7 +58,7 @@ async function ensure({ api, nodeName }: CsiNodeParts, node: Node, signal: Abort
   try {
     await api.create(csiNodes, firstCsiNode(node), signal);
   } catch (error) {
-    // By a call of ours whose answer was lost.
+    // An earlier call of ours succeeded, but its response was lost.
     if (!isAlreadyExists(error)) throw error;
   }
 }

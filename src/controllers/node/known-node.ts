@@ -1,6 +1,7 @@
 /**
- * The newest Node we know of. The answer to a patch is newer than the watch's copy until the watch has brought it too; which of two
- * versions is newer cannot be told, only whether they are the same, so after a while the watch is believed in any case.
+ * The newest known version of this node's Node. The response to a patch is newer than the watch's copy until the watch
+ * delivers that version. Resource versions can only be compared for equality, so after `preferForMs` the watch's copy
+ * is used in any case.
  */
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -10,7 +11,7 @@ import type { Clock } from "../../ports/clock.ts";
 interface Answer {
   readonly node: Node;
   readonly atMs: number;
-  /** Of the cell, when the answer came. */
+  /** The version of the cell when the response arrived. */
   readonly seenVersion: number;
 }
 
@@ -30,7 +31,7 @@ export class KnownNode {
     this.#answer = { node, atMs: this.#clock.monotonicMs(), seenVersion: this.#ownNode.version };
   }
 
-  /** Undefined when there is none. */
+  /** Undefined if no Node is known. */
   current(): Node | undefined {
     const { value, version } = this.#ownNode;
     if (this.#answer !== undefined && this.#isNewer(this.#answer, value, version)) return this.#answer.node;
@@ -40,7 +41,7 @@ export class KnownNode {
 
   #isNewer({ node, atMs, seenVersion }: Answer, value: OwnNode, version: number): boolean {
     if (sameVersion(value, node)) return false;
-    // A watch that has been silent since is not ahead of us, however long it takes.
+    // If the watch delivered nothing since the response, its copy cannot be newer, however much time has passed.
     return version === seenVersion || this.#clock.monotonicMs() - atMs < this.#preferForMs;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Renews the node's lease, whatever else the agent is doing: through an API client of its own, from the copy of the last renewal,
- * one request each. The lease is read only when it is not known, or when someone else has changed it.
+ * Renews the node's Lease independently of all other work: with a dedicated API client, one request per renewal, from
+ * the copy of the last renewal. The Lease is read only when it is unknown or when someone else has changed it.
  */
 
 import type { Lease } from "../../api/gen/coordination-v1.ts";
@@ -18,19 +18,19 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 
-/** So many tries follow each other at once; then they are spaced. */
+/** This many attempts follow each other immediately; later ones are delayed. */
 const TRIES_AT_ONCE = 5;
 const RETRY = { firstMs: 200, maxMs: 7_000 };
 
 export interface LeaseParts {
-  /** For heartbeats alone, with a deadline of the lease's order and no rate limit. */
+  /** A client for heartbeats only, without a rate limit and with a timeout on the order of the lease duration. */
   readonly api: Pick<ApiServer, "get" | "create" | "update">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly ownNode: Latest<OwnNode>;
   readonly options: LeaseOptions;
-  /** From the second failure in a row: the connection may be the trouble. */
+  /** Called from the second failure in a row on: the connection may be the problem. */
   readonly onRepeatedFailure: () => void;
   readonly watch: Watch;
 }
@@ -47,7 +47,7 @@ export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promis
 
 class LeaseLoop {
   readonly #parts: LeaseParts;
-  /** As the API server answered last. */
+  /** As last returned by the API server. */
   #known: Lease | undefined;
   #nodeUid: string | undefined;
 
@@ -55,7 +55,7 @@ class LeaseLoop {
     this.#parts = parts;
   }
 
-  /** Comes back when the lease is renewed; rejects only with the signal. */
+  /** Resolves when the Lease is renewed; rejects only with the signal's reason. */
   async renew(shutdown: AbortSignal): Promise<void> {
     const { clock, log, onRepeatedFailure } = this.#parts;
     for (let failures = 0; ; ) {
@@ -65,7 +65,7 @@ class LeaseLoop {
         return;
       } catch (error) {
         shutdown.throwIfAborted();
-        // Then what we know is not what is there.
+        // The known copy does not match the API server's state.
         if (isConflict(error) || isNotFound(error) || isAlreadyExists(error)) this.#known = undefined;
         failures += 1;
         log.error("Failed to update lease", error, { failures });
@@ -97,7 +97,7 @@ class LeaseLoop {
     }
   }
 
-  /** A lease without an owner would outlive its node: the first one waits until the Node is known. */
+  /** A Lease without an owner would outlive its node: the first Lease waits until the Node is known. */
   async #uid(signal: AbortSignal): Promise<string> {
     const { ownNode, watch } = this.#parts;
     for (let seen = ownNode.version; ; seen = await watch.waits(ownNode.changed(seen, signal))) {

@@ -1,7 +1,7 @@
 /**
- * This node's Node for loops that need one whatever the API server has: the API server's copy; until there is one, or where there is no API server, the
- * Node as it would first be written. That one is made from one snapshot of the machine and kept, unless the machine could not be read: a Node
- * without allocatable pods is made again by the next caller.
+ * Provides this node's Node for loops that need one in any case: the API server's copy, or else the Node as it would
+ * first be registered. The latter is made from one snapshot of the machine and kept. If the machine could not be read,
+ * the Node lacks allocatable pods and the next caller makes it again.
  */
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";

@@ -1,4 +1,4 @@
-/** Tells events of the node itself. */
+/** Emits events about the node itself. */
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import type { NodeEvent } from "../../domain/node/node-status.ts";
 import type { EventSink } from "../../ports/event-sink.ts";

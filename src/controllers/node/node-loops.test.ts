@@ -1,4 +1,4 @@
-/** Registration, status, lease and pod ranges over virtual time, each alone and all together. */
+/** Runs registration, status, lease and pod CIDRs in virtual time, each alone and all together. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
@@ -28,7 +28,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
   const clock = new ManualClock();
   const api = new NodeApi();
   const stop = new AbortController();
-  const told: string[] = [];
+  const reported: string[] = [];
   const repeated: number[] = [];
   const cells = {
     runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
@@ -61,10 +61,10 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     runtime,
     options,
     registerNode,
-    rootFolder: "/var/lib/kubelet",
+    rootDirectory: "/var/lib/kubelet",
     random: { fraction: () => 0.5, uuid: () => "" },
     log: { info: () => {}, error: () => {} },
-    events: { emit: (_s: unknown, type: string, reason: string) => void told.push(`${type} ${reason}`) },
+    events: { emit: (_s: unknown, type: string, reason: string) => void reported.push(`${type} ${reason}`) },
     cgroups: { version: 2 as const },
     machine: {
       facts: async () => facts,
@@ -100,7 +100,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
   };
   const all = () => Promise.all([loops.ownNode(), loops.register(), loops.status(), loops.lease(), loops.podCidr()]);
   const answer = () => cells.runtimeHealth.set(runtimeAnswered());
-  /** Time passes with a runtime that goes on answering. */
+  /** Advances time while the runtime keeps responding. */
   const live = async (ms: number) => {
     for (let left = ms; left > 0; left -= 5000) {
       answer();
@@ -113,7 +113,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     assert.equal(clock.timersPending, 0, "a timer stayed");
   };
   const since = (count: number) => api.requests.slice(count);
-  return { ...parts, cells, repeated, loops, all, told, handed, facts, live, answer, end, stop, since };
+  return { ...parts, cells, repeated, loops, all, reported, handed, facts, live, answer, end, stop, since };
 }
 
 const ready = (node: Node | undefined) => isReady(node?.status?.conditions);
@@ -141,7 +141,7 @@ test("[3.13] an idle node costs six requests a minute: leases, and a status ever
   const patches = requests.filter((request) => request === "patch nodes").length;
   const leases = requests.filter((request) => request === "update leases").length;
   assert.deepEqual([patches, leases, requests.length], [2, 60, 62]);
-  // Nothing but heartbeats in it.
+  // The patches contain only heartbeats.
   for (const patch of w.api.patches) {
     const { conditions, ...rest } = patch["status"] as { readonly conditions: readonly object[] };
     assert.deepEqual(rest, {});
@@ -239,7 +239,7 @@ test("[3.1] where the operator makes the nodes nothing is created, and the statu
   await w.end(running);
 });
 
-/** As an agent leaves it that has come to its end. */
+/** The Node as a previous kubelet process leaves it after a clean shutdown. */
 async function nodeLeftReady(): Promise<Node> {
   const w = world();
   w.answer();
@@ -271,7 +271,7 @@ test("[3.12] a node left ready is not called unready because its agent has just 
     else await w.clock.advance(2000);
     assert.equal(ready(w.api.node), answersAfterMs !== undefined);
     assert.deepEqual(
-      w.told.filter((event) => event.includes("Ready")),
+      w.reported.filter((event) => event.includes("Ready")),
       answersAfterMs === undefined ? ["Normal NodeNotReady"] : [],
     );
     await w.end(running);
@@ -303,8 +303,8 @@ test("[3.12] nor because its cgroups cannot be set up at once; a node that has n
   await w.live(29_000);
   assert.equal(ready(w.api.node), true);
   await w.live(3_000);
-  const told = w.api.node?.status?.conditions?.find(({ type }) => type === "Ready");
-  assert.deepEqual([told?.status, told?.message], ["False", "cgroups cannot be set up: no bus"]);
+  const reported = w.api.node?.status?.conditions?.find(({ type }) => type === "Ready");
+  assert.deepEqual([reported?.status, reported?.message], ["False", "cgroups cannot be set up: no bus"]);
   w.cells.tiers.set({ kind: "ready" });
   await w.live(11_000);
   assert.equal(ready(w.api.node), true);
@@ -316,14 +316,14 @@ test("[3.13] [3.16] a change is written at the next look, with its event, and wr
   w.answer();
   const running = w.all();
   await w.live(1000);
-  w.told.length = 0;
+  w.reported.length = 0;
   const from = w.api.requests.length;
   w.cells.pressure.set({ memory: true, disk: false, pid: false });
   await w.live(10_200);
   assert.equal(w.api.node?.status?.conditions?.[0]?.status, "True");
   await w.live(30_000);
   assert.equal(w.since(from).filter((request) => request === "patch nodes").length, 1);
-  assert.deepEqual(w.told, ["Normal NodeHasInsufficientMemory"]);
+  assert.deepEqual(w.reported, ["Normal NodeHasInsufficientMemory"]);
   await w.end(running);
 });
 
@@ -333,7 +333,7 @@ test("[3.16] [3.21] the events of a start, of a cordon and of its end", async ()
   const parts = { ...w, cgroups: { version: 1 as const }, snapshots: new SnapshotReader(w) };
   const running = Promise.all([w.loops.ownNode(), w.loops.register(), runNodeStatus(parts, w.stop.signal)]);
   await w.live(1000);
-  assert.deepEqual(w.told, [
+  assert.deepEqual(w.reported, [
     "Normal Starting",
     "Warning CgroupV1",
     "Normal NodeHasSufficientMemory",
@@ -341,12 +341,12 @@ test("[3.16] [3.21] the events of a start, of a cordon and of its end", async ()
     "Normal NodeHasSufficientPID",
     "Normal NodeReady",
   ]);
-  w.told.length = 0;
+  w.reported.length = 0;
   for (const unschedulable of [true, false]) {
     w.api.put("nodes", { ...w.api.node, spec: { unschedulable } });
     await w.live(10_400);
   }
-  assert.deepEqual(w.told, ["Normal NodeNotSchedulable", "Normal NodeSchedulable"]);
+  assert.deepEqual(w.reported, ["Normal NodeNotSchedulable", "Normal NodeSchedulable"]);
   await w.end(running);
 });
 
@@ -377,7 +377,7 @@ test("[3.13] five tries, the connection is asked to be renewed, and the next loo
   assert.deepEqual([w.api.requests.filter((request) => request === "patch nodes").length, w.repeated.length], [5, 4]);
   await w.live(10_400);
   assert.equal(w.api.node?.status?.conditions?.[1]?.status, "True");
-  assert.equal(w.told.filter((event) => event === "Normal NodeHasDiskPressure").length, 1);
+  assert.equal(w.reported.filter((event) => event === "Normal NodeHasDiskPressure").length, 1);
   await w.end(running);
 });
 
@@ -417,7 +417,7 @@ test("[3.8] a reboot is told once, when the node says so", async () => {
   const running = w.all();
   await w.live(60_000);
   assert.deepEqual(
-    w.told.filter((event) => event.endsWith("Rebooted")),
+    w.reported.filter((event) => event.endsWith("Rebooted")),
     ["Warning Rebooted"],
   );
   assert.equal(w.api.node?.status?.nodeInfo?.bootID, "boot-1");

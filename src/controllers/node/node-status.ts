@@ -1,6 +1,7 @@
 /**
- * Keeps the status of our Node true: looks every ten seconds, writes when something changed, and otherwise every five minutes or so.
- * It never reads the Node from the API server: the watch's copy and the answers of its own patches are enough.
+ * Keeps the status of this node's Node current: checks it every ten seconds, writes when something changed, and
+ * otherwise about every five minutes. The loop never reads the Node from the API server: the watch's copy and the
+ * responses to its own patches suffice.
  */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
@@ -19,7 +20,7 @@ import {
   statusEvent,
   updatedNode,
 } from "../../domain/node/node-status.ts";
-import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
+import { isPresent, type NodeSync, type OwnNode, type Registration } from "../../domain/node/own-node.ts";
 import {
   decideReport,
   FAST_FOR_MS,
@@ -51,7 +52,7 @@ export interface NodeStatusOptions {
 }
 
 export interface NodeStatusParts {
-  /** For heartbeats, as the lease's. */
+  /** A client for heartbeats, as for the Lease. */
   readonly api: Pick<ApiServer, "patch">;
   readonly clock: Clock;
   readonly random: Random;
@@ -97,7 +98,7 @@ class NodeStatusLoop {
     }
   }
 
-  /** Until the Node is there, by us or by the operator. */
+  /** Waits until the Node exists, registered by us or by the operator. */
   async #registered(shutdown: AbortSignal): Promise<void> {
     const { nodeRegistered, nodeSynced, ownNode, clock } = this.#parts;
     const value = await waitForValue(nodeRegistered, ({ kind }) => kind !== "pending", shutdown);
@@ -108,12 +109,13 @@ class NodeStatusLoop {
       nodeSynced.set({ kind: "synced", node: value.node, ready: isReady(value.node.status?.conditions) });
       return;
     }
-    await waitForValue(ownNode, ({ kind }) => kind === "present", shutdown);
+    await waitForValue(ownNode, isPresent, shutdown);
   }
 
   /**
-   * A Node that the agent before us left ready stays so while we do not know better: a runtime counts as down after so long without
-   * an answer, its CSINode is there until we have looked for it in vain, and to have just started is no reason.
+   * A Node that a previous kubelet process left Ready stays Ready while nothing contradicts it. A runtime counts as
+   * down only after `RUNTIME_DOWN_AFTER_MS` without a response. The CSINode counts as missing only after a failed
+   * lookup. A restart alone is no reason for NotReady.
    */
   async #settled(shutdown: AbortSignal): Promise<void> {
     const { clock, snapshots } = this.#parts;
@@ -129,7 +131,7 @@ class NodeStatusLoop {
     }
   }
 
-  /** The Node we have just made has a report of now: the next periodic one is spread as after any change. */
+  /** A Node that we just created contains a current report: the next periodic report is spread as after any change. */
   #firstDelayMs(): number {
     const { cadence, random } = this.#parts;
     const decision = decideReport({
@@ -142,7 +144,7 @@ class NodeStatusLoop {
     return decision.kind === "report" ? decision.delayMs : 0;
   }
 
-  /** A node that starts is looked at closely until it can be ready; after a failure only at the usual pace. */
+  /** At startup the node is checked frequently until it can be Ready; after a failure only at the usual interval. */
   async #pause(worked: boolean, shutdown: AbortSignal): Promise<void> {
     const { clock, random, cadence, snapshots } = this.#parts;
     const untilMs = clock.monotonicMs() + nextLookMs(cadence.updateEveryMs, random.fraction());
@@ -160,7 +162,7 @@ class NodeStatusLoop {
     }
   }
 
-  /** Whether the API server now says what is. */
+  /** Returns whether the API server now has the current status. */
   async #sync(shutdown: AbortSignal): Promise<boolean> {
     const { log, onRepeatedFailure, options, watch } = this.#parts;
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {

@@ -1,4 +1,7 @@
-/** Hands the ranges that pods have their addresses from to the runtime: those the cluster gave this node, once for each change, or the operator's. */
+/**
+ * Passes the pod CIDRs to the runtime: those that the cluster assigned to this node, once per change, or the
+ * operator's.
+ */
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
@@ -15,7 +18,7 @@ export interface PodCidrParts {
   readonly log: Log;
 }
 
-/** Without an API server the operator says it, once and for all. */
+/** Without an API server the operator configures the CIDR; it never changes. */
 export async function givePodCidr(podCidr: string, parts: PodCidrParts, shutdown: AbortSignal): Promise<void> {
   if (podCidr === "") return;
   await unlessShutDown(shutdown, async () => {
@@ -40,7 +43,7 @@ export async function runPodCidr(
         handed = wanted;
       } else {
         await sleep(clock, RETRY_MS, shutdown);
-        seen = -1; // Looks again even if nothing changed.
+        seen = -1; // Retry even if nothing changes.
       }
     }
   });

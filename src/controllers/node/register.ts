@@ -1,12 +1,14 @@
 /**
- * Makes sure that our Node is on the API server: creates it, or puts right what is ours on the one that is there. It is never
- * deleted and made anew: that would take its lease, its volumes and its pods with it.
+ * Ensures that this node's Node exists on the API server: creates it, or reconciles our fields on the existing one. The
+ * Node is never deleted and recreated: that would delete its lease, volumes and pods as well.
  */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { pause } from "../../concurrency/sleep.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { initialNode, type RegistrationOptions, reconciledNode } from "../../domain/node/initial-node.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";
 import type { NodeEvent, NodeOptions } from "../../domain/node/node-status.ts";
@@ -20,9 +22,8 @@ import type { Log } from "../../ports/log.ts";
 import { tellNodeEvents } from "./node-events.ts";
 import type { SnapshotReader } from "./snapshot.ts";
 
-const RETRY_MS_MIN = 100;
-const RETRY_MS_MAX = 7000;
-/** A runtime that is well within this lets the Node be ready from its first moment. */
+const RETRY = { firstMs: 100, maxMs: 7_000 };
+/** If the runtime responds well within this time, the Node is registered as Ready. */
 const RUNTIME_LIMIT_MS = 1000;
 
 export interface RegisterParts {
@@ -45,7 +46,7 @@ interface Registered {
   readonly reported: boolean;
 }
 
-/** Ends when the Node is there, or with the signal. */
+/** Ends when the Node exists or the signal aborts. */
 export async function runRegistration(parts: RegisterParts, shutdown: AbortSignal): Promise<void> {
   const { clock, log, nodeRegistered, options } = parts;
   if (!parts.registerNode) {
@@ -53,7 +54,7 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
     return;
   }
   await runtimeWell(parts, shutdown);
-  for (let waitMs = RETRY_MS_MIN; !shutdown.aborted; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+  for (let failures = 1; !shutdown.aborted; failures += 1) {
     log.info(0, "Attempting to register node", { node: options.name });
     parts.onAttempt?.();
     try {
@@ -66,19 +67,19 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
       if (shutdown.aborted) return;
       log.error("Unable to register node with API server", error, { node: options.name });
     }
-    await pause(clock, waitMs, shutdown);
+    await pause(clock, doublingMs(RETRY, failures), shutdown);
   }
 }
 
 async function runtimeWell({ runtimeHealth, clock }: RegisterParts, shutdown: AbortSignal): Promise<void> {
-  const isWell = () =>
-    runtimeTroubles(runtimeHealth.value).length === 0 && networkTroubles(runtimeHealth.value).length === 0;
+  const isWell = (health: RuntimeHealth) =>
+    runtimeTroubles(health).length === 0 && networkTroubles(health).length === 0;
   using limited = linkSignals(shutdown);
   const cancel = clock.after(RUNTIME_LIMIT_MS, () => limited.abort(new Error("the runtime took too long")));
   try {
-    for (let seen = runtimeHealth.version; !isWell(); ) seen = await runtimeHealth.changed(seen, limited.signal);
+    await waitForValue(runtimeHealth, isWell, limited.signal);
   } catch {
-    // Time is up, or the agent leaves: the caller looks which.
+    // Time is up or the kubelet shuts down; the caller checks which.
   } finally {
     cancel();
   }
@@ -90,7 +91,7 @@ async function register(parts: RegisterParts, signal: AbortSignal): Promise<Regi
   try {
     return { node: await api.create(nodes, initial.node, signal), events: initial.events, reported: true };
   } catch (error) {
-    // Who may not create may still have a Node, made by the operator.
+    // Without permission to create, the operator may have created the Node.
     if (!isAlreadyExists(error) && !isForbidden(error)) throw error;
   }
   const existing = await api.get(nodes, { name: options.name }, signal);

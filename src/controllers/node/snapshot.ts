@@ -1,4 +1,6 @@
-/** Reads everything a node's status is made of into one value. What cannot be read is reported and left undefined. */
+/**
+ * Reads everything that the node status consists of into one value. What cannot be read is logged and left undefined.
+ */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { parseIp } from "../../base/ip-address.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
@@ -13,7 +15,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Machine, MachineFacts } from "../../ports/machine.ts";
 
-/** A name service that is away must not hold up the status. */
+/** An unavailable DNS service must not hold up the status. */
 const LOOKUP_LIMIT_MS = 5000;
 
 export interface SnapshotParts {
@@ -26,13 +28,16 @@ export interface SnapshotParts {
   readonly volumesInUse: Latest<readonly string[] | undefined>;
   readonly nodeHolds: Latest<NodeHolds>;
   readonly tiers: Latest<TiersState>;
-  readonly rootFolder: string;
+  readonly rootDirectory: string;
   readonly options: NodeOptions;
 }
 
 export class SnapshotReader {
   readonly #parts: SnapshotParts;
-  /** What the machine is does not change while it is up; the size of some file systems wobbles, and is taken once. */
+  /**
+   * Machine facts do not change while the machine is up. The size of some filesystems varies slightly, so it is read
+   * only once.
+   */
   #machine: MachineFacts | undefined;
   #rootBytes: bigint | undefined;
 
@@ -41,11 +46,11 @@ export class SnapshotReader {
   }
 
   async read(known: Node | undefined, signal: AbortSignal): Promise<NodeSnapshot> {
-    const { machine, clock, rootFolder, options } = this.#parts;
+    const { machine, clock, rootDirectory, options } = this.#parts;
     const facts = (this.#machine ??= await this.#attempt("facts", () => machine.facts()));
     if (options.localStorage) {
-      const read = async () => (await machine.filesystem(rootFolder)).capacityBytes;
-      this.#rootBytes ??= await this.#attempt("root folder", read);
+      const read = async () => (await machine.filesystem(rootDirectory)).capacityBytes;
+      this.#rootBytes ??= await this.#attempt("root directory", read);
     }
     const existing = known?.status?.addresses ?? [];
     const addresses = nodeAddresses(options, existing, await this.#addressFacts(known, signal));
@@ -64,7 +69,7 @@ export class SnapshotReader {
     };
   }
 
-  /** The part that costs nothing to read. */
+  /** The part that can be read without I/O. */
   readiness(): Pick<NodeSnapshot, "runtime" | "holds" | "tiers"> {
     const { runtimeHealth, nodeHolds, tiers } = this.#parts;
     return { runtime: runtimeHealth.value, holds: nodeHolds.value, tiers: tiers.value };
@@ -79,7 +84,7 @@ export class SnapshotReader {
     }
     const resolved = await withDeadline(clock, LOOKUP_LIMIT_MS, signal, (limited) =>
       machine.lookup(options.hostname, limited),
-    ).catch(() => []); // A name nobody knows is the usual case: the default route decides then.
+    ).catch(() => []); // A name that does not resolve is the usual case: the default route decides then.
     const route = (family: "IPv4" | "IPv6") => this.#attempt("route", () => machine.defaultRouteAddress(family));
     return { local, resolved, defaultRoutes: { IPv4: await route("IPv4"), IPv6: await route("IPv6") } };
   }
@@ -88,7 +93,7 @@ export class SnapshotReader {
     try {
       return await read();
     } catch (error) {
-      this.#parts.log.error("Reading the machine failed", error, { what });
+      this.#parts.log.error("Failed to read machine information", error, { what });
       return undefined;
     }
   }

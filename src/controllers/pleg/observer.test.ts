@@ -14,7 +14,7 @@ const forever = new AbortController().signal;
 const nothing = { sandboxIds: [], containers: [] };
 const idsOf = (view: PodRuntimeView | undefined) => view?.containers.map(({ id, state }) => `${id} ${state}`);
 
-/** A runtime with one pod whose containers can be set, and the calls that were made of it. */
+/** A runtime with one pod whose containers can be set; it records the calls. */
 function world(first: readonly PodContainer[]) {
   const calls: string[] = [];
   const held: (() => void)[] = [];
@@ -147,14 +147,14 @@ test("while a look is under way the pod after an act is looked at in full, after
 
 test("a look that finds nothing new wakes nobody: who looks after a failure waits as long as it means to", async () => {
   const { observer, podRuntimeStatus, set } = world([instance("app", "running")]);
-  let told = 0;
+  let reported = 0;
   podRuntimeStatus.watch(() => {
-    told += 1;
+    reported += 1;
   });
   for (let looks = 0; looks < 3; looks += 1) await observer.look(uid, forever);
-  assert.equal(told, 1);
+  assert.equal(reported, 1);
   set([instance("app", "exited")]);
   await observer.look(uid, forever);
-  assert.equal(told, 2);
+  assert.equal(reported, 2);
   assert.deepEqual(idsOf(observer.present(uid)), ["app-0 exited"]);
 });

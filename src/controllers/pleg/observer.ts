@@ -1,10 +1,12 @@
 /**
- * Looks at single pods in the runtime and leaves what it saw in `podRuntimeStatus`, whose only writer it is. One pod whose look hangs
- * costs that pod alone. A look that was asked for always begins after the asking, and looks at one pod never overlap.
+ * Inspects single pods in the runtime and publishes the result in `podRuntimeStatus`, as its only writer. A pod whose
+ * inspection hangs delays no other pod. A requested inspection always begins after the request, and inspections of one
+ * pod never overlap.
  *
- * A pod changes by the hand of its worker, or by itself, and what it does by itself (to end) is final. So a look that began after
- * the worker's last act shows the present for every decision: nothing can have come to be since that it does not show.
+ * A pod changes only through its worker or by itself, and what it does by itself (exit) is final. An inspection that
+ * began after the worker's last mutation is therefore current for every decision: nothing can have been created since.
  */
+import { isDefined } from "../../base/is-defined.ts";
 import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
@@ -35,9 +37,9 @@ export interface ObserverOptions {
 }
 
 interface Act {
-  /** How many looks had begun when it was over. */
+  /** How many inspections of the pod had begun when the mutation completed. */
   readonly afterLook: number;
-  /** Among all acts that are over. */
+  /** Sequence number among all completed mutations. */
   readonly number: number;
 }
 
@@ -57,41 +59,41 @@ interface InspectedParts {
 
 interface Look {
   readonly view: Promise<PodRuntimeView>;
-  /** Asked for while this one was under way; begins when it ends. */
+  /** Requested while this inspection was running; begins when it ends. */
   next: Promise<PodRuntimeView> | undefined;
 }
 
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #looks = new Map<string, Look>();
-  /** How many looks at each pod have begun. */
+  /** How many inspections of each pod have begun. */
   readonly #begun = new Map<string, number>();
-  /** The look that left what is in the cell. */
+  /** The inspection that produced the current value of the cell. */
   readonly #seenIn = new Map<string, number>();
-  /** The worker's last act. */
+  /** The worker's last mutation. */
   readonly #acts = new Map<string, Act>();
   #actsOver = 0;
-  /** The pods of the last listing of everything; undefined before the first. */
+  /** The pods of the last full listing; undefined before the first. */
   #listed: ReadonlySet<string> | undefined;
-  /** What does not change any more once seen, by id. */
+  /** Exited containers by ID: their status no longer changes. */
   readonly #endedContainers = new Map<string, PodContainer>();
-  /** What the last good look found listed, in short. */
+  /** Fingerprint of the listing that the last successful inspection found. */
   readonly #prints = new Map<string, string>();
-  /** Sandboxes without our label, by the UID in their name: made by somebody else, and ours to end all the same. */
+  /** Sandboxes without our label, by the UID in their metadata. Somebody else created them, but we must stop them. */
   #unlabelled: ReadonlyMap<string, readonly Sandbox[]> = new Map();
 
   constructor(options: ObserverOptions) {
     this.#options = options;
   }
 
-  /** Rejects when the runtime does not answer; what was known stays known. */
+  /** Rejects when the runtime does not respond; the published view then stays. */
   look(uid: string, signal: AbortSignal): Promise<PodRuntimeView> {
     return unlessAborted(this.#next(uid), signal);
   }
 
   /**
-   * What was last seen, unless the pod was acted upon since that look began. A pod that was never acted upon and that the listing of
-   * everything does not show has nothing in the runtime.
+   * The last inspected view, unless the pod was mutated after that inspection began. A pod that was never mutated and
+   * is missing from the full listing has nothing in the runtime.
    */
   present(uid: string): PodRuntimeView | undefined {
     const act = this.#acts.get(uid);
@@ -101,15 +103,18 @@ export class Observer {
   }
 
   /**
-   * The pod after an act of its worker that went well: what was last seen, read again, and what the act has made. Without a listing, for
-   * nobody else makes anything. After an act that failed only a look tells.
+   * The pod after a successful mutation by its worker: inspects the known parts and the created ones again. No listing
+   * is needed, because nobody else creates anything. After a failed mutation only a full inspection is reliable.
    */
   refresh(uid: string, made: MadeParts, signal: AbortSignal): Promise<PodRuntimeView> {
     const view = this.#looks.has(uid) ? this.#next(uid) : this.#begin(uid, () => this.#reread(uid, made));
     return unlessAborted(view, signal);
   }
 
-  /** The runtime is about to be made to change this pod: until this is disposed of, and a look has begun after it, nothing is present. */
+  /**
+   * Marks that the runtime is about to change this pod. No view is current until this is disposed of and a later
+   * inspection has finished.
+   */
   acting(uid: string): Disposable {
     this.#acts.set(uid, UNDER_WAY);
     return {
@@ -124,17 +129,20 @@ export class Observer {
     return this.#acts.get(uid) === UNDER_WAY;
   }
 
-  /** Whether somebody looks, or will as soon as it has acted. */
+  /** Whether an inspection is running, or a mutation after which the worker inspects. */
   isAttended(uid: string): boolean {
     return this.isActedUpon(uid) || this.#looks.has(uid);
   }
 
-  /** Asked before a listing of everything is read: it says nothing of what was made later. */
+  /**
+   * Number of completed mutations. Read it before a full listing starts: the listing does not contain what is created
+   * later.
+   */
   get actsOver(): number {
     return this.#actsOver;
   }
 
-  /** What a listing of everything says: pods that are gone are forgotten, and so is what was remembered of their containers. */
+  /** Applies a full listing: drops pods that are gone and the remembered status of their containers. */
   noteListing(listings: ReadonlyMap<string, PodListing>, actsOver: number): void {
     const { podRuntimeStatus } = this.#options;
     this.#listed = new Set(listings.keys());
@@ -152,7 +160,7 @@ export class Observer {
     this.#unlabelled = new Map(unlabelled.filter(([, sandboxes]) => sandboxes.length > 0));
   }
 
-  /** Whether what an event tells is in the cell. */
+  /** Whether the cell already contains what an event reports. */
   knows(uid: string, { kind, containerId }: Pick<ContainerEvent, "kind" | "containerId">): boolean {
     const view = this.#options.podRuntimeStatus.get(uid);
     const part = [...(view?.containers ?? []), ...(view?.sandboxes ?? [])].find(({ id }) => id === containerId);
@@ -160,7 +168,7 @@ export class Observer {
     return part !== undefined && (kind === "created" || hasEnded(part) || (kind === "started" && isLiving(part)));
   }
 
-  /** Whether a listing tells something of a pod that no look has found yet. */
+  /** Whether a listing contains changes of a pod that no inspection has found yet. */
   isNews(uid: string, listing: PodListing): boolean {
     return this.#prints.get(uid) !== fingerprint(listing);
   }
@@ -212,7 +220,7 @@ export class Observer {
   async #reread(uid: string, made: MadeParts): Promise<PodRuntimeView> {
     const before = this.#options.podRuntimeStatus.get(uid) ?? emptyView(uid);
     const madeIds = new Set([...made.sandboxIds, ...made.containers.map(({ id }) => id)]);
-    // What was made may have been seen, and have ended, before the act was over.
+    // A created part may already have been inspected, and have exited, before the mutation completed.
     const others = <T extends { readonly id: string }>(parts: readonly T[]) =>
       parts.filter(({ id }) => !madeIds.has(id));
     const [ownSandboxes, ownContainers] = [others(before.sandboxes), others(before.containers)];
@@ -235,7 +243,7 @@ export class Observer {
 
   #leave(view: PodRuntimeView, listing: Parameters<typeof fingerprint>[0]): void {
     const { podRuntimeStatus } = this.#options;
-    // A worker that looks after a failure must not be woken by that: it would never wait.
+    // An unchanged view is not set again: a worker that inspects after a failure would wake itself and never back off.
     if (!jsonEqual(podRuntimeStatus.get(view.uid), view)) podRuntimeStatus.set(view.uid, view);
     this.#prints.set(view.uid, fingerprint(listing));
   }
@@ -258,11 +266,10 @@ export class Observer {
       Promise.all(sandboxes.map(({ id }) => this.#sandbox(id, signal))),
       Promise.all(containers.map(({ id, sandboxId }) => this.#container(id, sandboxId, signal))),
     ]);
-    const present = <T>(value: T | undefined): value is T => value !== undefined;
-    return [sandboxStatuses.filter(present), containerStatuses.filter(present)];
+    return [sandboxStatuses.filter(isDefined), containerStatuses.filter(isDefined)];
   }
 
-  /** Undefined when it went away after it was listed. */
+  /** Undefined if the sandbox was removed after it was listed. */
   async #sandbox(id: string, signal: AbortSignal): Promise<SandboxStatus | undefined> {
     try {
       const { status } = await this.#options.runtime.sandboxStatus(id, { verbose: false }, signal);

@@ -13,7 +13,9 @@ import { RuntimeError } from "../../ports/runtime-error.ts";
 import { Observer } from "./observer.ts";
 import { Pleg } from "./pleg.ts";
 
-/** A runtime that lists nothing, or the sandboxes it is given, counts the looks at single pods and tells the events it is given. */
+/**
+ * A runtime that lists nothing or the given sandboxes, counts inspections of single pods, and sends the given events.
+ */
 function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}) {
   const clock = new ManualClock();
   const end = new AbortController();

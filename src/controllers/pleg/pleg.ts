@@ -1,11 +1,13 @@
 /**
- * Watches the runtime. Its events are hints that make one pod be looked at; the list is the truth and is read at the start, whenever
- * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second. A pod whose status the
- * runtime does not report is queried again soon, and stands in `statusFailures` until the runtime reports it.
+ * Watches the runtime. Events are hints that cause the inspection of one pod. The full list is authoritative; it is
+ * read at startup, after the event stream breaks, and every 30 to 60 seconds. A runtime without events is listed every
+ * second. A pod whose status the runtime does not report is retried soon and stays in `statusFailures` until the
+ * runtime reports it.
  *
- * Losing any event costs time, never correctness: the next list finds what it told. Only an end is looked at at once. What came
- * to be was made by a worker, which looks for itself when its call returns: such a hint waits, and so does any while the pod's worker
- * acts or somebody looks. A hint that tells what is known by then is dropped.
+ * A lost event costs time, never correctness: the next list finds the change. Only a stop is inspected at once.
+ * Creations and starts are made by a worker, which inspects the pod itself when its call returns, so these hints are
+ * deferred. Every hint is deferred while the pod is being mutated or inspected. A deferred hint whose change is known
+ * by then is dropped.
  */
 import { errorText } from "../../base/error-text.ts";
 import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
@@ -29,7 +31,7 @@ import type { Observer } from "./observer.ts";
 export interface PlegOptions {
   readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "events">;
   readonly observer: Observer;
-  /** What the last whole list said; undefined before the first. */
+  /** The sandboxes of the last full list; undefined before the first. */
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
   /** By pod UID: why the runtime did not report the pod's status after a change. */
   readonly statusFailures: LatestTable<string, string>;
@@ -44,25 +46,27 @@ export interface PlegOptions {
 const RELIST_MS_MIN = 30_000;
 const RELIST_MS_MAX = 60_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
-/** Longer than a call to the runtime goes on after the event that it causes. */
+/** Longer than a runtime call continues after the event that it causes. */
 const UNHURRIED_MS = 500;
-/** After a failure: soon, then less often. */
+/** Retry delays after a failure: short at first, then longer. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 3_000;
 
 export class Pleg {
   readonly #options: PlegOptions;
   #lastListedMs: number | undefined;
-  /** Of what ended only its state is asked for: nothing came to be that a listing would have to find. */
+  /**
+   * Pods for which only a stop was reported: inspecting the known parts suffices, because nothing new needs a listing.
+   */
   readonly #ended = new Set<string>();
-  /** By pod UID: how long to wait after the next failed look. */
+  /** By pod UID: the delay after the next failed inspection. */
   readonly #retryMs = new Map<string, number>();
 
   constructor(options: PlegOptions) {
     this.#options = options;
   }
 
-  /** When the last whole list was read, on the monotonic clock. */
+  /** When the last full list was read, on the monotonic clock. */
   get lastListedMs(): number | undefined {
     return this.#lastListedMs;
   }
@@ -70,7 +74,7 @@ export class Pleg {
   async run(shutdown: AbortSignal): Promise<void> {
     const looks: KeyedWorker<string> = new KeyedWorker<string>({
       turn: (uid, signal) => this.#look(uid, { looks, hints, retries }, signal),
-      onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
+      onBug: (uid, error) => this.#options.log.error("Unexpected error while inspecting a pod", error, { uid }),
       shutdown,
       ...(this.#options.queue && { queue: this.#options.queue }),
     });
@@ -81,7 +85,7 @@ export class Pleg {
     while (!shutdown.aborted) {
       using round = linkSignals(shutdown);
       try {
-        // The stream is opened first: what happens between it and the list is then in one of them.
+        // The stream is opened first, so that a change before the list completes is in the stream, the list, or both.
         const stream: "none" | Promise<"broken" | "unimplemented"> = eventless
           ? "none"
           : this.#follow(looks, hints, round.signal);
@@ -92,7 +96,7 @@ export class Pleg {
         else eventless = (await this.#relistUntilBroken(looks, stream, round.signal)) === "unimplemented";
       } catch (error) {
         if (shutdown.aborted) break;
-        this.#options.log.error("the runtime could not be listed", error);
+        this.#options.log.error("Failed to list the runtime's pods and containers", error);
         round.abort(error);
         await pause(this.#options.clock, retryMs, shutdown);
         retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
@@ -103,7 +107,7 @@ export class Pleg {
     await looks.drained();
   }
 
-  /** Resolves when the stream has ended, with why. */
+  /** Resolves with the reason when the stream has ended. */
   async #follow(
     looks: KeyedWorker<string>,
     hints: UnhurriedHints,
@@ -119,7 +123,7 @@ export class Pleg {
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
       if (isRuntimeError(error, "resourceExhausted")) this.#options.plegMetrics?.discarded.increment();
-      if (!signal.aborted) this.#options.log.info(2, "the stream of runtime events broke", { error: String(error) });
+      if (!signal.aborted) this.#options.log.info(2, "The stream of runtime events broke", { error: String(error) });
     }
     return "broken";
   }
@@ -137,7 +141,7 @@ export class Pleg {
   ): Promise<"broken" | "unimplemented"> {
     const { clock, random } = this.#options;
     const end: { how?: "broken" | "unimplemented"; wake?: () => void } = {};
-    // Asked once: a race with the stream at every wait would leave something behind on it each time, for as long as it lasts.
+    // Subscribe once: racing the stream at every wait would leave a pending reaction on it each time.
     void stream.then((how) => {
       end.how = how;
       end.wake?.();
@@ -186,12 +190,12 @@ export class Pleg {
         ? observer.refresh(uid, { sandboxIds: [], containers: [] }, signal)
         : observer.look(uid, signal));
       this.#succeeded(uid);
-      // Something came to be that has not our label: somebody made it by hand, and only the whole list shows it.
+      // The event reported a part without our label, created by someone else: only the full list shows it.
       const isNowhere = sandboxes.length === 0 && containers.length === 0;
       if (hints.takeCame(uid) && isNowhere) await this.#relist(looks, signal);
     } catch (error) {
       if (signal.aborted) return;
-      this.#options.log.error("the runtime did not report the status of a pod", error, { uid });
+      this.#options.log.error("Failed to get the status of a pod from the runtime", error, { uid });
       const retryMs = this.#retryMs.get(uid) ?? RETRY_MS_MIN;
       this.#retryMs.set(uid, Math.min(2 * retryMs, RETRY_MS_MAX));
       retries.wakeIn(uid, retryMs);
@@ -212,18 +216,18 @@ interface Looking {
   readonly retries: TimerQueue<string>;
 }
 
-/** Hints that wait for somebody to look. */
+/** Events that wait for an inspection by someone else before they cause one. */
 class UnhurriedHints {
   readonly #timers: TimerQueue<string>;
   readonly #waiting = new Map<string, ContainerEvent[]>();
-  /** Whose look is because something came to be. */
+  /** Pods that are inspected because something was created or started. */
   readonly #came = new Set<string>();
 
   constructor(clock: Clock, observer: Observer, look: (uid: string) => void) {
     this.#timers = new TimerQueue<string>(clock, (uid) => {
       const events = this.#waiting.get(uid) ?? [];
       this.#waiting.delete(uid);
-      // Of what a worker is making it will tell; what has ended meanwhile is told without it.
+      // A worker inspects what it creates. A stop in the meantime needs its own inspection.
       const isWorkers = observer.isActedUpon(uid) && events.every(({ kind }) => kind !== "stopped");
       if (isWorkers || events.every((event) => observer.knows(uid, event))) return;
       if (events.some(({ kind }) => kind === "created" || kind === "started")) this.#came.add(uid);

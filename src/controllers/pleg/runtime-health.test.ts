@@ -15,7 +15,7 @@ const status = {
 };
 const version = { name: "containerd", version: "2", apiVersion: "v1" };
 
-/** A runtime that is well until the test says otherwise, and pods that were last listed when the test says. */
+/** A runtime that is healthy until the test changes it; the test sets when pods were last listed. */
 function world() {
   const clock = new ManualClock();
   const end = new AbortController();

@@ -1,6 +1,7 @@
 /**
- * Asks the runtime every five seconds how it is, and leaves the answer in `runtimeHealth`, whose only writer it is. Without a good answer for
- * half a minute it is down, also while a question is still open; time that this process itself slept through says nothing of the runtime.
+ * Queries the runtime's status every five seconds and publishes it in `runtimeHealth`, as its only writer. The runtime
+ * is down after half a minute without a ready status, even while a request is pending. Time during which this process
+ * was suspended does not count.
  */
 import { AwakeTime } from "../../concurrency/awake-time.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
@@ -22,7 +23,7 @@ export interface RuntimeHealthOptions {
 }
 
 const EVERY_MS = 5_000;
-/** Until the first good answer and the first list: the node waits for both. */
+/** The interval until the first ready status and the first full list: the node waits for both. */
 const EAGER_MS = 200;
 const LISTED_WITHIN_MS = 180_000;
 
@@ -37,7 +38,7 @@ export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown
       await watch.ask(shutdown);
     } catch (error) {
       if (shutdown.aborted) return;
-      log.info(2, "the container runtime does not answer", { error: String(error) });
+      log.info(2, "The container runtime did not respond", { error: String(error) });
     } finally {
       stopJudging();
     }
@@ -51,7 +52,7 @@ class HealthWatch {
   readonly #time: AwakeTime;
   #version: RuntimeVersion | undefined;
   #health: RuntimeHealth;
-  /** In awake time, as is the next. */
+  /** On the `AwakeTime` clock, like `awakeMs` below. */
   #lastReadyMs: number | undefined;
   #listed: { readonly monotonicMs: number; readonly awakeMs: number } | undefined;
 
@@ -61,7 +62,7 @@ class HealthWatch {
     this.#health = options.runtimeHealth.value;
   }
 
-  /** Whether all that the node waits for has come once. */
+  /** Whether everything that the node waits for has arrived once. */
   get isSettled(): boolean {
     return this.#lastReadyMs !== undefined && this.#options.lastListedMs() !== undefined;
   }
@@ -75,7 +76,7 @@ class HealthWatch {
       if (ready) this.#lastReadyMs = this.#time.nowMs();
       this.#health = { kind: "answered", status, version: this.#version, readiness: this.#readiness(), troubles: [] };
     } catch (error) {
-      // Another runtime may be there when it comes back.
+      // A different runtime version may be running when the runtime responds again.
       this.#version = undefined;
       throw error;
     }

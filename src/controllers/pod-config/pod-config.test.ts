@@ -16,10 +16,10 @@ async function start() {
   const file = new LatestCell<SourceState>({ kind: "unseen" });
   const api = new LatestCell<SourceState>({ kind: "unseen" });
   const desiredPods = new LatestCell<DesiredPods>(noPods);
-  const told: string[] = [];
+  const reported: string[] = [];
   const events = {
     emit: (subject: { name: string }, type: string, reason: string, message: string) =>
-      void told.push(`${subject.name} ${type} ${reason} ${message}`),
+      void reported.push(`${subject.name} ${type} ${reason} ${message}`),
   };
   const stop = new AbortController();
   const sources = new Map<PodSource, Latest<SourceState>>([
@@ -29,7 +29,7 @@ async function start() {
   const ended = runPodConfig({ sources, desiredPods, clock, events, log: keptLog() }, stop.signal);
   await clock.advance(0);
   const uids = () => [...desiredPods.value.pods.keys()];
-  return { clock, file, api, desiredPods, told, stop, ended, uids };
+  return { clock, file, api, desiredPods, reported, stop, ended, uids };
 }
 
 test("[4.9] sources are merged as they speak, and it says when all have", async () => {
@@ -47,7 +47,7 @@ test("[4.9] sources are merged as they speak, and it says when all have", async 
 });
 
 test("[4.3] a duplicate is told once as FailedValidation, and again only after it was gone", async () => {
-  const { clock, file, told } = await start();
+  const { clock, file, reported } = await start();
   const twice = seen(pod("a", "1"), pod("a", "2"));
   for (const state of [twice, seen(pod("a", "1"), pod("a", "2"), pod("b", "3")), seen(pod("a", "1")), twice]) {
     file.set(state);
@@ -55,7 +55,7 @@ test("[4.3] a duplicate is told once as FailedValidation, and again only after i
   }
   const line =
     'a Warning FailedValidation Error validating pod a_ns(2) from file due to duplicate pod name "a", ignoring';
-  assert.deepEqual(told, [line, line]);
+  assert.deepEqual(reported, [line, line]);
 });
 
 test("it ends with its signal", async () => {

@@ -1,4 +1,4 @@
-/** Merges the sources into `desiredPods` whenever one of them has something new. */
+/** Merges the pod sources into `desiredPods` whenever one of them changes. */
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
@@ -11,7 +11,7 @@ import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 
 export interface PodConfigParts {
-  /** The configured ones. Where two name one UID, the earlier has it. */
+  /** The configured sources. If two sources have a pod with the same UID, the earlier source wins. */
   readonly sources: ReadonlyMap<PodSource, Latest<SourceState>>;
   readonly desiredPods: LatestCell<DesiredPods>;
   readonly clock: Clock;
@@ -21,22 +21,22 @@ export interface PodConfigParts {
 
 export async function runPodConfig(parts: PodConfigParts, shutdown: AbortSignal): Promise<void> {
   const { sources, desiredPods, clock } = parts;
-  let told: ReadonlySet<string> = new Set();
+  let reported: ReadonlySet<string> = new Set();
   while (!shutdown.aborted) {
     const seen = [...sources.values()].map((cell) => ({ cell, seen: cell.version }));
     const states = new Map([...sources].map(([source, cell]) => [source, cell.value]));
     const { desired, refusals } = mergeSources(states, desiredPods.value, clock.wallMs());
-    told = tell(refusals, told, parts);
+    reported = tell(refusals, reported, parts);
     desiredPods.set(desired);
     await unlessShutDown(shutdown, () => changedWithin(clock, seen, Number.POSITIVE_INFINITY, shutdown));
   }
 }
 
-/** Of each refusal once, and again when it has come back after an absence. */
-function tell(refusals: readonly Refusal[], told: ReadonlySet<string>, { events, log }: PodConfigParts) {
+/** Reports each refusal once, and again when it returns after an absence. */
+function tell(refusals: readonly Refusal[], reported: ReadonlySet<string>, { events, log }: PodConfigParts) {
   const now = new Set(refusals.map(({ message }) => message));
   for (const { pod, message } of refusals) {
-    if (told.has(message)) continue;
+    if (reported.has(message)) continue;
     log.info(0, message);
     events.emit(podSubject(pod), "Warning", "FailedValidation", message);
   }

@@ -12,7 +12,7 @@ const pod = (name: string, resourceVersion: string): ApiObject => ({
   metadata: { name, namespace: "ns", uid: `uid-${name}`, resourceVersion },
 });
 
-/** One watch that plays what the test pushes. */
+/** One watch that delivers the events that the test pushes. */
 class PushedApi {
   readonly selections: string[] = [];
   readonly #events = new LatestCell<readonly WatchEvent<ApiObject>[]>([]);

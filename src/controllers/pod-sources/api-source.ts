@@ -1,11 +1,12 @@
 /**
- * The pods the API server has bound to this node. It is not asked before our Node was looked up there: what a pod is
- * admitted by must be known before the first pod is.
+ * Watches the pods that are bound to this node. The watch starts only after the Node was read: admission must know the
+ * Node before the first pod.
  */
 import { pods } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
+import { whenever } from "../../concurrency/whenever.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -38,19 +39,14 @@ export async function runApiSource(parts: ApiSourceParts, shutdown: AbortSignal)
       selection: { fields: `spec.nodeName=${nodeName}` },
       clock,
       random,
-      onTrouble: (detail) => log.info(2, "Trouble while watching pods", { detail }),
+      onTrouble: (detail) => log.info(2, "Failed to watch pods, retrying", { detail }),
     },
     shutdown,
   );
-  for (let seen = 0; !shutdown.aborted; ) {
-    try {
-      seen = await informer.store.changed(seen, shutdown);
-    } catch (error) {
-      if (shutdown.aborted) break;
-      throw error;
-    }
+  const publish = () => {
     const { synced, objects } = informer.store.value;
     if (synced) state.set({ kind: "seen", pods: [...objects.values()] });
-  }
+  };
+  await whenever(informer.store, publish, shutdown);
   await informer.ended;
 }

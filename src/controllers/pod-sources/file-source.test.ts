@@ -12,7 +12,7 @@ import { staticPodFacts } from "../../domain/static-pods/static-pod-uid.ts";
 import { runFileSource } from "./file-source.ts";
 import { StaticPodNamer } from "./manifests.ts";
 
-const FOLDER = "/etc/kubernetes/manifests";
+const DIRECTORY = "/etc/kubernetes/manifests";
 
 const manifest = (name: string, image = "i:1") =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec:\n  containers:\n  - {name: app, image: "${image}"}\n`;
@@ -28,7 +28,7 @@ interface Given {
 async function start(given: Given = {}) {
   const clock = new ManualClock();
   const files = given.files ?? new ManifestFiles(clock);
-  if (given.files === undefined && given.path === undefined) await files.folder(FOLDER);
+  if (given.files === undefined && given.path === undefined) await files.directory(DIRECTORY);
   const log = keptLog();
   const stop = new AbortController();
   const state = new LatestCell<SourceState>({ kind: "unseen" });
@@ -39,7 +39,7 @@ async function start(given: Given = {}) {
     full.value ? Promise.reject(new Error("no space left")) : Promise.resolve(void journal.push(record));
   const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
   const namer = new StaticPodNamer({ journal: { append }, clock }, staticPodFacts(journal), running);
-  const options = { path: given.path ?? FOLDER, checkEveryMs: 20_000, nodeName: "n1" };
+  const options = { path: given.path ?? DIRECTORY, checkEveryMs: 20_000, nodeName: "n1" };
   const ended = runFileSource(
     options,
     { files: files.port, clock, log, namer, listedSandboxes: listing, state },
@@ -52,11 +52,11 @@ async function start(given: Given = {}) {
   return { clock, files, log, stop, state, listing, journal, full, ended, pods, names, images };
 }
 
-test("[4.4] a folder's manifests are pods, in the order of their names, and hidden files are not looked at", async () => {
+test("[4.4] a directory's manifests are pods, in the order of their names, and hidden files are not looked at", async () => {
   const { clock, files, names } = await start();
-  await files.file(`${FOLDER}/b.yaml`, manifest("b"));
+  await files.file(`${DIRECTORY}/b.yaml`, manifest("b"));
   await files.file(
-    `${FOLDER}/a.json`,
+    `${DIRECTORY}/a.json`,
     JSON.stringify({
       apiVersion: "v1",
       kind: "Pod",
@@ -64,20 +64,20 @@ test("[4.4] a folder's manifests are pods, in the order of their names, and hidd
       spec: { containers: [{ name: "x", image: "y" }] },
     }),
   );
-  await files.file(`${FOLDER}/.hidden.yaml`, manifest("hidden"));
+  await files.file(`${DIRECTORY}/.hidden.yaml`, manifest("hidden"));
   await clock.advance(0);
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
 test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint after twenty seconds", async () => {
   const { clock, files, images, names } = await start();
-  await files.file(`${FOLDER}/a.yaml`, manifest("a", "i:1"));
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a", "i:1"));
   await clock.advance(0);
-  await files.file(`${FOLDER}/a.yaml`, manifest("a", "i:2"));
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a", "i:2"));
   await clock.advance(0);
   assert.deepEqual(images(), ["i:2"]);
   files.hints = false;
-  await files.remove(`${FOLDER}/a.yaml`);
+  await files.remove(`${DIRECTORY}/a.yaml`);
   await clock.advance(19_000);
   assert.deepEqual(names(), ["a-n1"]);
   await clock.advance(1000);
@@ -85,10 +85,10 @@ test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint a
 });
 
 test("[4.4] a missing path is an empty source, and is noticed within a second when it comes", async () => {
-  const { clock, files, names, log } = await start({ path: FOLDER });
+  const { clock, files, names, log } = await start({ path: DIRECTORY });
   assert.deepEqual(names(), []);
-  await files.folder(FOLDER);
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.directory(DIRECTORY);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(1000);
   assert.deepEqual(names(), ["a-n1"]);
   assert.equal(log.lines.filter((line) => line.includes("does not exist")).length, 1);
@@ -102,7 +102,7 @@ const garbage: readonly (readonly [string, (files: ManifestFiles, path: string) 
   ["an invalid pod", (files, path) => files.file(path, manifest("UPPER"))],
   ["a list of pods", (files, path) => files.file(path, "apiVersion: v1\nkind: PodList\nitems: []\n")],
   ["too large a file", (files, path) => files.file(path, new Uint8Array(10 * 2 ** 20 + 1))],
-  ["a folder", (files, path) => files.folder(path)],
+  ["a directory", (files, path) => files.directory(path)],
   ["a pipe", (files, path) => files.pipe(path)],
   ["a link in a circle", (files, path) => files.link(path, path)],
   ["a link to nothing", (files, path) => files.link(path, "/nowhere")],
@@ -111,29 +111,29 @@ const garbage: readonly (readonly [string, (files: ManifestFiles, path: string) 
 for (const [name, put] of garbage) {
   test(`[4.4] garbage beside a manifest does not block it: ${name}`, async () => {
     const { clock, files, names } = await start();
-    await put(files, `${FOLDER}/a-garbage`);
-    await files.file(`${FOLDER}/b.yaml`, manifest("b"));
+    await put(files, `${DIRECTORY}/a-garbage`);
+    await files.file(`${DIRECTORY}/b.yaml`, manifest("b"));
     await clock.advance(0);
     assert.deepEqual(names(), ["b-n1"]);
   });
 }
 
-test("[4.4] links are followed, absolute and relative, for a file and for the folder itself", async () => {
+test("[4.4] links are followed, absolute and relative, for a file and for the directory itself", async () => {
   const files = new ManifestFiles(new ManualClock());
-  await files.folder("/real");
-  await files.folder("/real/..data");
+  await files.directory("/real");
+  await files.directory("/real/..data");
   await files.file("/real/..data/a.yaml", manifest("a"));
   await files.file("/elsewhere/b.yaml", manifest("b"));
   await files.link("/real/a.yaml", "..data/a.yaml");
   await files.link("/real/b.yaml", "/elsewhere/b.yaml");
-  await files.link(FOLDER, "/real");
+  await files.link(DIRECTORY, "/real");
   const { names } = await start({ files });
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
 test("[4.4] the path may be one file; when it turns bad its last good pod stays", async () => {
   const files = new ManifestFiles(new ManualClock());
-  await files.folder("/etc");
+  await files.directory("/etc");
   await files.file("/etc/pod.yaml", manifest("a"));
   const { clock, names, ended, stop } = await start({ files, path: "/etc/pod.yaml" });
   assert.deepEqual(names(), ["a-n1"]);
@@ -146,27 +146,27 @@ test("[4.4] the path may be one file; when it turns bad its last good pod stays"
 
 test("a file that is half written keeps its pod, and one that stays bad for a period loses it", async () => {
   const { clock, files, names } = await start();
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(0);
-  await files.file(`${FOLDER}/a.yaml`, "apiVersion: v1\nkind: P");
+  await files.file(`${DIRECTORY}/a.yaml`, "apiVersion: v1\nkind: P");
   await clock.advance(19_000);
   assert.deepEqual(names(), ["a-n1"]);
   await clock.advance(21_000);
   assert.deepEqual(names(), []);
 });
 
-test("a folder that cannot be read for a while changes nothing", async () => {
+test("a directory that cannot be read for a while changes nothing", async () => {
   const { clock, files, names } = await start();
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(0);
-  files.broken.add(FOLDER);
+  files.broken.add(DIRECTORY);
   await clock.advance(60_000);
   assert.deepEqual(names(), ["a-n1"]);
 });
 
-test("an idle folder writes its cell once, however often it is read", async () => {
+test("an idle directory writes its cell once, however often it is read", async () => {
   const { clock, files, state } = await start();
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(0);
   const version = state.version;
   await clock.advance(600_000);
@@ -179,7 +179,7 @@ test("[4.5] a changed manifest is another UID, and the one before comes back wit
   const uid = () => pods()?.[0]?.metadata?.uid;
   const seen: (string | undefined)[] = [];
   for (const image of ["i:1", "i:2", "i:1"]) {
-    await files.file(`${FOLDER}/a.yaml`, manifest("a", image));
+    await files.file(`${DIRECTORY}/a.yaml`, manifest("a", image));
     await clock.advance(0);
     seen.push(uid());
   }
@@ -190,8 +190,8 @@ test("[4.5] a changed manifest is another UID, and the one before comes back wit
 
 test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source is unseen; then a running pod keeps its own", async () => {
   const files = new ManifestFiles(new ManualClock());
-  await files.folder(FOLDER);
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.directory(DIRECTORY);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   const { clock, state, listing, pods, journal } = await start({ files, sandboxes: undefined });
   assert.deepEqual([state.value.kind, journal], ["unseen", []]);
   listing.set([
@@ -216,8 +216,8 @@ test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source
 
 test("[4.5] after a restart the journal gives the adopted UID again, without the runtime", async () => {
   const files = new ManifestFiles(new ManualClock());
-  await files.folder(FOLDER);
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.directory(DIRECTORY);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   const first = await start({ files });
   const [record] = first.journal;
   assert.equal(record?.kind, "staticPod");
@@ -229,8 +229,8 @@ test("[4.5] after a restart the journal gives the adopted UID again, without the
 
 test("a UID that cannot be noted is not given, and is tried again", async () => {
   const files = new ManifestFiles(new ManualClock());
-  await files.folder(FOLDER);
-  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.directory(DIRECTORY);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   const { clock, state, full, names } = await start({ files, journalIsFull: true });
   await clock.advance(20_000);
   assert.equal(state.value.kind, "unseen");

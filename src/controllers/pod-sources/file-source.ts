@@ -1,17 +1,18 @@
 /**
- * Static pods from a folder, or from one file. The folder is read at every hint and at least every `checkEveryMs`; files that did
- * not change are not parsed again. A file that cannot be used takes nothing away from the others, and its own last good pod stays
- * until the file has been bad for a whole period: somebody may be writing it right now.
+ * Reads static pods from a directory or a single file. The directory is read at every hint and at least every
+ * `checkEveryMs`; unchanged files are not parsed again. An invalid file does not affect the others. Its own last valid
+ * pod stays until the file has been invalid for a whole period: somebody may be writing the file right now.
  */
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
-import { ManifestFolder } from "./manifest-folder.ts";
+import { ManifestDirectory } from "./manifest-directory.ts";
 import type { StaticPodNamer } from "./manifests.ts";
 
 export interface FileSourceOptions {
@@ -25,12 +26,12 @@ export interface FileSourceParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly namer: StaticPodNamer;
-  /** Changes when a UID that could not be given before may be given now. */
+  /** Changes when a UID that could not be assigned before may be assignable now. */
   readonly listedSandboxes: Latest<unknown>;
   readonly state: LatestCell<SourceState>;
 }
 
-/** How soon a folder that is not there, or no longer watched, is tried again. */
+/** Retry interval for a path that is missing or no longer watched. */
 const WATCH_RETRY_MS = 1000;
 
 export async function runFileSource(
@@ -38,20 +39,20 @@ export async function runFileSource(
   parts: FileSourceParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const hints = new LatestCell(0);
-  await Promise.all([readFolder(options, parts, hints, shutdown), watchFolder(options, parts, hints, shutdown)]);
+  const hints = new Notifier();
+  await Promise.all([readDirectory(options, parts, hints, shutdown), watchDirectory(options, parts, hints, shutdown)]);
 }
 
-async function readFolder(
+async function readDirectory(
   options: FileSourceOptions,
   { files, clock, log, namer, listedSandboxes, state }: FileSourceParts,
-  hints: Latest<number>,
+  hints: Latest<undefined>,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const folder = new ManifestFolder(options, { files, clock, log });
+  const directory = new ManifestDirectory(options, { files, clock, log });
   while (!shutdown.aborted) {
     const [hinted, listed] = [hints.version, listedSandboxes.version];
-    const manifests = await folder.read();
+    const manifests = await directory.read();
     const pods = manifests === undefined ? undefined : await namer.nameIfPossible(manifests, log);
     if (pods !== undefined && isNews(state.value, pods)) state.set({ kind: "seen", pods });
     const waits = manifests !== undefined && pods === undefined;
@@ -60,18 +61,17 @@ async function readFolder(
   }
 }
 
-/** The same UIDs are the same pods, but for one whose manifest names its UID itself and changed otherwise. */
+/** Compares whole pods: a manifest that sets its own UID can change while the UID stays the same. */
 function isNews(before: SourceState, pods: readonly object[]): boolean {
   return before.kind === "unseen" || JSON.stringify(before.pods) !== JSON.stringify(pods);
 }
 
-async function watchFolder(
+async function watchDirectory(
   { path }: FileSourceOptions,
   { files, clock, log }: FileSourceParts,
-  hints: LatestCell<number>,
+  hints: Notifier,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const hint = () => hints.set(hints.value + 1);
   let failing = false;
   while (!shutdown.aborted) {
     try {
@@ -79,7 +79,7 @@ async function watchFolder(
       if (target !== undefined) {
         for await (const _ of files.watch(target, shutdown)) {
           failing = false;
-          hint();
+          hints.notify();
         }
       }
     } catch (error) {
@@ -92,12 +92,12 @@ async function watchFolder(
     } catch {
       return;
     }
-    // What happened while nobody watched.
-    hint();
+    // Reads what changed while no watch was active.
+    hints.notify();
   }
 }
 
-/** The folder itself, or the folder of the one file; undefined while there is nothing. */
+/** The directory itself, or the directory of the single file; undefined while the path does not exist. */
 async function watchTarget(files: FileSourceParts["files"], path: string): Promise<string | undefined> {
   const facts = await files.facts(path);
   if (facts === undefined) return undefined;

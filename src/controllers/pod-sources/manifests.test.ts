@@ -1,4 +1,4 @@
-/** Whatever lies in the folder, reading it ends with pods or with a reason, never with an exception. */
+/** Whatever a manifest file contains, reading it yields pods or a reason, never an exception. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -11,7 +11,7 @@ const origin = { kind: "file", path: "/m/a.yaml" } as const;
 const read = (bytes: Uint8Array) => readManifests(bytes, origin, "n1", { lists: true });
 const readText = (text: string) => read(new TextEncoder().encode(text));
 
-/** Names of real fields, so that chance gets deep into a pod. */
+/** Names of real fields, so that random values reach deep into a pod. */
 const fieldNames = [...new Set(Object.values(podShapes).flatMap((shape) => Object.keys(shape)))];
 
 const { value } = fc.letrec((tie) => ({

@@ -1,6 +1,6 @@
 /**
- * What the two sources of static pods share: from bytes to manifests, and from manifests to pods with a UID. A UID is in the journal
- * before anyone learns of it: after a crash the same manifest has the same one.
+ * Shared by the file and URL sources: turns bytes into manifests and manifests into pods with UIDs. A UID is journaled
+ * before it is used, so the same manifest has the same UID after a crash.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
@@ -22,7 +22,7 @@ export type ReadManifests =
   | { readonly kind: "ok"; readonly manifests: readonly StaticManifest[] }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** `lists`: whether a list of pods is taken as well as a single one. */
+/** `lists`: whether a list of pods is accepted besides a single pod. */
 export function readManifests(
   bytes: Uint8Array,
   origin: ManifestOrigin,
@@ -43,7 +43,7 @@ export function readManifests(
   return { kind: "ok", manifests };
 }
 
-/** What is known of static pods that run: the reading side of what other loops find out. */
+/** What other loops know about running static pods. */
 export interface RunningPods {
   readonly sandboxes: StaticPodWorld["sandboxes"];
   readonly mirrors: StaticPodWorld["mirrors"];
@@ -54,7 +54,7 @@ export class StaticPodNamer {
   readonly #ports: { readonly journal: Pick<Journal, "append">; readonly clock: Clock };
   readonly #running: () => RunningPods;
 
-  /** `facts` are those of the journal at our start, by pod. */
+  /** `facts` come from the journal at startup, keyed by pod. */
   constructor(
     ports: { readonly journal: Pick<Journal, "append">; readonly clock: Clock },
     facts: ReadonlyMap<string, StaticPodFact>,
@@ -65,17 +65,17 @@ export class StaticPodNamer {
     this.#running = running;
   }
 
-  /** As `name`, also undefined when the journal cannot be written now. Either way: ask again. */
+  /** Like `name`, but also undefined when the journal cannot be written now. The caller retries in both cases. */
   async nameIfPossible(manifests: readonly StaticManifest[], log: Log): Promise<readonly Pod[] | undefined> {
     try {
       return await this.name(manifests);
     } catch (error) {
-      log.error("Unable to note the UID of a static pod", error);
+      log.error("Failed to record the UID of a static pod", error);
       return undefined;
     }
   }
 
-  /** The pods with their UIDs; undefined when one of them cannot have its UID yet. */
+  /** Returns the pods with their UIDs; undefined while one of them cannot have its UID yet. */
   async name(manifests: readonly StaticManifest[]): Promise<readonly Pod[] | undefined> {
     const pods: Pod[] = [];
     for (const manifest of manifests) {

@@ -1,4 +1,4 @@
-/** A manifest's bytes as plain values: JSON where it is JSON, YAML otherwise. */
+/** Parses a manifest's bytes into plain values: as JSON if possible, otherwise as YAML. */
 import { parseYaml } from "../../base/yaml-text.ts";
 
 export type ParsedManifest =
@@ -29,6 +29,6 @@ function asJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return undefined; // Flow style is also YAML, which forgives more.
+    return undefined; // YAML flow style also starts with a brace and is less strict.
   }
 }

@@ -18,7 +18,7 @@ const pod = (name: string, image = "i:1") => ({
 
 const ADDRESS = "http://pods/x";
 
-/** A body, a status, no server at all, or a page spelled out. */
+/** A body, a status code, no server at all, or a complete page. */
 type Answer = string | number | FakePage;
 
 async function start(answers: readonly Answer[], listed = true) {

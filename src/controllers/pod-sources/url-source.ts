@@ -1,4 +1,6 @@
-/** Static pods from a URL, asked for again and again. What cannot be fetched or used changes nothing. */
+/**
+ * Polls static pods from a URL. A failed request or an invalid body changes nothing; an empty body removes all pods.
+ */
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
@@ -22,13 +24,13 @@ export interface UrlSourceParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly namer: StaticPodNamer;
-  /** Changes when a UID that could not be given before may be given now. */
+  /** Changes when a UID that could not be assigned before may be assignable now. */
   readonly listedSandboxes: Latest<unknown>;
   readonly state: LatestCell<SourceState>;
 }
 
 const FETCH_LIMIT_MS = 10_000;
-/** So often a failure is worth a line that is always seen. */
+/** This many consecutive failures are logged at level 0; later ones at level 4. */
 const LOUD_FAILURES = 4;
 
 export async function runUrlSource(

@@ -1,4 +1,7 @@
-/** Takes what was seen of a pod for known. What cannot be read again once a container is removed goes to the journal first. */
+/**
+ * Records an observed pod state. Container exits are journaled before they are used, because they cannot be read again
+ * after a container is removed.
+ */
 
 import { withKnownExits } from "../../domain/pod/known-exits.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
@@ -10,7 +13,7 @@ import {
   type PodRuntimeView,
   restartCountOf,
 } from "../../domain/pod/runtime-view.ts";
-import { lastWords } from "./last-words.ts";
+import { terminationMessage } from "./last-words.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
@@ -35,12 +38,12 @@ export async function accept(
       finishedWallNs: String(container.finishedWallNs ?? 0n),
       restartCount: restartCountOf(container),
     });
-    const words = lastWords(container, files, log);
+    const words = terminationMessage(container, files, log);
     await noted;
     state.containers.messages.set(container.id, await words);
     state.containers.postStartDue.delete(container.id);
     state.termination.preStopDone.delete(container.id);
-    state.termination.toldStops.delete(container.id);
+    state.termination.reportedStops.delete(container.id);
     state.containers.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
     state.containers.knownExits.set(name, {
       containerId: container.id,
@@ -52,12 +55,12 @@ export async function accept(
     });
   }
   forgetGone(state, view);
-  // The last word on a pod that has ended is kept though its containers are removed.
+  // The final state of a terminated pod is kept although its containers are removed.
   if (!hasEnded(state.lifecycle) || state.view === undefined)
     state.view = withKnownExits(merged(state, view), state.containers.knownExits);
 }
 
-/** What is remembered of containers goes with them, and why one waited goes when it runs. */
+/** Drops what is remembered of removed containers, and the waiting reason of running ones. */
 function forgetGone(state: PodState, view: PodRuntimeView): void {
   if (state.lifecycle.kind !== "running") return;
   const listed = new Set(view.containers.map(({ id }) => id));
@@ -68,7 +71,7 @@ function forgetGone(state: PodState, view: PodRuntimeView): void {
     if (newestOf(view, name)?.state === "running") state.containers.waiting.delete(name);
 }
 
-/** While a pod ends, containers that are already removed from the runtime stay part of its last word. */
+/** While a pod terminates, containers that are already removed from the runtime stay in its view. */
 function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
   if (state.lifecycle.kind !== "terminating") return view;
   const listed = new Set(view.containers.map(({ id }) => id));

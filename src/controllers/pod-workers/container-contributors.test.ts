@@ -34,7 +34,7 @@ const PLAN = podResourcePlan({
 
 function world() {
   const disk = new FakeFiles({ clock: new ManualClock() });
-  disk.makeFolder("/root/pods/1", 0o750);
+  disk.makeDirectory("/root/pods/1", 0o750);
   const own = container("app", {
     env: [{ name: "COLOR", value: "green" }],
     args: ["$(COLOR)"],

@@ -5,7 +5,7 @@ import { whyNotNonRoot } from "../../domain/container-config/run-as-non-root.ts"
 import type { ImageUser } from "../../domain/container-config/security-context.ts";
 import { unusableProfile } from "../../domain/container-config/security-profiles.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
-import { podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podDirectory, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { ContainerMount } from "../../domain/runtime/container.ts";
 import type { ContainerContributor, ContainerStart, PodWork } from "./container-creation.ts";
 import { environment } from "./make-environment.ts";
@@ -14,7 +14,7 @@ import { StartFailure } from "./start-failure.ts";
 import { writeHostsFile } from "./write-hosts-file.ts";
 
 const ownDirectory = ({ pod, roled }: ContainerStart, { settings }: PodWork) =>
-  `${podFolder(settings.rootDir, podNameOfObject(pod).uid)}/containers/${roled.container.name}`;
+  `${podDirectory(settings.rootDir, podNameOfObject(pod).uid)}/containers/${roled.container.name}`;
 
 const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
   hostPath,
@@ -24,9 +24,9 @@ const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
 
 const directories: ContainerContributor = async (creation, _gathered, work) => {
   const { files } = work.ports;
-  const logs = podLogFolder(work.settings.podLogsDir, podNameOfObject(creation.pod));
-  await files.makeFolder(`${logs}/${creation.roled.container.name}`, 0o755);
-  await files.makeFolder(ownDirectory(creation, work), 0o750);
+  const logs = podLogDirectory(work.settings.podLogsDir, podNameOfObject(creation.pod));
+  await files.makeDirectory(`${logs}/${creation.roled.container.name}`, 0o755);
+  await files.makeDirectory(ownDirectory(creation, work), 0o750);
   return {};
 };
 
@@ -35,7 +35,10 @@ const hostsFile: ContainerContributor = async ({ pod, roled, place }, _gathered,
   return path === undefined ? {} : { mounts: [mounted(path, HOSTS_PATH)] };
 };
 
-/** Refuses an image whose user is root, or unknown, to a container that must not run as root, and a profile that the node does not have. */
+/**
+ * Rejects an image whose user is root or unknown if the container must not run as root, and a security profile that the
+ * node lacks.
+ */
 const user: ContainerContributor = async ({ pod, roled: { container }, image }) => {
   const imageUser = userOf(image.image);
   const unsafe = whyNotNonRoot(pod, container, imageUser) ?? unusableProfile(pod, container);
@@ -48,7 +51,7 @@ const userOf = (image: PresentImage["image"]): ImageUser => ({
   ...(image?.username === undefined ? {} : { username: image.username }),
 });
 
-/** A file of its own for each run of a container. */
+/** Each run of a container gets its own termination message file. */
 const terminationMessage: ContainerContributor = async (creation, _gathered, work) => {
   const { files, random } = work.ports;
   const file = `${ownDirectory(creation, work)}/${random.uuid().slice(0, 8)}`;

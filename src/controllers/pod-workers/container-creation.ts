@@ -1,7 +1,7 @@
 /**
- * What the node gives a container beside its definition is gathered from an ordered list of contributors (`container-contributors.ts`): each prepares
- * something on the node and says what the container gets of it. A contributor sees what those before it have gathered, and its failure keeps the
- * container from being created.
+ * Gathers what the node adds to a container's definition from an ordered list of contributors
+ * (`container-contributors.ts`). Each contributor prepares something on the node and returns what the container gets of
+ * it. A contributor sees what earlier ones have gathered; its failure prevents the creation of the container.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
@@ -15,7 +15,7 @@ import type { SandboxConfig, SandboxStatus } from "../../domain/runtime/sandbox.
 import type { PodState } from "./pod-state.ts";
 import type { WorkerContext } from "./worker-options.ts";
 
-/** A pod's worker and what it remembers of the pod. */
+/** A pod's worker context together with the pod's state. */
 export interface PodWork extends WorkerContext {
   readonly state: PodState;
 }
@@ -25,7 +25,7 @@ export interface ContainerStart {
   readonly allocation: PodAllocation;
   readonly roled: RoledContainer;
   readonly restartCount: number;
-  /** When it last ended. */
+  /** When the container last exited. */
   readonly after: ExitTime | undefined;
   readonly sandbox: SandboxStatus;
   readonly sandboxConfig: SandboxConfig;
@@ -34,7 +34,7 @@ export interface ContainerStart {
 /** A container whose images are on the node. */
 export interface ContainerCreation extends ContainerStart {
   readonly image: PresentImage;
-  /** The images of its volumes, by volume name. */
+  /** The images of the container's image volumes, by volume name. */
   readonly volumeImages: ReadonlyMap<string, ImageSpec>;
   /** The addresses of the pod and its node, and the node's allocatable resources. */
   readonly place: StartPlace;
@@ -44,7 +44,9 @@ export interface StartPlace extends PodPlace {
   readonly allocatable: Readonly<Record<string, string>>;
 }
 
-/** Rejects with a `StartFailure`, or with another error that the container's status shows as CreateContainerConfigError. */
+/**
+ * Rejects with a `StartFailure`, or with another error that the container's status shows as CreateContainerConfigError.
+ */
 export type ContainerContributor = (
   creation: ContainerCreation,
   gathered: ContainerInputs,

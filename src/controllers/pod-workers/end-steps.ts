@@ -1,4 +1,7 @@
-/** Says in `endSteps` which step of its end a pod is at, how often it was tried and why it failed. Whoever reads it there sees it also while the step hangs. */
+/**
+ * Publishes in `endSteps` which termination step a pod is at, how often it was attempted and why it failed. Readers see
+ * the step even while it hangs.
+ */
 import { errorText } from "../../base/error-text.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { END_STEPS, type EndReport, type EndStepName, endRetryMs } from "../../domain/pod/ending.ts";
@@ -20,12 +23,16 @@ export class EndSteps {
     this.#endSteps = endSteps;
   }
 
-  /** A try that passes a step on its way to the one that failed is no news of that step. */
+  /** A retry that passes earlier steps does not replace a later step that has failed. */
   begin(state: PodState, step: EndStepName): void {
     const tries = state.termination.tries.get(step);
     state.termination.tries.set(step, { attempts: (tries?.attempts ?? 0) + 1, error: tries?.error });
-    const told = this.#endSteps.get(state.uid)?.step;
-    if (told === undefined || END_STEPS.indexOf(told) <= END_STEPS.indexOf(step) || !this.#hasFailed(state, told))
+    const reported = this.#endSteps.get(state.uid)?.step;
+    if (
+      reported === undefined ||
+      END_STEPS.indexOf(reported) <= END_STEPS.indexOf(step) ||
+      !this.#hasFailed(state, reported)
+    )
       this.#tell(state, step, undefined);
   }
 
@@ -34,7 +41,7 @@ export class EndSteps {
     return this.#noting(state, step, 0, signal, act);
   }
 
-  /** For what belongs to a step but does not begin it: a try of its own only where it fails. */
+  /** For work that belongs to a step but does not begin it: counts as an attempt only if it fails. */
   failing<T>(state: PodState, step: EndStepName, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     return this.#noting(state, step, 1, signal, act);
   }
@@ -61,14 +68,14 @@ export class EndSteps {
     }
   }
 
-  /** Answers with when the step is tried again, and whether that it failed for this reason is new. */
+  /** Returns the delay until the retry, and whether the failed step or its error is new. */
   failed(state: PodState, { step }: EndStepFailure): { readonly againMs: number; readonly isNew: boolean } {
     const { attempts, error } = state.termination.tries.get(step) ?? { attempts: 1, error: undefined };
     const { clock, random } = this.#ports;
     const againMs = endRetryMs(attempts) * (1 + random.fraction() / 2);
-    const told = this.#endSteps.get(state.uid);
+    const reported = this.#endSteps.get(state.uid);
     this.#tell(state, step, clock.monotonicMs() + againMs);
-    return { againMs, isNew: told?.step !== step || told.error !== error };
+    return { againMs, isNew: reported?.step !== step || reported.error !== error };
   }
 
   forget(uid: string): void {
@@ -83,7 +90,7 @@ export class EndSteps {
     const { lifecycle } = state;
     if (lifecycle.kind === "terminating")
       state.termination.graceEndsMonotonicMs = lifecycle.sinceMonotonicMs + lifecycle.graceSeconds * 1000;
-    // One that an agent before us has ended has had its grace.
+    // A pod that a previous kubelet process terminated has had its grace period.
     state.termination.graceEndsMonotonicMs ??= this.#ports.clock.monotonicMs();
     const { attempts, error } = state.termination.tries.get(step) ?? { attempts: 1, error: undefined };
     const graceEndsMonotonicMs = state.termination.graceEndsMonotonicMs;
@@ -92,7 +99,7 @@ export class EndSteps {
   }
 }
 
-/** A step of a pod's end could not be done. */
+/** A termination step failed. */
 export class EndStepFailure extends Error {
   override readonly name = "EndStepFailure";
   readonly step: EndStepName;

@@ -1,4 +1,7 @@
-/** Has a container's image on the node before the container is made. What it waits for meanwhile stands in the pod's state. */
+/**
+ * Ensures that a container's image is on the node before the container is created. Meanwhile the waiting reason is kept
+ * in the pod's state.
+ */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
 import { heldBackText, isImageReason } from "../../domain/images/pull-messages.ts";
@@ -10,7 +13,7 @@ import type { PodWorkerPorts } from "./worker-options.ts";
 
 type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
-/** Rejects with a `StartFailure`, or with the signal's reason. */
+/** Rejects with a `StartFailure` or with the signal's reason. */
 export async function ensureImage(
   { pod, container, sandbox }: { readonly pod: Pod; readonly container: Container; readonly sandbox: SandboxConfig },
   state: PodState,
@@ -32,7 +35,7 @@ export async function ensureImage(
   }
 }
 
-/** Beside why it waits already: the last failure of this image, or of its last start. */
+/** Adds the progress to the current waiting reason: the last failure of this image or of the last start. */
 function noteProgress({ name, image = "" }: Container, under: UnderWay, state: PodState, nowMonotonicMs: number): void {
   const progress = progressText(image, under, nowMonotonicMs);
   const before = state.containers.waiting.get(name);
@@ -46,7 +49,7 @@ function noteProgress({ name, image = "" }: Container, under: UnderWay, state: P
     });
     return;
   }
-  // What an image was refused for that is asked for no more, or with other credentials now, is of the past.
+  // An image failure without `lastFailure` concerns an image or credentials no longer in use: drop it.
   const isPast = before === undefined || isImageReason(before.reason);
   const { reason, message } = isPast ? { reason: "ContainerCreating", message: "" } : before;
   state.containers.waiting.set(name, { reason, message, progress });

@@ -19,11 +19,11 @@ async function kindOf(path: string, name = "config"): Promise<string> {
   const clock = new ManualClock();
   const disk = new FakeFiles({ clock });
   const files = disk.port;
-  await files.makeFolder(`${VOLUME}/inner`, 0o755);
+  await files.makeDirectory(`${VOLUME}/inner`, 0o755);
   await files.writeAtomically(`${VOLUME}/inner/file`, Buffer.from("A='1'\n"), 0o644);
   await files.writeAtomically(`${VOLUME}/whole`, Buffer.alloc(ENV_FILE_BYTES_MAX, "#"), 0o644);
   await files.writeAtomically(`${VOLUME}/large`, Buffer.alloc(ENV_FILE_BYTES_MAX + 1, "#"), 0o644);
-  await files.makeFolder("/secret", 0o700);
+  await files.makeDirectory("/secret", 0o700);
   await files.writeAtomically("/secret/file", Buffer.from("A='stolen'\n"), 0o600);
   await files.link("/secret", `${VOLUME}/away`);
   await files.link("/secret/file", `${VOLUME}/stolen`);

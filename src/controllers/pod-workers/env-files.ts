@@ -1,6 +1,7 @@
 /**
- * Files of variables that a pod's own containers wrote into one of its volumes. What they wrote is not to be trusted: no link on the way is
- * followed, even one that appears while the file is read, so that nothing outside the volume is read; a file that is too large is not read.
+ * Reads environment files that a pod's own containers wrote into one of its volumes. The files are untrusted: symlinks
+ * in the path are never followed, even if they appear during the read, so nothing outside the volume is read. Files
+ * that are too large are not read.
  */
 import type { Container } from "../../api/gen/core-v1.ts";
 import type { EnvFile } from "../../domain/container-config/environment/container-environment.ts";
@@ -10,7 +11,7 @@ import { MountError, type Mounts } from "../../ports/mounts.ts";
 
 type Reading = Pick<Mounts, "readBelow">;
 
-/** Of all that the container names, read once. */
+/** Reads the files that the container's variables reference, each once. */
 export async function readEnvFiles(
   { env = [] }: Pick<Container, "env">,
   volumes: PodVolumes,

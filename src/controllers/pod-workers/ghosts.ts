@@ -1,6 +1,7 @@
 /**
- * What a runtime lists as running though it was stopped and no process of the pod is left: a runtime that lost sight of an end in the midst of a stop does so
- * for ever. It is believed for a minute; then what it lists is taken from it, and the pod's owner hears of it.
+ * Removes containers and sandboxes that the runtime still lists as running although they were stopped and no process of
+ * the pod is left. A runtime that missed an exit during a stop lists them forever. They are removed after a minute, and
+ * the pod gets an event.
  */
 import { allOf } from "../../concurrency/all-of.ts";
 import { mayRun, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -10,7 +11,10 @@ import type { WorkerContext } from "./worker-options.ts";
 
 const BELIEVED_MS = 60_000;
 
-/** True: it was removed, and the runtime is worth another look. To be asked again and again while a pod that was stopped is said to run. */
+/**
+ * Returns true if parts were removed and the runtime should be inspected again. Call it repeatedly while a stopped pod
+ * is listed as running.
+ */
 export async function removeGhosts(
   state: PodState,
   view: PodRuntimeView,
@@ -19,7 +23,7 @@ export async function removeGhosts(
 ): Promise<boolean> {
   const { pod } = state;
   const { cgroups, clock, runtime } = ports;
-  // Of one that no source knows any more there is no saying where its processes are.
+  // Without the pod object its cgroup is unknown.
   if (pod === undefined) return false;
   const pids = await cgroups.processes(resources.podCgroupName(pod));
   if (pids.length > 0) {

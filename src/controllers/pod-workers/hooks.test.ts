@@ -8,6 +8,7 @@ import { type HookRun, runHook } from "./hooks.ts";
 
 const { signal } = new AbortController();
 const run: HookRun = {
+  subject: { kind: "Pod", name: "p", namespace: "default", uid: "u", resourceVersion: "7" },
   pod: { name: "p", namespace: "default", uid: "u" },
   container: "app",
   id: "app-0",
@@ -19,13 +20,16 @@ const run: HookRun = {
   userAgent: "kube-lifecycle/1.36",
 };
 
-/** Answers each request as told, and notes what was asked and said. */
+/** Answers each request as the test says, and records requests and events. */
 async function played(answer: (get: HttpGet) => ProbeError | undefined) {
-  const [asked, told]: [HttpGet[], string[]] = [[], []];
+  const [asked, reported]: [HttpGet[], string[]] = [[], []];
   const ports = {
     clock: new ManualClock(),
     events: {
-      emit: (_subject: unknown, type: string, reason: string, text: string) => told.push(`${type} ${reason}: ${text}`),
+      emit: (subject: unknown, type: string, reason: string, text: string) => {
+        assert.equal(subject, run.subject);
+        reported.push(`${type} ${reason}: ${text}`);
+      },
     },
     prober: {
       http: async (get: HttpGet) => {
@@ -36,37 +40,37 @@ async function played(answer: (get: HttpGet) => ProbeError | undefined) {
       },
     },
   } as unknown as Parameters<typeof runHook>[1];
-  return { failure: await runHook(run, ports, signal), asked, told };
+  return { failure: await runHook(run, ports, signal), asked, reported };
 }
 
 const plain = new ProbeError("answer", "theirs", PLAIN_ANSWER, "https://198.18.0.5:8443/bye");
 const names = ({ headers }: HttpGet) => headers.map(([name]) => name.toLowerCase());
 
 test("[7.15] any answer will do, whatever its status", async () => {
-  const { failure, asked, told } = await played(() => undefined);
-  assert.deepEqual([failure, asked.length, told], [undefined, 1, []]);
+  const { failure, asked, reported } = await played(() => undefined);
+  assert.deepEqual([failure, asked.length, reported], [undefined, 1, []]);
 });
 
 test("[7.15] a hook over HTTPS that is answered without TLS is asked again without it, and said so", async () => {
-  const { failure, asked, told } = await played(({ scheme }) => (scheme === "https" ? plain : undefined));
+  const { failure, asked, reported } = await played(({ scheme }) => (scheme === "https" ? plain : undefined));
   assert.equal(failure, undefined);
   assert.deepEqual(
     asked.map(({ scheme }) => scheme),
     ["https", "http"],
   );
   assert.ok(asked.map(names).every((list, index) => list.includes("authorization") === (index === 0)));
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     "Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 198.18.0.5:8443 got HTTP response, retry with HTTP succeeded",
   ]);
 });
 
 test("[7.15] where that fails too, what is told is what came of TLS", async () => {
-  const { failure, told } = await played(() => plain);
+  const { failure, reported } = await played(() => plain);
   assert.match(
     failure ?? "",
     /^HTTP lifecycle hook \(\/bye\) for Container "app" in Pod "p_default\(u\)" failed - error: Get "https:.*HTTPS client$/,
   );
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 test("[7.15] of what a hook's command prints, the failure holds the first bytes up to the limit", async () => {

@@ -1,8 +1,10 @@
-/** Does what a container wants done at its start or before its end. How long that may take is the caller's, by the signal. */
+/** Runs postStart and preStop hooks. The caller's signal bounds their duration. */
+
 import type { ContainerPort, HTTPGetAction, LifecycleHandler, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { type EventSubject, podSubject } from "../../domain/events/recorded-event.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import { containerNamed } from "../../domain/pod/every-container.ts";
@@ -25,14 +27,16 @@ import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 export interface HookRun extends HookPlace {
   readonly id: string;
   readonly handler: LifecycleHandler;
-  /** Of the container: a hook may name one of them. */
+  /** The subject of the hook's events. */
+  readonly subject: EventSubject;
+  /** The container's ports: a hook may refer to one by name. */
   readonly ports: readonly ContainerPort[];
-  /** The pod's address, where it has one of its own. */
+  /** The pod's IP; undefined if the sandbox has none. */
   readonly ip: string | undefined;
   readonly userAgent: string;
 }
 
-/** With what its pod's view and spec, or the marks of its container, say beside it. */
+/** Adds what the hook needs from the pod's spec and view, or from the container's annotations. */
 export function hookRun(
   hook: Pick<HookRun, "pod" | "container" | "id" | "handler">,
   {
@@ -49,6 +53,7 @@ export function hookRun(
   const spec = containerNamed(pod?.spec, hook.container)?.container;
   return {
     ...hook,
+    subject: pod === undefined ? { kind: "Pod", ...hook.pod } : podSubject(pod),
     ports: spec === undefined ? markedPorts(marked) : (spec.ports ?? []),
     ip: view?.sandboxes[0]?.ips[0],
     userAgent: settings.hookUserAgent,
@@ -57,10 +62,10 @@ export function hookRun(
 
 type HookPorts = Pick<PodWorkerPorts, "runtime" | "clock" | "prober" | "events" | "podMetrics">;
 
-/** It is the grace that ends a hook, or nothing: as long as a timer can be. */
+/** Hooks have no timeout: only the grace period, if any, cancels them. Use the longest timer. */
 const LIMIT_MS = 2 ** 31 - 1;
 
-/** Answers with why it failed, undefined where it did not. Rejects with the signal's reason. */
+/** Returns why the hook failed, undefined if it succeeded. Rejects with the signal's reason. */
 export async function runHook(run: HookRun, ports: HookPorts, signal: AbortSignal): Promise<string | undefined> {
   const { handler } = run;
   if (handler.exec !== undefined) return runCommand(run, handler.exec.command ?? [], ports, signal);
@@ -78,7 +83,7 @@ async function runSleep(seconds: number, { clock, podMetrics }: HookPorts, signa
   }
 }
 
-/** Whatever the status of the answer: that there is one is all that a hook asks for. */
+/** Any response counts as success, whatever its status code. */
 async function runGet(run: HookRun, action: HTTPGetAction, ports: HookPorts, signal: AbortSignal) {
   const failed = (error: string) => httpHookFailure(run, action.path ?? "", error);
   if (!action.host && run.ip === undefined) return failed("failed to find networking container");
@@ -90,16 +95,16 @@ async function runGet(run: HookRun, action: HTTPGetAction, ports: HookPorts, sig
   }
   const plain = withoutTls(made.get);
   const second = await get(plain, ports, signal);
-  // What is said is what came of TLS.
+  // Report the error of the TLS request.
   if (second !== undefined) return failed(getText(answer));
   ports.podMetrics?.plainHooks.increment();
-  ports.events.emit({ kind: "Pod", ...run.pod }, "Warning", "LifecycleHTTPFallback", fallbackText(plain));
+  ports.events.emit(run.subject, "Warning", "LifecycleHTTPFallback", fallbackText(plain));
   return undefined;
 }
 
 const getText = ({ url, detail }: ProbeError): string => `Get ${goQuote(url)}: ${detail}`;
 
-/** Answers with the failure. */
+/** Returns the failure. */
 async function get(what: HttpGet, { prober }: HookPorts, signal: AbortSignal): Promise<ProbeError | undefined> {
   try {
     await prober.http(what, { limitMs: LIMIT_MS, bodyBytesMax: OUTPUT_BYTES_MAX }, signal);
@@ -111,7 +116,7 @@ async function get(what: HttpGet, { prober }: HookPorts, signal: AbortSignal): P
   }
 }
 
-/** In the journal before anybody goes by it. */
+/** Journaled before anything relies on it. */
 export const noteHook = (
   step: Pick<Extract<JournalRecord, { kind: "hook" }>, "container" | "containerId" | "hook">,
   state: PodState,
@@ -125,7 +130,7 @@ export const noteHook = (
     ...step,
   });
 
-/** What it printed may be a secret: it is told in the pod's status, as the Go kubelet tells it, and never in an event. */
+/** The command's output may be secret: it appears in the pod's status, as in the Go kubelet, but never in an event. */
 async function runCommand(
   run: HookRun,
   command: readonly string[],

@@ -12,17 +12,17 @@ const PATH = "/etc/resolv.conf";
 
 async function world(text?: string) {
   const fake = new FakeFiles({ clock: new ManualClock() });
-  fake.makeFolder("/etc", 0o755);
+  fake.makeDirectory("/etc", 0o755);
   const files = fake.port;
   if (text !== undefined) await files.writeAtomically(PATH, new TextEncoder().encode(text), 0o644);
-  const told: string[] = [];
+  const reported: string[] = [];
   const events = {
     emit: (subject: { readonly kind: string; readonly name: string }, type: string, reason: string, message: string) =>
-      void told.push(`${subject.kind} ${subject.name} ${type} ${reason}: ${message}`),
+      void reported.push(`${subject.kind} ${subject.name} ${type} ${reason}: ${message}`),
   };
   const check = (path: string, over = files) =>
     checkResolverFile({ path, clusterDomain: "cluster.local", nodeName: "n1" }, { files: over, events });
-  return { files, told, check };
+  return { files, reported, check };
 }
 
 test("[24.2] no path means nothing of the node's, and an unfinished line is an error in upstream's words", async () => {
@@ -37,32 +37,32 @@ test("[24.3] at the start the node is told of a file that is too much, broken or
   const good = await world("nameserver 192.0.2.1\nsearch example\n");
   await good.check(PATH);
   await good.check("");
-  assert.deepEqual(good.told, []);
+  assert.deepEqual(good.reported, []);
   const many = await world(`search ${Array.from({ length: 30 }, (_, index) => `d${index}`).join(" ")}\n`);
   await many.check(PATH);
-  assert.deepEqual(many.told, [
+  assert.deepEqual(many.reported, [
     "Node n1 Warning CheckLimitsForResolvConf: Resolv.conf file '/etc/resolv.conf' contains search line consisting of more than 29 domains!",
   ]);
   const broken = await world("nameserver\n");
   await broken.check(PATH);
-  assert.deepEqual(broken.told, ["Node n1 Warning CheckLimitsForResolvConf: nameserver list is empty "]);
+  assert.deepEqual(broken.reported, ["Node n1 Warning CheckLimitsForResolvConf: nameserver list is empty "]);
   const none = await world();
   await none.check(PATH);
   const missing = "open /etc/resolv.conf: no such file or directory";
-  assert.deepEqual(none.told, [`Node n1 Warning CheckLimitsForResolvConf: ${missing}`]);
+  assert.deepEqual(none.reported, [`Node n1 Warning CheckLimitsForResolvConf: ${missing}`]);
   await assert.rejects(readHostResolver(PATH, none.files), { message: missing });
 });
 
 test("[24.3] a resolver file of more than the limit is an error and a Warning event of the node, one of exactly the limit is read", async () => {
-  const { files, told, check } = await world("nameserver 192.0.2.1\n");
+  const { files, reported, check } = await world("nameserver 192.0.2.1\n");
   const whole = withFileOfSize(files, PATH, RESOLVER_FILE_BYTES_MAX);
   assert.deepEqual((await readHostResolver(PATH, whole))?.servers, ["192.0.2.1"]);
   await check(PATH, whole);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
   const tooLarge = withFileOfSize(files, PATH, RESOLVER_FILE_BYTES_MAX + 1);
   await assert.rejects(readHostResolver(PATH, tooLarge), { code: "tooLarge" });
   await check(PATH, tooLarge);
-  assert.deepEqual(told, ["Node n1 Warning CheckLimitsForResolvConf: read /etc/resolv.conf: tooLarge"]);
+  assert.deepEqual(reported, ["Node n1 Warning CheckLimitsForResolvConf: read /etc/resolv.conf: tooLarge"]);
 });
 
 test("a file is read through links, absolute or from beside, and a circle of them is an error", async () => {

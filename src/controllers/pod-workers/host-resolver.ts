@@ -1,4 +1,4 @@
-/** The node's own resolver file: what pods get of it, and whether it fits them. */
+/** Reads the node's resolv.conf for pods and checks it against the limits. */
 
 import { errorText } from "../../base/error-text.ts";
 import { parseResolverFile } from "../../domain/container-config/resolver-file.ts";
@@ -9,7 +9,7 @@ import { readLinked } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import { RESOLVER_FILE_BYTES_MAX } from "../limits.ts";
 
-/** Undefined for no path: pods get nothing of the node's. */
+/** Undefined for an empty path: pods get nothing from the node. */
 export async function readHostResolver(path: string, files: HostFiles): Promise<ResolverConfig | undefined> {
   if (path === "") return undefined;
   const parsed = await readParsed(path, files);
@@ -17,7 +17,7 @@ export async function readHostResolver(path: string, files: HostFiles): Promise<
   throw new Error(`Encountered error while parsing resolv conf file. Error: ${parsed.message}`);
 }
 
-/** Once, when the agent starts: too much in it costs every pod something. */
+/** Runs once at startup: excess entries affect every pod. */
 export async function checkResolverFile(
   {
     path,

@@ -1,4 +1,4 @@
-/** Fetches what an ended container left as its last words. */
+/** Reads the termination message of an exited container. */
 import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "../../domain/container-config/cri-keys.ts";
 import {
   fallsBackToLog,
@@ -10,8 +10,8 @@ import type { PodContainer } from "../../domain/pod/runtime-view.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 
-/** Empty when there are none, or when they cannot be read: a status is published either way. */
-export async function lastWords(container: PodContainer, files: HostFiles, log: Log): Promise<string> {
+/** Empty if there is none or if it cannot be read: the status is published either way. */
+export async function terminationMessage(container: PodContainer, files: HostFiles, log: Log): Promise<string> {
   const path = container.annotations[TERMINATION_MESSAGE_PATH] ?? "";
   const mount = path === "" ? undefined : container.mounts.find(({ containerPath }) => containerPath === path);
   const decoder = new TextDecoder();
@@ -23,7 +23,7 @@ export async function lastWords(container: PodContainer, files: HostFiles, log: 
     return messageFromLog(decoder.decode(tail), tail.length < LOG_TAIL_BYTES);
   } catch (error) {
     if (!isMissing(error))
-      log.error("a container's last words could not be read", error, { containerID: container.id });
+      log.error("Failed to read a container's termination message", error, { containerID: container.id });
     return "";
   }
 }

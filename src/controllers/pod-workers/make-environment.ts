@@ -1,6 +1,6 @@
 /**
- * The environment of a container, and its command with the variables filled in. An object that its pod names and nobody has heard of yet is waited for, a moment;
- * after that the start fails, and the pod's worker is woken when the object is heard of.
+ * Builds a container's environment and expands the variables in its command. Referenced objects that are still unknown
+ * are waited for briefly. After that the start fails, and the pod's worker is woken when the object is known.
  */
 import { commandOf } from "../../domain/container-config/container-config.ts";
 import { containerEnvironment, SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
@@ -18,7 +18,7 @@ export const environment: ContainerContributor = async (creation, _gathered, wor
   return { environment: variables, words: { command: words.command, args: words.args } };
 };
 
-/** Rejects with a `StartFailure`, having noted in the pod's state what to wait for. */
+/** Rejects with a `StartFailure` after recording in the pod's state which objects to wait for. */
 async function makeEnvironment(
   { pod, roled: { container }, place }: ContainerCreation,
   { state, cells, ports }: PodWork,
@@ -43,7 +43,7 @@ async function makeEnvironment(
     made = make();
   }
   if (made.kind === "ready") return made.variables;
-  // In the same step as the look: what changes from here on wakes the worker.
+  // Recorded in the same step as the lookup, so that any later change wakes the worker.
   for (const key of made.kind === "waits" ? made.for : made.over) state.containers.awaits.add(key);
   throw new StartFailure("CreateContainerConfigError", made.message);
 }

@@ -1,25 +1,24 @@
 /**
- * Brings one pod further along its life: does what the plan says while it is to run, ends it when it is to end, and leaves the outcome in
- * `podOutcomes`. Each step of a life is in the journal before it counts. Which pods there are, and when they turn, is `pod-workers.ts`.
+ * Advances one pod through its lifecycle: executes the plan while the pod should run, terminates it when it should end,
+ * and publishes the outcome in `podOutcomes`. Each transition is journaled before it takes effect. `pod-workers.ts`
+ * decides which pods exist and when they are synced.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { apiTime } from "../../base/timestamp.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { actionDecision } from "../../domain/pod/action-decision.ts";
 import { DEADLINE_EXCEEDED } from "../../domain/pod/active-deadline.ts";
-import { resumingIds } from "../../domain/pod/container-step.ts";
 import { containerNamed, everyContainer } from "../../domain/pod/every-container.ts";
-import { resetsOf } from "../../domain/pod/known-exits.ts";
 import { computePodActions, endEverything, type PodPlan } from "../../domain/pod/pod-actions.ts";
 import { causeToText, describeCause, graceLeftMs, type PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import { anyMayRun, emptyView } from "../../domain/pod/runtime-view.ts";
 import { finalPhase } from "../../domain/pod-status/final-phase.ts";
-import { asRead } from "../../domain/resize/group-steps.ts";
-import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { readinessOf, waitingMessage } from "../../domain/volumes/volume-state.ts";
 import type { Span } from "../../ports/tracer.ts";
 import { accept } from "./accept.ts";
@@ -28,28 +27,27 @@ import { type Execution, execute } from "./execute.ts";
 import { removeGhosts } from "./ghosts.ts";
 import { inPodSpan } from "./pod-spans.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
+import { publishOutcome } from "./publish-outcome.ts";
 import { followResize } from "./resize.ts";
 import { readSnapshot } from "./snapshot.ts";
 import { SandboxNotAsked } from "./start-failure.ts";
 import { teller } from "./tell.ts";
 import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
 
-/** After a failure; up to half as much longer. */
+/** The delay after a failure; jitter adds up to half. */
 export const RETRY_MS = 10_000;
 const NETWORK_RETRY_MS = 1_000;
-/** After so long without its volumes a pod's owner is told, and told again. */
+/** A pod that waits this long for its volumes gets an event, repeated at this interval. */
 const VOLUMES_PATIENCE_MS = 123_000;
-/** More rounds than any pod needs, of which each container may take two; a plan that never settles is tried again later. */
+/** More rounds than any pod needs: each container may take two. A plan that never settles is retried later. */
 const roundsMax = ({ spec }: Pod): number => 8 + 2 * everyContainer(spec).length;
-
-const NOBODY: ReadonlySet<string> = new Set();
 
 export class PodLife {
   readonly #worker: WorkerContext;
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #settings: PodWorkerSettings;
-  /** Told after each step of a life. */
+  /** Called after each lifecycle transition. */
   readonly #onSettled: () => void;
   readonly #steps: EndSteps;
 
@@ -62,7 +60,10 @@ export class PodLife {
     this.#steps = new EndSteps(worker.ports, worker.cells.endSteps);
   }
 
-  /** Moves its life on as wished, in the journal first. False: that could not be written, and nothing is done until it can. */
+  /**
+   * Advances the lifecycle as requested, journal first. Returns false if Failed to write the journal; nothing is
+   * done until it can.
+   */
   async advance(state: PodState, wish: PodWish, wakeIn: (ms: number) => void): Promise<boolean> {
     const next = nextLifecycle(state.lifecycle, wish, state.pod, this.#ports.clock.monotonicMs());
     if (next === state.lifecycle) return true;
@@ -93,7 +94,7 @@ export class PodLife {
         await this.#ports.journal.append({ kind: "finished", ...common });
       }
     } catch (error) {
-      this.#ports.log.error("the journal could not be written", error, { uid: state.uid });
+      this.#ports.log.error("Failed to write the journal", error, { uid: state.uid });
       wakeIn(this.retryMs());
       return false;
     }
@@ -107,8 +108,7 @@ export class PodLife {
   #tellDeadline({ pod }: PodState, next: PodLifecycle): void {
     if (pod === undefined || next.kind !== "terminating" || next.why.kind !== "failed") return;
     const { reason, message } = DEADLINE_EXCEEDED;
-    if (next.why.reason === reason)
-      this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Normal", reason, message);
+    if (next.why.reason === reason) this.#ports.events.emit(podSubject(pod), "Normal", reason, message);
   }
 
   async pursue(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
@@ -142,8 +142,9 @@ export class PodLife {
       // A resize that a completed pod did not get is not reported as completed.
       if (!plan.completed) await followResize(state, pod, plan.isResizing, this.#ports);
       const removes = plan.actions.some(({ kind }) => kind === "removeForRestart");
-      // What is true now is told before the next step, which may take long. What was killed to be run again has not ended for anybody.
-      if (!removes) this.publish(state);
+      // Publish the current state before the next step, which may take long. Containers removed only to be restarted
+      // are never published as terminated.
+      if (!removes) publishOutcome(state, this.#worker);
       if (plan.completed) {
         await this.advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
@@ -176,7 +177,7 @@ export class PodLife {
         if (done.what === "createSandbox" && againMs !== undefined && !(done.error instanceof SandboxNotAsked))
           state.sandbox.notBeforeMonotonicMs = this.#ports.clock.monotonicMs() + againMs;
         span.fail(errorText(done.error), done.error);
-        this.#ports.log.error("a pod's plan could not be carried out", done.error, {
+        this.#ports.log.error("Failed to execute a pod's plan", done.error, {
           uid: state.uid,
           action: done.what,
         });
@@ -189,7 +190,10 @@ export class PodLife {
     wakeIn(this.retryMs());
   }
 
-  /** False: they are there meanwhile. Else the pod's turn comes when they are, and its owner hears of it when they take too long. */
+  /**
+   * Returns false if the volumes are ready by now. Otherwise the pod is woken when they are, and gets an event when
+   * they take too long.
+   */
   #awaitVolumes(state: PodState, pod: Pod, wakeIn: (ms: number) => void): boolean {
     const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));
     if (volumes.kind === "ready") {
@@ -197,13 +201,13 @@ export class PodLife {
       return false;
     }
     const nowMs = this.#ports.clock.monotonicMs();
-    const wait = state.sandbox.volumesWait ?? { sinceMonotonicMs: nowMs, told: "" };
+    const wait = state.sandbox.volumesWait ?? { sinceMonotonicMs: nowMs, reported: "" };
     const message = waitingMessage(volumes);
     const leftMs = wait.sinceMonotonicMs + VOLUMES_PATIENCE_MS - nowMs;
-    const mustTell = leftMs <= 0 || (volumes.unprocessed.size > 0 && wait.told !== message);
-    if (mustTell) this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedMount", message);
-    const told = mustTell ? message : wait.told;
-    state.sandbox.volumesWait = { sinceMonotonicMs: leftMs <= 0 ? nowMs : wait.sinceMonotonicMs, told };
+    const mustTell = leftMs <= 0 || (volumes.unprocessed.size > 0 && wait.reported !== message);
+    if (mustTell) this.#ports.events.emit(podSubject(pod), "Warning", "FailedMount", message);
+    const reported = mustTell ? message : wait.reported;
+    state.sandbox.volumesWait = { sinceMonotonicMs: leftMs <= 0 ? nowMs : wait.sinceMonotonicMs, reported };
     wakeIn(leftMs <= 0 ? VOLUMES_PATIENCE_MS : leftMs);
     return true;
   }
@@ -217,7 +221,7 @@ export class PodLife {
     const lookAtContainers = () => this.#steps.failing(state, "containers", signal, look);
     let view = await lookAtContainers();
     if (anyMayRun(view) || view.sandboxes.length > 0) {
-      this.publish(state);
+      publishOutcome(state, this.#worker);
       const { lifecycle } = state;
       const graceMs = lifecycle.kind === "terminating" ? graceLeftMs(lifecycle, this.#ports.clock.monotonicMs()) : 0;
       for (const action of endEverything(view, state.pod)) {
@@ -231,7 +235,8 @@ export class PodLife {
       }
       view = await lookAtContainers();
     }
-    // Stopped by the runtime's word is not enough: what it still lists as running has not ended, unless nothing of it is left.
+    // A successful stop is not enough: what the runtime still lists as running has not terminated, unless no process is
+    // left.
     await this.#steps.failing(state, "sandbox", signal, async () => {
       if (!anyMayRun(view)) return;
       const isTaken = await removeGhosts(state, view, this.#worker, signal);
@@ -241,8 +246,9 @@ export class PodLife {
   }
 
   async #cleanUp(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
-    this.publish(state);
-    // The volumes are told by that and the pod comes again when they are gone: what it held in memory is charged to its group.
+    publishOutcome(state, this.#worker);
+    // The published outcome starts the unmounts, and the pod is synced again when they are done: memory-backed volumes
+    // are charged to the pod's cgroup.
     const { volumesKnown, mountState } = this.#cells;
     if (!volumesKnown.value || mountState.get(state.uid) !== undefined) return this.#steps.begin(state, "volumes");
     const { pod, uid } = state;
@@ -299,8 +305,8 @@ export class PodLife {
       state.containers.waiting.set(name, { reason: "CrashLoopBackOff", message, progress });
       const roled = containerNamed(pod.spec, name);
       if (roled === undefined) continue;
-      const told = `Back-off restarting failed container ${name} in pod ${described}`;
-      teller(pod, roled, this.#ports)("Warning", "BackOff", told);
+      const reported = `Back-off restarting failed container ${name} in pod ${described}`;
+      teller(pod, roled, this.#ports)("Warning", "BackOff", reported);
     }
   }
 
@@ -309,73 +315,28 @@ export class PodLife {
     const troubles = networkTroubles(this.#cells.runtimeHealth.value);
     if (troubles.length === 0 || pod === undefined || pod.spec?.hostNetwork === true) return true;
     const message = `network is not ready: ${troubles.join(", ")}`;
-    this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "NetworkNotReady", message);
+    this.#ports.events.emit(podSubject(pod), "Warning", "NetworkNotReady", message);
     wakeIn(NETWORK_RETRY_MS);
     return false;
   }
 
-  publish(state: PodState): void {
-    const { uid, pod, lifecycle, view } = state;
-    const { waiting, messages, postStartDue, knownExits } = state.containers;
-    const { actuated, restarts: restartsForResize } = state.resize;
-    const { podOutcomes, probeResults } = this.#cells;
-    // Before the first look nothing is known: what was published stays as it is.
-    if (view === undefined) return;
-    // Of a pod that ends nothing is resized any more.
-    const resize = lifecycle.kind === "running" ? state.resize.inProgress : undefined;
-    const resuming = pod === undefined ? NOBODY : resumingIds({ pod, restartsForResize, verdicts: probeResults }, view);
-    const before = podOutcomes.get(uid);
-    const resets = resetsOf(view, knownExits);
-    const same =
-      before?.lifecycle === lifecycle &&
-      before.view === view &&
-      sameEntries(before.resets, resets) &&
-      before.resize === resize &&
-      sameIds(before.resuming ?? NOBODY, resuming) &&
-      before.actuated === actuated &&
-      sameEntries(before.waiting, waiting) &&
-      sameIds(before.postStartDue, postStartDue) &&
-      sameEntries(before.messages, messages);
-    if (same) return;
-    podOutcomes.set(uid, {
-      uid,
-      lifecycle,
-      view,
-      waiting: new Map(waiting),
-      resets,
-      postStartDue: new Set(postStartDue),
-      messages: new Map(messages),
-      resize,
-      resuming,
-      actuated,
-      group: this.#groupOf(state),
-    });
-  }
-
-  /** What was to be done has failed: when to try it again, and whether the log has not had it yet. */
+  /** After a failed sync: the delay until the retry, and whether the log does not have this failure yet. */
   failed(state: PodState, error: unknown): { readonly againMs: number; readonly isNew: boolean } {
     if (error instanceof EndStepFailure) return this.#steps.failed(state, error);
     return { againMs: this.retryMs(), isNew: true };
   }
 
-  /** Nothing of it is left on the node: what there is to do is to say so. */
+  /** Nothing of the pod is left on the node: the next step is to report that. */
   handOver(state: PodState): void {
     if (this.#cells.endSteps.get(state.uid)?.step !== "status") this.#steps.begin(state, "status");
   }
 
-  /** Nobody asks for it any more. */
+  /** Drops the termination steps of a pod that nothing needs any more. */
   forget(uid: string): void {
     this.#steps.forget(uid);
   }
 
-  /** What its own group is held to, as the kernel tells it. */
-  #groupOf({ pod, allocation, resize: { actuated } }: PodState): CgroupValues | undefined {
-    if (pod === undefined || allocation === undefined || actuated.pod === undefined) return undefined;
-    const values = this.#settings.resources.podCgroupValues(pod, { ...allocation, resources: actuated.pod });
-    return asRead(values, this.#ports.cgroups);
-  }
-
-  /** When to try again what has failed. */
+  /** The delay until a failed sync is retried. */
   retryMs(): number {
     return this.#jittered(RETRY_MS);
   }
@@ -388,17 +349,14 @@ export class PodLife {
 const causeOf = (lifecycle: PodLifecycle) =>
   lifecycle.kind === "running" ? ({ kind: "completed" } as const) : lifecycle.why;
 
-const sameEntries = <V>(a: ReadonlyMap<string, V>, b: ReadonlyMap<string, V>): boolean =>
-  a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
-
-const sameIds = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
-  a.size === b.size && [...a].every((id) => b.has(id));
-
 const seconds = (ms: number) => {
   const total = Math.round(ms / 1000);
   return total < 60 ? `${total}s` : `${Math.floor(total / 60)}m${total % 60}s`;
 };
 
-/** The one that could not be made may be in the making, by a call of an agent before us: whatever wakes the pod meanwhile must not make a second. */
+/**
+ * A sandbox whose creation failed may still be being created, for example by a previous kubelet process. Wake-ups
+ * before the retry delay must not create a second one.
+ */
 const isHeldBack = ({ sandbox }: PodState, { actions }: PodPlan): boolean =>
   sandbox.notBeforeMonotonicMs !== undefined && actions.some(({ kind }) => kind === "createSandbox");

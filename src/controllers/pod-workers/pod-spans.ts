@@ -1,7 +1,7 @@
-/** What a pod's worker does, as traces tell it: by the names and attributes that the Go kubelet gives. Each is a trace of its own. */
+/** Traces a pod worker's syncs with the span names and attributes of the Go kubelet. Each sync is a separate trace. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
-import { isOnlyTold } from "../../domain/pod/only-told.ts";
+import { isStatusOnlyUpdate } from "../../domain/pod/only-told.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { noTracer, type Span, type SpanStart, type Tracer } from "../../ports/tracer.ts";
 import type { PodState } from "./pod-state.ts";
@@ -10,7 +10,7 @@ const SCOPE = "k8s.io/kubernetes/pkg/kubelet";
 
 type PodStep = "syncPod" | "syncTerminatingPod" | "syncTerminatedPod";
 
-/** What no source names has no name to tell, and is not traced. */
+/** A pod that no source has is not traced: its name is unknown. */
 export function inPodSpan<T>(
   tracer: Tracer,
   step: PodStep,
@@ -34,10 +34,10 @@ function startOf(step: PodStep, pod: Pod, state: PodState): SpanStart {
   return { scope: SCOPE, name: step, attributes, parent: "none" };
 }
 
-/** What has changed of the pod since its last turn: all, something, or nothing. */
+/** What changed about the pod since its last sync: everything, something, or nothing. */
 function updateType(pod: Pod, state: PodState): "create" | "update" | "sync" {
   const before = state.reports.tracedPod;
   state.reports.tracedPod = pod;
   if (before === undefined) return "create";
-  return before === pod || isOnlyTold(before, pod) ? "sync" : "update";
+  return before === pod || isStatusOnlyUpdate(before, pod) ? "sync" : "update";
 }

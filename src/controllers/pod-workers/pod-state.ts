@@ -1,4 +1,7 @@
-/** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
+/**
+ * What a pod's worker remembers between two syncs. This state ends with the process; what must not be lost is in the
+ * journal.
+ */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
@@ -15,15 +18,15 @@ import type { ResizeInProgress } from "../../domain/resize/pod-resize.ts";
 
 export interface PodState {
   readonly uid: string;
-  /** When this UID came, among all of this process: static pods of one name go in this order. */
+  /** The order in which this process first saw UIDs: static pods with the same name run in this order. */
   readonly arrival: number;
   pod: Pod | undefined;
-  /** What the pod was admitted with; undefined until it is. */
+  /** The resources that the pod was admitted with; undefined before admission. */
   allocation: PodAllocation | undefined;
-  /** The pod's status when this agent saw the pod first. */
+  /** The pod's status when this process first saw the pod. */
   found: PodStatus | undefined;
   lifecycle: PodLifecycle;
-  /** The last look whose exits are in the journal; undefined before the first. */
+  /** The last inspected view whose exits are journaled; undefined before the first. */
   view: PodRuntimeView | undefined;
   readonly containers: ContainersState;
   readonly sandbox: SandboxState;
@@ -32,78 +35,84 @@ export interface PodState {
   readonly reports: ReportsState;
 }
 
-/** Of the pod's containers, by name or by id. */
+/** State of the pod's containers, by name or by ID. */
 export interface ContainersState {
   /** Why a container waits, by name. */
   readonly waiting: Map<string, WaitingReason>;
-  /** Termination messages, by id. */
+  /** Termination messages, by ID. */
   readonly messages: Map<string, string>;
-  /** Keys of what its containers could not start without: a change of one is worth another try. */
+  /** Keys of objects without which containers could not start: a change of one triggers a retry. */
   readonly awaits: Set<string>;
-  /** By container name, image and resources: another definition begins another count. */
+  /** By container name, image and resources: a changed definition starts a new backoff. */
   readonly backoffs: Map<string, BackoffEntry>;
-  /** When the exit of a container was seen, by id. */
+  /** When a container's exit was observed, by ID. */
   readonly exitSeenMonotonicMs: Map<string, number>;
   /** The last exit of each container, by name. */
   readonly knownExits: Map<string, KnownExit>;
-  /** The lowest attempt that a container may be created with, by name: names below may be taken though nothing with them is to be seen. */
+  /**
+   * The lowest attempt that a container may be created with, by name: the runtime may hold lower names without listing
+   * a container.
+   */
   readonly restartFloor: Map<string, number>;
-  /** Ids of containers whose postStart hook was not seen to its end. */
+  /** IDs of containers whose postStart hook has not been observed to finish. */
   readonly postStartDue: Set<string>;
 }
 
-/** Of the pod's sandbox, cgroup and volumes: what containers start in. */
+/** State of the pod's sandbox, cgroup and volumes: what containers start in. */
 export interface SandboxState {
   /** The lowest attempt that a sandbox may be created with. */
   attemptMin: number;
-  /** Since when another sandbox has had the name of this attempt. */
+  /** Since when the name of this attempt has been taken by another sandbox. */
   nameTaken: { readonly attempt: number; readonly sinceMonotonicMs: number } | undefined;
-  /** After a sandbox could not be created: none is created before this, and the runtime is looked at again first. */
+  /** Set after a sandbox could not be created: until then none is created, and the runtime is inspected first. */
   notBeforeMonotonicMs: number | undefined;
   /** When the pod's cgroup was last known to exist. */
   cgroupSeenMonotonicMs: number;
-  /** Since when the pod has waited for volumes, and the last event about it; undefined while it does not wait. */
-  volumesWait: { readonly sinceMonotonicMs: number; readonly told: string } | undefined;
-  /** What its image volumes hold, by volume name, once that is on the node. */
+  /** Since when the pod has waited for volumes, and the last event about it; undefined while the pod does not wait. */
+  volumesWait: { readonly sinceMonotonicMs: number; readonly reported: string } | undefined;
+  /** The images of the pod's image volumes that are on the node, by volume name. */
   readonly volumeImages: Map<string, PresentImage>;
 }
 
 export interface TerminationState {
-  /** Of the steps of its termination that were tried: how often, and why the last try failed. */
+  /** For each termination step that was attempted: the number of attempts and the last error. */
   readonly tries: Map<EndStepName, { readonly attempts: number; readonly error: string | undefined }>;
-  /** When its grace period ends; undefined as long as it has none. */
+  /** When the grace period ends; undefined while the pod has none. */
   graceEndsMonotonicMs: number | undefined;
-  /** Since when no process of it is left though the runtime says that it runs; undefined: not so. */
+  /** Since when the pod has had no process although the runtime lists it as running; undefined otherwise. */
   emptySinceMonotonicMs: number | undefined;
-  /** Ids of containers whose preStop hook was seen to its end. */
+  /** IDs of containers whose preStop hook has been observed to finish. */
   readonly preStopDone: Set<string>;
-  /** The last event about the stop of a container, by id. */
-  readonly toldStops: Map<string, string>;
+  /** The last event about the stop of a container, by ID. */
+  readonly reportedStops: Map<string, string>;
 }
 
 export interface ResizeState {
-  /** What of its allocation is carried out; and what an agent before us knew of it, until that is compared with what runs. */
+  /**
+   * The allocation that is actuated. `allocatedBefore` is a previous kubelet process's record, until it is compared
+   * with what runs.
+   */
   actuated: Actuated;
   isActuatedKnown: boolean;
   allocatedBefore: AllocationFact | undefined;
-  /** The generation of the spec that `pod` was last granted something for; undefined: none. */
+  /** The spec generation that `pod` was last granted resources for; undefined: none. */
   granted: number | undefined;
-  /** What was granted and is not carried out yet, and the generation of what last was. */
+  /** The granted resize that is not actuated yet, and the generation of the last completed one. */
   inProgress: ResizeInProgress | undefined;
   resizedGeneration: number;
-  /** Ids of containers, by name, that were stopped only to start again with other resources. */
+  /** IDs of containers, by name, that were stopped only to restart with other resources. */
   readonly restarts: Map<string, string>;
 }
 
-/** What journal, events and traces have of the pod's last turn, so that a repeated turn adds nothing. */
+/** What the journal, events and traces contain of the pod's last sync, so that a repeated sync adds nothing. */
 export interface ReportsState {
   /** The last plan in the journal. */
   decided: string;
-  /** The last turn failed. */
+  /** Whether the last sync failed. */
   isStuck: boolean;
-  /** The last event about a failed turn. */
+  /** The last event about a failed sync. */
   failureEvent: { readonly message: string; readonly emittedMonotonicMs: number } | undefined;
-  /** The pod at the last turn in a trace. */
+  /** The pod at the last traced sync. */
   tracedPod: Pod | undefined;
 }
 
@@ -139,7 +148,7 @@ export function newPodState(uid: string, arrival: number): PodState {
       graceEndsMonotonicMs: undefined,
       emptySinceMonotonicMs: undefined,
       preStopDone: new Set(),
-      toldStops: new Map(),
+      reportedStops: new Map(),
     },
     resize: {
       actuated: NOTHING_ACTUATED,
@@ -154,7 +163,7 @@ export function newPodState(uid: string, arrival: number): PodState {
   };
 }
 
-/** As people know it: by its object, or by what the runtime has of it. */
+/** "namespace/name", from the pod's object or from the runtime. */
 export function nameInJournal(state: PodState, seen: PodRuntimeView | undefined): string {
   const view = state.view ?? seen;
   const ofRuntime = view === undefined ? undefined : podNameOf(view);

@@ -1,9 +1,10 @@
 /**
  * One worker per pod UID, and the only authority on whether its containers may run.
  *
- * A turn reads the newest of everything, moves the pod's life forward, does what the plan says and leaves the outcome in `podOutcomes`.
- * Invariants: turns of one UID never overlap; a start in flight is cut short when the pod must end; from the terminating mark on
- * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
+ * A sync reads the latest inputs, advances the pod's lifecycle, executes the plan and publishes the outcome in
+ * `podOutcomes`. Invariants: syncs of one UID never overlap. A start in flight is canceled when the pod must terminate.
+ * Nothing starts once the pod is marked as terminating. What cannot be read again (an exit, a termination) is journaled
+ * before it is acted upon or published.
  */
 
 import { errorText } from "../../base/error-text.ts";
@@ -11,14 +12,14 @@ import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
 import { RUNTIME_CLASSES_KEY } from "../../domain/container-config/runtime-handler.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { podOfPull } from "../../domain/images/pull-progress.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
-import { isOnlyTold } from "../../domain/pod/only-told.ts";
+import { isStatusOnlyUpdate } from "../../domain/pod/only-told.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { wishOf } from "../../domain/pod/wish-of.ts";
@@ -26,17 +27,19 @@ import { allocationOf, sameAllocation } from "../../domain/resize/allocation.ts"
 import { accept } from "./accept.ts";
 import { PodLife, RETRY_MS } from "./pod-life.ts";
 import { newPodState, type PodState } from "./pod-state.ts";
+import { publishOutcome } from "./publish-outcome.ts";
 import { recall } from "./recall.ts";
 import { emitTurnFailure, withStatusErrors } from "./turn-failure.ts";
-import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
 
 export class PodWorkers {
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
+  readonly #worker: WorkerContext;
   readonly #life: PodLife;
   readonly #facts: Map<string, UidFacts>;
   readonly #states = new Map<string, PodState>();
-  /** Static pods that wait for one of their name to end. */
+  /** Static pods that wait until a pod with the same name has terminated. */
   readonly #held = new Set<string>();
   #arrivals = 0;
 
@@ -48,7 +51,8 @@ export class PodWorkers {
   ) {
     this.#ports = ports;
     this.#cells = { ...cells, looks: withStatusErrors(cells.looks) };
-    this.#life = new PodLife({ ports, cells: this.#cells, settings }, () => this.#noteEnding());
+    this.#worker = { ports, cells: this.#cells, settings };
+    this.#life = new PodLife(this.#worker, () => this.#noteEnding());
     this.#facts = new Map(facts);
   }
 
@@ -60,13 +64,13 @@ export class PodWorkers {
         await this.#measured(uid, () => this.#turn(uid, signal, wakeIn, (other) => loop.wake(other)));
         if (!this.#isKnown(uid)) loop.cancelAlarm(uid);
       },
-      onBug: (uid, error) => this.#ports.log.error("a pod's turn failed in an unforeseen way", error, { uid }),
+      onBug: (uid, error) => this.#ports.log.error("Unexpected error while syncing a pod", error, { uid }),
       afterBugMs: RETRY_MS,
       onAlarm: urgent,
       shutdown,
       queue: this.#ports.queue,
     });
-    loop.watch(this.#cells.admittedPods, (uid) => (this.#isOnlyTold(uid) ? undefined : urgent(uid)));
+    loop.watch(this.#cells.admittedPods, (uid) => (this.#isStatusOnlyUpdate(uid) ? undefined : urgent(uid)));
     loop.watch(this.#cells.endRequests, urgent);
     this.#watchOthers(loop);
     await loop.run(() => this.#wakeOnChanges(loop, shutdown));
@@ -78,7 +82,7 @@ export class PodWorkers {
       loop.wake(uid);
       this.#wakeHeld(loop);
     });
-    // Readiness is published, not acted upon.
+    // Readiness is published, but needs no sync.
     loop.watch(probeResults, (id) => {
       const result = probeResults.get(id);
       const isActedUpon = result?.liveness === "failure" || (result !== undefined && result.startup !== "unknown");
@@ -114,14 +118,14 @@ export class PodWorkers {
     for (const uid of this.#held) loop.wake(uid);
   }
 
-  /** Wakes the pods of which a container could not start without this. */
+  /** Wakes the pods with a container that could not start without this object. */
   #wakeAwaiting(key: string, loop: KeyedLoop<string>): void {
     for (const { uid, containers } of this.#states.values()) if (containers.awaits.has(key)) loop.wake(uid);
   }
 
   async #measured(uid: string, turn: () => Promise<void>): Promise<void> {
     const { clock, podMetrics } = this.#ports;
-    // A timer of a pod that is forgotten.
+    // The timer of a forgotten pod fired.
     if (!this.#isKnown(uid)) return;
     const sinceMs = clock.monotonicMs();
     const operation = this.#operation(uid);
@@ -133,7 +137,7 @@ export class PodWorkers {
     podMetrics?.workerTurns.observe((clock.monotonicMs() - sinceMs) / 1000, operation);
   }
 
-  /** What a turn is about: the first of a pod, one after its object has changed, one of its end, or none of these. */
+  /** What a sync is for: the first of a pod, one after its object changed, one of its termination, or none of these. */
   #operation(uid: string): WorkerOperation {
     const state = this.#states.get(uid);
     if (state === undefined) return "create";
@@ -141,7 +145,7 @@ export class PodWorkers {
     return this.#podOf(state) === state.pod ? "sync" : "update";
   }
 
-  /** Whether what is now wanted of a UID makes its turn under way pointless. */
+  /** Whether the state now wanted for a UID makes its running sync pointless. */
   #isUrgent(uid: string): boolean {
     const state = this.#states.get(uid);
     if (state === undefined) return false;
@@ -151,12 +155,14 @@ export class PodWorkers {
     return interrupts(state.lifecycle, after);
   }
 
-  /** Whether only what we ourselves publish has changed of it. To turn upon that would cut short every wait after a failure. */
-  #isOnlyTold(uid: string): boolean {
+  /**
+   * Whether only the status that we publish has changed. A sync for that would cut short every backoff after a failure.
+   */
+  #isStatusOnlyUpdate(uid: string): boolean {
     const [before, now] = [this.#states.get(uid)?.pod, this.#cells.admittedPods.get(uid)];
     if (before === undefined || now === undefined || this.#cells.endRequests.get(uid) !== undefined) return false;
     const hasSame = sameAllocation(allocationOf(now.pod), allocationOf(before));
-    return !now.isStatic && hasSame && isOnlyTold(before, now.pod);
+    return !now.isStatic && hasSame && isStatusOnlyUpdate(before, now.pod);
   }
 
   async #turn(
@@ -167,18 +173,18 @@ export class PodWorkers {
   ): Promise<void> {
     const state = this.#state(uid);
     const wish = this.#wish(state);
-    // Not taken yet, it is as if it had not come: its first turn is still to be.
+    // A deferred pod counts as not arrived: its first sync is still to come.
     if (wish === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
     const admitted = this.#cells.admittedPods.get(uid);
     if (admitted?.verdict.kind === "admitted") state.allocation = admitted.verdict.allocation;
     state.found = admitted?.found;
     state.resize.granted = admitted?.resize?.granted;
-    if (wish === undefined) return this.#life.publish(state);
+    if (wish === undefined) return publishOutcome(state, this.#worker);
     this.#wakeAtDeadline(state, wakeIn);
     if (!(await this.#life.advance(state, wish, wakeIn))) return;
     try {
-      // Over already in an earlier life of ours: what became of its containers is still to be told.
+      // A previous kubelet process terminated the pod: the final state of its containers is still to be published.
       if (hasEnded(state.lifecycle) && state.view === undefined) {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
@@ -187,30 +193,31 @@ export class PodWorkers {
       this.#tellStuck(state, undefined, false);
     } catch (error) {
       if (!signal.aborted) {
-        const isTold = emitTurnFailure(state, error, this.#ports);
-        this.#tellStuck(state, error, isTold);
+        const isReported = emitTurnFailure(state, error, this.#ports);
+        this.#tellStuck(state, error, isReported);
         const { againMs, isNew } = this.#life.failed(state, error);
-        if (isNew) this.#ports.log.error("a pod could not be brought further", error, { uid });
+        if (isNew) this.#ports.log.error("Failed to sync a pod", error, { uid });
         wakeIn(againMs);
       }
     }
-    this.#life.publish(state);
+    publishOutcome(state, this.#worker);
     if (state.lifecycle.kind !== "finished") return;
     this.#life.handOver(state);
     this.#leave(state, wake);
   }
 
   /**
-   * Why it could not be brought further, unless an event has told it, and, once, that it could again. What its end hangs on is told step by step.
+   * Journals why the pod could not be synced, unless an event reported it, and once that it was synced again. A
+   * termination reports its steps itself.
    */
-  #tellStuck(state: PodState, error: unknown, isTold: boolean): void {
+  #tellStuck(state: PodState, error: unknown, isReported: boolean): void {
     const { asides } = this.#ports;
     const { pod, lifecycle } = state;
     if (lifecycle.kind !== "running") return;
     const { isStuck } = state.reports;
     state.reports.isStuck = error !== undefined;
-    if (asides === undefined || pod === undefined || isTold || (error === undefined && !isStuck)) return;
-    const subject = { kind: "Pod", ...podNameOfObject(pod) } as const;
+    if (asides === undefined || pod === undefined || isReported || (error === undefined && !isStuck)) return;
+    const subject = podSubject(pod);
     if (error === undefined) asides.emit(subject, "Normal", "Resumed", "");
     else asides.emit(subject, "Warning", "FailedSync", errorText(error));
   }
@@ -229,7 +236,7 @@ export class PodWorkers {
     if (known !== undefined) return known;
     const fresh = newPodState(uid, this.#arrivals);
     this.#arrivals += 1;
-    // Asked once: what comes back later begins a new life.
+    // Used once: a pod that returns later starts a new lifecycle.
     const facts = this.#facts.get(uid);
     this.#facts.delete(uid);
     recall(fresh, facts, this.#cells.admittedPods.get(uid)?.isStatic === true, this.#ports.clock);
@@ -257,8 +264,8 @@ export class PodWorkers {
   }
 
   /**
-   * Static pods of one name run one after the other, in the order they came, also after one of an earlier life of ours that nobody
-   * wants any more. What the runtime lists but was not looked at yet may run.
+   * Static pods with the same name run one after the other, in the order of arrival. They also wait for such a pod of a
+   * previous kubelet process that no source wants any more. A pod that is listed but not inspected yet may be running.
    */
   #nameIsTaken(state: PodState): boolean {
     const own = this.#fullName(state);
@@ -284,7 +291,7 @@ export class PodWorkers {
     if (leftMs !== undefined && leftMs > 0 && lifecycle.kind === "running") wakeIn(leftMs);
   }
 
-  /** Whose mirrors must go with them. */
+  /** Publishes the terminating static pods, whose mirror pods must be deleted. */
   #noteEnding(): void {
     const { endingPods } = this.#cells;
     const ending = new Set<string>();
@@ -296,7 +303,10 @@ export class PodWorkers {
     if (ending.size !== before.size || [...ending].some((name) => !before.has(name))) endingPods.set(ending);
   }
 
-  /** Nothing is left of it on the node: whoever waited for its name may go, and it is forgotten once no source names it. */
+  /**
+   * Nothing of the pod is left on the node: wakes pods that wait for its name, and forgets the pod once no source has
+   * it.
+   */
   #leave(state: PodState, wake: (uid: string) => void): void {
     for (const other of this.#states.values()) {
       if (other.arrival > state.arrival && this.#fullName(other) === this.#fullName(state)) wake(other.uid);
@@ -305,7 +315,7 @@ export class PodWorkers {
     const returns =
       admitted?.isStatic === true && state.lifecycle.kind === "finished" && state.lifecycle.why.kind === "removed";
     if (admitted !== undefined && !returns) return;
-    // What the runtime still lists is being removed; forgotten now, it would come back as a stranger.
+    // The runtime still lists parts that are being removed: a pod forgotten now would reappear as an unknown one.
     if (this.#cells.podRuntimeStatus.get(state.uid) !== undefined && !returns) return;
     this.#states.delete(state.uid);
     this.#cells.podOutcomes.delete(state.uid);

@@ -1,8 +1,11 @@
-/** What a container gets of its pod's volumes, bound and ready before the container is made. What is bound is in the journal first. */
+/**
+ * Prepares a container's volume mounts and binds its subPaths before the container is created. Each bind mount is
+ * journaled first.
+ */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { expandFully } from "../../domain/container-config/environment/expand.ts";
 import { mountsRecursivelyReadOnly } from "../../domain/node/runtime-health.ts";
-import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { ContainerMount } from "../../domain/runtime/container.ts";
 import { containerMounts, type MountContext, type SubPath } from "../../domain/volumes/container-mounts.ts";
 import { MountError, type MountErrorCode } from "../../ports/mounts.ts";
@@ -35,7 +38,7 @@ interface MountWork extends Pick<MountContext, "volumes" | "volumeImages" | "rec
   readonly rootDir: string;
 }
 
-/** Rejects with a `StartFailure`, or with the signal's reason. */
+/** Rejects with a `StartFailure` or with the signal's reason. */
 async function prepareMounts(
   work: MountWork,
   ports: Pick<PodWorkerPorts, "mounts" | "journal" | "clock" | "log">,
@@ -43,13 +46,13 @@ async function prepareMounts(
 ): Promise<readonly ContainerMount[]> {
   const { pod, container, rootDir } = work;
   const { uid } = podNameOfObject(pod);
-  const plan = containerMounts(container, { ...work, podFolder: podFolder(rootDir, uid) });
+  const plan = containerMounts(container, { ...work, podDirectory: podDirectory(rootDir, uid) });
   if (plan.kind === "refused") throw new StartFailure("CreateContainerConfigError", plan.message);
   for (const subPath of plan.subPaths) await bind(subPath, work, ports, signal);
   return plan.mounts;
 }
 
-/** What keeps a folder from being made, and nothing from being bound. */
+/** Errors that mean the subPath directory could not be created. */
 const CANNOT_MAKE: ReadonlySet<MountErrorCode> = new Set(["readOnly", "noSpace"]);
 
 async function bind(
@@ -66,8 +69,8 @@ async function bind(
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof MountError)) throw error;
-    // What exactly is wrong tells of the node's files: that is for its operator only.
-    log.error("a part of a volume could not be bound", error, { uid, container: container.name, volume });
+    // The detailed error reveals files of the node: only the operator may see it.
+    log.error("Failed to bind a subPath", error, { uid, container: container.name, volume });
     const failed = CANNOT_MAKE.has(error.code) ? "create subPath directory" : "prepare subPath";
     const message = `failed to ${failed} for volumeMount "${volume}" of container "${container.name}"`;
     throw new StartFailure("CreateContainerConfigError", message);

@@ -1,4 +1,4 @@
-/** Puts into a fresh state what an earlier process of ours knew of the pod. */
+/** Restores what a previous kubelet process knew of the pod from its journaled facts into a new state. */
 import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { causeFromText } from "../../domain/pod/pod-lifecycle.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -35,7 +35,7 @@ export function recall(state: PodState, facts: UidFacts | undefined, isStatic: b
   if (finishedWallMs !== undefined) {
     state.lifecycle = { kind: "finished", why: causeFromText(terminating?.why ?? "") };
   } else if (terminating !== undefined) {
-    // The grace ran on while we were away; a clock that was set back does not lengthen it.
+    // The grace period continued while no kubelet ran; a wall clock that was set back does not extend it.
     const { graceSeconds, graceSinceWallMs, why } = terminating;
     const goneMs = Math.min(Math.max(0, clock.wallMs() - graceSinceWallMs), graceSeconds * 1000);
     const sinceMonotonicMs = clock.monotonicMs() - goneMs;

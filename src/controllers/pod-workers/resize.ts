@@ -1,6 +1,7 @@
 /**
- * Brings a pod that runs to what it was allocated: memory, then CPU, each in the order that leaves nobody above what holds it. What was done is
- * remembered step by step; what was not is found by the next plan. That all of it is done is in the journal before it is told.
+ * Actuates the allocation of a running pod: memory, then CPU, each in the order that keeps containers within the pod's
+ * cgroup limits. Each completed step is recorded; the next plan finds the missing ones. The completion of a resize is
+ * journaled before it is reported.
  */
 import type { Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -34,7 +35,10 @@ export interface Resizing {
   readonly settings: Pick<PodWorkerSettings, "resources">;
 }
 
-/** Rejects with what it could not do, which is told of the pod; the rest of a plan goes on. */
+/**
+ * Rejects if a step fails, after reporting the error in the pod's status and an event; the other actions of the plan
+ * continue.
+ */
 export async function resizePod(action: ResizeAction, resizing: Resizing, signal: AbortSignal): Promise<void> {
   const { state, pod, ports } = resizing;
   const sinceMs = ports.clock.monotonicMs();
@@ -56,7 +60,7 @@ export async function resizePod(action: ResizeAction, resizing: Resizing, signal
   }
 }
 
-/** The pod's own group, as it is while it goes from what it was held to to what it is to be held to. */
+/** The pod's cgroup during its transition from the old to the new values. */
 class PodGroup {
   readonly #resizing: Resizing;
   readonly #name: CgroupName;
@@ -71,7 +75,7 @@ class PodGroup {
     this.#resizing = resizing;
     this.#name = settings.resources.podCgroupName(pod);
     this.#next = settings.resources.podCgroupValues(pod, allocation);
-    // When the values of the group are not known, all of them are set.
+    // If the current cgroup values are unknown, all values are set.
     this.#before = actuated.isPodUnsure ? {} : settings.resources.podCgroupValues(pod, before);
     this.#now = asRead(this.#before, ports.cgroups);
   }
@@ -88,7 +92,7 @@ class PodGroup {
     for (const values of after) await this.#hold(resource, values, signal);
   }
 
-  /** The runtime is told first: it may refuse. */
+  /** Notifies the runtime first: it may reject the resize. */
   async #hold(resource: string, values: CgroupValues, signal: AbortSignal): Promise<void> {
     const merged = { ...this.#now, ...values };
     try {
@@ -101,7 +105,7 @@ class PodGroup {
       await this.#resizing.ports.cgroups.apply(this.#name, values);
     } catch (error) {
       await this.#tell(this.#now, signal).catch((second: unknown) =>
-        this.#resizing.ports.log.error("the runtime was not told that a resize failed", second),
+        this.#resizing.ports.log.error("Failed to report a failed resize to the runtime", second),
       );
       throw error;
     }
@@ -111,9 +115,9 @@ class PodGroup {
   async #tell(values: CgroupValues, signal: AbortSignal): Promise<void> {
     const { pod, allocation, sandboxId, ports, settings } = this.#resizing;
     const { overhead } = settings.resources.sandboxResources(pod, allocation);
-    const told = { resources: sandboxShare(pod, values), overhead };
+    const reported = { resources: sandboxShare(pod, values), overhead };
     try {
-      await ports.runtime.updateSandboxResources(sandboxId, told, signal);
+      await ports.runtime.updateSandboxResources(sandboxId, reported, signal);
     } catch (error) {
       if (isNotOffered(error)) return;
       throw new Error(`updatePodSandboxResources failed for sanboxID "${sandboxId}": ${rpcText(error)}`, {
@@ -123,23 +127,26 @@ class PodGroup {
   }
 }
 
-/** Older runtimes do not have it, and containerd 2.2 says so in words only. */
+/** Older runtimes do not implement the call; containerd 2.2 reports that only in the message. */
 const isNotOffered = (error: unknown): boolean =>
   isRuntimeError(error, "unimplemented") ||
   (error instanceof RuntimeError && error.code === "unknown" && error.detail.includes("not implemented"));
 
 async function updateContainer(
   resource: string,
-  { name, id, told }: ContainerResize,
+  { name, id, reported }: ContainerResize,
   { state, pod, allocation, ports, settings }: Resizing,
   signal: AbortSignal,
 ): Promise<void> {
-  const asTold = { ...allocation, resources: { ...allocation.resources, containers: { [name]: told } } };
-  const resources = settings.resources.containerResources(pod, asTold, name);
-  // Until it has answered, it may have it or not: whatever is wanted next is told again.
-  noteActuated(state, name, { requests: without(told.requests, resource), limits: without(told.limits, resource) });
+  const asReported = { ...allocation, resources: { ...allocation.resources, containers: { [name]: reported } } };
+  const resources = settings.resources.containerResources(pod, asReported, name);
+  // Until the runtime has responded, the resource may be updated or not: it counts as unknown and is sent again.
+  noteActuated(state, name, {
+    requests: without(reported.requests, resource),
+    limits: without(reported.limits, resource),
+  });
   await ports.runtime.updateContainerResources(id, resources, {}, signal);
-  noteActuated(state, name, told);
+  noteActuated(state, name, reported);
 }
 
 const without = (list: ResourceRequirements["limits"] = {}, resource: string) =>
@@ -150,20 +157,20 @@ function noteActuated(state: PodState, name: string, resources: ResourceRequirem
   state.resize.actuated = { ...state.resize.actuated, containers };
 }
 
-/** What its group is held to, and what its containers will be made with. */
+/** Records the new cgroup values and the resources that containers will be created with. */
 export function noteMadeRoom(state: PodState, pod: Pod): void {
   const whole = effective(allocationOf(pod));
   const containers = new Map([...Object.entries(whole.containers), ...state.resize.actuated.containers]);
   state.resize.actuated = { containers, pod: whole, isPodUnsure: false };
 }
 
-/** What a container is about to be made with. */
+/** Records the resources that a container is about to be created with. */
 export function noteMadeWith(state: PodState, pod: Pod, name: string): void {
   const own = allocated(effective(allocationOf(pod)), name);
   if (own !== undefined) noteActuated(state, name, own);
 }
 
-/** What an agent before us did of it, as soon as it can be compared with what runs. */
+/** What a previous kubelet process actuated, as soon as it can be compared with what runs. */
 export function recallActuated(state: PodState, pod: Pod, view: PodRuntimeView): Actuated {
   if (!state.resize.isActuatedKnown) {
     const known = actuatedAtStart(state.resize.allocatedBefore, pod, view);
@@ -213,7 +220,7 @@ function noteError(message: string, { state, pod, ports }: Resizing): void {
   podTeller(pod, ports)("Warning", "ResizeError", errorTextOf(pod, before.generation, message));
 }
 
-/** Before they are stopped: however they end, they start again. */
+/** Journaled before the containers are stopped: however they exit, they start again. */
 export async function noteRestarts(
   stops: readonly ContainerStop[],
   state: PodState,
@@ -233,7 +240,7 @@ export async function noteRestarts(
   );
 }
 
-/** Follows what was granted until it is carried out. */
+/** Tracks a granted resize until it is actuated. */
 export async function followResize(
   state: PodState,
   pod: Pod,

@@ -1,7 +1,7 @@
-/** Reads what one sync of one running pod has to know into one value. */
+/** Reads everything that one sync of a running pod needs into one value. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../../domain/pod/every-container.ts";
-import { containerLogPath, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { containerLogPath, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
 import { mayRun, newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { listIfThere } from "../../ports/host-files.ts";
@@ -57,7 +57,7 @@ export async function readSnapshot(
   };
 }
 
-/** Nobody takes a group away under running containers but by mistake: often enough to find that within a minute. */
+/** The cgroup of running containers disappears only by mistake; this interval finds that within a minute. */
 const CGROUP_SEEN_MS = 30_000;
 
 async function hasCgroup(
@@ -72,19 +72,19 @@ async function hasCgroup(
   return exists;
 }
 
-/** What was run: with another image or other resources the count begins anew. */
+/** A changed image or changed resources start a new backoff. */
 export const backoffKey = ({ name, image, resources }: Container): string =>
   JSON.stringify([name, image ?? "", resources ?? {}]);
 
-/** The highest number among a container's log files; -1 when there are none. */
+/** The highest restart count among a container's log files; -1 if there are none. */
 async function highestLog(
   pod: Pod,
   container: string,
   { files }: Pick<PodWorkerPorts, "files">,
   { podLogsDir }: PodWorkerSettings,
 ): Promise<number> {
-  const folder = `${podLogFolder(podLogsDir, podNameOfObject(pod))}/${containerLogPath(container, 0).split("/")[0]}`;
-  const names = await listIfThere(files, folder);
+  const directory = `${podLogDirectory(podLogsDir, podNameOfObject(pod))}/${containerLogPath(container, 0).split("/")[0]}`;
+  const names = await listIfThere(files, directory);
   const numbers = names.map((file) => /^(?<count>\d{1,9})\.log/.exec(file)?.groups?.["count"]);
   return Math.max(-1, ...numbers.map((count) => (count === undefined ? -1 : Number(count))));
 }

@@ -1,6 +1,6 @@
 /**
- * Starts one container: its image, its folders, create, start. Where a reply was lost the next look at the runtime finds what became
- * of it; nothing here tries twice.
+ * Starts one container: pulls images, prepares directories, creates and starts. If a response was lost, the next
+ * inspection of the runtime finds the result; nothing here tries twice.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
@@ -9,7 +9,7 @@ import { NODE_USERS } from "../../domain/container-config/user-namespace.ts";
 import { type MountableImages, mountableImages } from "../../domain/images/image-answer.ts";
 import type { UnderWay } from "../../domain/images/pull-progress.ts";
 import type { RoledContainer } from "../../domain/pod/every-container.ts";
-import { containerLogPath, logLinkName, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { containerLogPath, logLinkName, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
 import { newestOf } from "../../domain/pod/runtime-view.ts";
 import { hostAddresses, podAddresses } from "../../domain/pod-status/addresses.ts";
@@ -34,7 +34,10 @@ import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
 import { type Tell, teller } from "./tell.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
-/** Answers with its id, or with how far its image is. Rejects with a `StartFailure`, or with the signal's reason. */
+/**
+ * Returns the container's ID, or the pull progress of an image. Rejects with a `StartFailure` or with the signal's
+ * reason.
+ */
 export async function startContainer(
   start: ContainerStart,
   work: PodWork,
@@ -65,7 +68,7 @@ export async function startContainer(
     countImageVolumes(volumes.specs.size, undefined, ports);
   } catch (error) {
     countImageVolumes(volumes.specs.size, error, ports);
-    // Once a name is taken, by a container or by nothing that can be seen, only the next one helps.
+    // If the name is taken, by a container or invisibly, only the next attempt number helps.
     const taken = isNameTaken(error);
     if (taken) state.containers.restartFloor.set(container.name, restartCount + 1);
     throw failure(error, "CreateContainerError", tell, signal, taken ? NAME_TAKEN_RETRY_MS : undefined);
@@ -94,7 +97,7 @@ async function configure(creation: ContainerCreation, work: PodWork, signal: Abo
   });
 }
 
-/** How the runtime says that it was the image of a volume that it could not mount. */
+/** The text by which the runtime reports that the image of a volume could not be mounted. */
 const IMAGE_VOLUME_FAILED = "ImageVolumeMountFailed";
 
 function countImageVolumes(count: number, error: unknown, { imageMetrics }: PodWorkerPorts): void {
@@ -103,7 +106,7 @@ function countImageVolumes(count: number, error: unknown, { imageMetrics }: PodW
   (failed ? imageMetrics?.volumeErrors : imageMetrics?.volumesMounted)?.add(count);
 }
 
-/** The images it mounts come before its own: without them nothing is said of it. */
+/** Images of volumes come before the container's own image: without them nothing is reported about it. */
 async function haveVolumeImages(
   { pod, roled: { container }, sandboxConfig }: ContainerStart,
   { state, ports }: PodWork,
@@ -124,13 +127,13 @@ export interface CreatedContainer {
   readonly restartCount: number;
 }
 
-/** Starts a container that exists. */
+/** Starts a container that has been created. */
 export async function startCreated(created: CreatedContainer, work: PodWork, signal: AbortSignal): Promise<void> {
   const { pod, roled, id } = created;
   const { state, ports } = work;
   const { container } = roled;
   const tell = teller(pod, roled, ports);
-  // Events of many runs are told as one where they read alike.
+  // Events of several runs are aggregated if their texts are equal.
   const named = (message: string) => message.replaceAll(id, container.name);
   if (container.lifecycle?.postStart !== undefined) {
     await noteHook({ container: container.name, containerId: id, hook: "postStartDue" }, state, ports);
@@ -145,7 +148,7 @@ export async function startCreated(created: CreatedContainer, work: PodWork, sig
   await linkLog(created, work);
 }
 
-/** From here on it counts as a restart, whatever comes of it. */
+/** From here on the start counts as a restart, whatever its result. */
 async function noteRestart(
   { roled: { container }, after }: ContainerStart,
   { state, ports, settings }: PodWork,
@@ -161,7 +164,7 @@ async function noteRestart(
   state.containers.backoffs.set(key, entry);
 }
 
-/** Whom somebody wants to look into. */
+/** The target container of an ephemeral container. */
 function targetOf({ role, container }: RoledContainer, { view }: PodState): string | undefined {
   const target = role === "ephemeral" && "targetContainerName" in container ? container.targetContainerName : undefined;
   if (target === undefined || target === "") return undefined;
@@ -173,23 +176,23 @@ function targetOf({ role, container }: RoledContainer, { view }: PodState): stri
 async function placeOf({ pod, sandbox }: ContainerStart, settings: PodWorkerSettings): Promise<StartPlace> {
   const { status } = await settings.localNode();
   const hostIps = hostAddresses(status?.addresses ?? []);
-  // Off the node's network only the sandbox knows: what was told of an earlier one is of the past.
+  // Without hostNetwork take the IP from the sandbox; a published IP may belong to a previous one.
   const before = pod.spec?.hostNetwork === true ? (pod.status?.podIPs ?? []).map(({ ip }) => ip) : [];
   const podIps = podAddresses(pod, before, hostIps, sandbox.ips);
   return { podIps, hostIps, allocatable: status?.allocatable ?? {} };
 }
 
-/** Where log agents look. A container runs whether or not its log can be linked. */
+/** Creates the symlink that log agents use. A container runs even if its log cannot be linked. */
 async function linkLog(
   { pod, roled: { container }, id, restartCount }: CreatedContainer,
   { ports: { files, log }, settings }: PodWork,
 ): Promise<void> {
   const name = podNameOfObject(pod);
-  const target = `${podLogFolder(settings.podLogsDir, name)}/${containerLogPath(container.name, restartCount)}`;
+  const target = `${podLogDirectory(settings.podLogsDir, name)}/${containerLogPath(container.name, restartCount)}`;
   try {
     await files.link(target, `${settings.containerLogLinks}/${logLinkName(name, container.name, id)}`);
   } catch (error) {
-    log.error("a container's log could not be linked", error, { container: container.name, uid: name.uid });
+    log.error("Failed to link a container log", error, { container: container.name, uid: name.uid });
   }
 }
 

@@ -1,15 +1,15 @@
 import { boundedText } from "../../base/cut-text.ts";
 import { WAITING_MESSAGE_BYTES_MAX } from "../../domain/limits.ts";
 
-/** The runtime is looked at again, and asked again, soon. */
+/** Inspect the runtime and retry soon. */
 export const NAME_TAKEN_RETRY_MS = 1_000;
 
-/** A sandbox was not even asked for: no call of it can be under way, and whatever it waits for may come at once. */
+/** The sandbox was not requested from the runtime: no creation can be in flight, and a retry may succeed at once. */
 export class SandboxNotAsked extends Error {
   override readonly name = "SandboxNotAsked";
 }
 
-/** A container could not be started, with the reason its status shows. `retryMs`: no use in trying before. */
+/** A container could not be started; `reason` appears in its status. Retrying earlier than `retryMs` is useless. */
 export class StartFailure extends Error {
   override readonly name = "StartFailure";
   readonly reason: string;

@@ -1,6 +1,7 @@
 /**
- * Stops containers: each is given its hook, waits for its turn, and is asked to end, all within one grace. That a hook was seen to its end is in
- * the journal before its container is asked to end, so that an agent after us does not do it again.
+ * Stops containers: runs the preStop hook, waits for the containers that must stop earlier, and stops the container,
+ * all within one grace period. A finished hook is journaled before its container is stopped, so that the next kubelet
+ * process does not run it again.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
@@ -26,13 +27,13 @@ export interface Stopping {
   readonly pod: Pod | undefined;
   readonly ports: PodWorkerPorts;
   readonly settings: Pick<PodWorkerSettings, "hookUserAgent">;
-  /** What is left for all of them; undefined: each has what its pod grants it, from now. */
+  /** The remaining grace period of all containers; undefined: each gets its pod's grace period from now. */
   readonly graceMs: number | undefined;
-  /** Told when the first of their hooks begins, and when the last is over. */
+  /** Called when the first hook begins and when the last one has ended. */
   readonly onHooks?: (areUnderWay: boolean) => void;
 }
 
-/** Each is tried whatever becomes of the others. */
+/** Each container is stopped regardless of errors with the others. */
 export async function stopContainers(
   stops: readonly ContainerStop[],
   stopping: Stopping,
@@ -68,7 +69,7 @@ async function stopContainer(
   tellStop(stop, stopping);
   const isDone = await whileGraceLasts(endsMs, stopping, signal, (limited) => preStop(stop, stopping, limited));
   hookIsOver(stop.id);
-  // A command ends with its container, which is a failure; what only waits ends by itself.
+  // An exec hook ends with its container, which is a failure; a hook that only waits simply ends.
   if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) tellFailure(stop, stopping);
   await whileGraceLasts(endsMs, stopping, signal, (limited) => unlessAborted(turn, limited));
   try {
@@ -86,7 +87,7 @@ function graceMs({ name, reason }: ContainerStop, { graceMs: left, pod }: Stoppi
   return (own ?? effectiveGraceSeconds(pod, undefined, undefined)) * 1000;
 }
 
-/** False: its time was up before it had ended, and the container goes without. */
+/** Returns false if the time was up before `run` finished; the container is stopped anyway. */
 async function whileGraceLasts(
   endsMs: number,
   { ports: { clock } }: Stopping,
@@ -117,7 +118,7 @@ async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSig
   ports.journal.note(decisionRecord(common, { kind: "runPreStop", container: stop.name }));
   const failure = await runHook(run, ports, signal);
   if (failure !== undefined) {
-    ports.log.info(1, "a hook before a container's end failed", { ...name, why: failure });
+    ports.log.info(1, "A preStop hook failed", { ...name, why: failure });
     tellFailure(stop, { pod, ports });
   }
   await noteHook({ container: stop.name, containerId: stop.id, hook: "preStopDone" }, state, ports);
@@ -130,20 +131,23 @@ function tellFailure({ name }: ContainerStop, { pod, ports }: Pick<Stopping, "po
   teller(pod, roled, ports)("Warning", "FailedPreStopHook", "PreStopHook failed");
 }
 
-/** As its object has it, or, of a pod that no source knows any more, as the runtime does. */
+/** From the pod's object, or from the runtime if no source has the pod any more. */
 function nameOf({ uid, view }: PodState, pod: Pod | undefined): PodName | undefined {
   if (pod !== undefined) return podNameOfObject(pod);
   const name = view === undefined ? undefined : podNameOf(view);
   return name === undefined ? undefined : { ...name, uid };
 }
 
-/** Once for each reason, however often it has to be tried: an end that hangs must not use up what its pod may be told of. */
+/**
+ * Emits one event per reason, however often the stop is retried: a stuck termination must not use up the pod's event
+ * quota.
+ */
 function tellStop(stop: ContainerStop, { pod, state, ports }: Stopping): void {
   const roled = containerNamed(pod?.spec, stop.name);
   if (pod === undefined || roled === undefined) return;
   const text = stopText(stop, roled, pod);
-  if (state.termination.toldStops.get(stop.id) === text) return;
-  state.termination.toldStops.set(stop.id, text);
+  if (state.termination.reportedStops.get(stop.id) === text) return;
+  state.termination.reportedStops.set(stop.id, text);
   teller(pod, roled, ports)("Normal", "Killing", text);
 }
 

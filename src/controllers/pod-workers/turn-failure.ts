@@ -1,6 +1,6 @@
 /**
- * Failures of a pod's turn that the pod's owner reads in an event, with the Go kubelet's reasons and texts: the runtime does not report the pod's
- * status, or does not kill the pod. Every other failure stays in the log and the journal.
+ * Emits events for failed pod syncs, with the Go kubelet's reasons and texts: the runtime does not report the pod's
+ * status, or does not kill the pod. Every other failure appears only in the log and the journal.
  */
 import { errorText } from "../../base/error-text.ts";
 import { aggregate, goQuote } from "../../base/go-text.ts";
@@ -10,7 +10,10 @@ import type { PodState } from "./pod-state.ts";
 import { podTeller } from "./tell.ts";
 import type { PodLooks, PodWorkerPorts } from "./worker-options.ts";
 
-/** The Go kubelet tries again this often. Deckhand retries a step of a pod's end sooner, and must not use up the pod's share of events. */
+/**
+ * The Go kubelet retries at this interval. Deckhand retries termination steps sooner and must not use up the pod's
+ * event quota.
+ */
 const EVENT_INTERVAL_MS = 10_000;
 
 /** The runtime did not report the status of a pod. */
@@ -21,7 +24,7 @@ class StatusError extends Error {
   }
 }
 
-/** The runtime did not stop this container of a pod that ends, or, where there is no container, its sandbox. */
+/** The runtime did not stop this container of a terminating pod or, if `container` is undefined, its sandbox. */
 export class KillError extends Error {
   override readonly name = "KillError";
   readonly container: string | undefined;
@@ -31,7 +34,7 @@ export class KillError extends Error {
   }
 }
 
-/** The same looks at the runtime, which fail with a `StatusError`. */
+/** The same inspections, which fail with a `StatusError`. */
 export function withStatusErrors(looks: PodLooks): PodLooks {
   const asStatusError = (error: unknown) => {
     throw new StatusError(error);
@@ -44,7 +47,7 @@ export function withStatusErrors(looks: PodLooks): PodLooks {
   };
 }
 
-/** True: the pod's owner reads of this failure in an event, of now or of a few seconds ago. */
+/** Returns true if an event reports this failure, now or a few seconds ago. */
 export function emitTurnFailure(
   state: PodState,
   error: unknown,

@@ -23,8 +23,8 @@ function world(count = 65_535) {
     inRuntime,
     log,
     file,
-    folder: (uid: string) => files.makeFolder(`/root/pods/${uid}`, 0o750),
-    /** As a new process has them. */
+    directory: (uid: string) => files.makeDirectory(`/root/pods/${uid}`, 0o750),
+    /** Loads the ranges like a new process. */
     begin: (over: Partial<typeof files> = {}) => new UserRanges({ ...parts, files: { ...files, ...over } }),
     write: (uid: string, text: string) => files.writeNew(file(uid), utf8Bytes(text), { mode: 0o600 }),
   };
@@ -33,8 +33,8 @@ function world(count = 65_535) {
 const firstOf = async (ranges: UserRanges, uid: string) => (await ranges.take(uid)).uids[0]?.hostId;
 
 test("[25.7] [27.1.15] each pod has a range of its own, on disk before it is used, and keeps it over restarts", async () => {
-  const { files, file, folder, begin } = world();
-  for (const uid of ["a", "b", "c"]) await folder(uid);
+  const { files, file, directory, begin } = world();
+  for (const uid of ["a", "b", "c"]) await directory(uid);
   const ranges = begin();
   assert.deepEqual(await Promise.all(["a", "b"].map((uid) => firstOf(ranges, uid))), [at(0), at(1)]);
   assert.equal(await firstOf(ranges, "a"), at(0));
@@ -49,8 +49,8 @@ test("[25.7] [27.1.15] each pod has a range of its own, on disk before it is use
 });
 
 test("[25.7] a range is free again when its pod is over, and its file is gone", async () => {
-  const { files, file, folder, begin } = world();
-  for (const uid of ["a", "b"]) await folder(uid);
+  const { files, file, directory, begin } = world();
+  for (const uid of ["a", "b"]) await directory(uid);
   const ranges = begin();
   await ranges.take("a");
   await ranges.release("a");
@@ -61,15 +61,15 @@ test("[25.7] a range is free again when its pod is over, and its file is gone", 
 });
 
 test("[25.7] a file that cannot be read back stops nothing: what runs is known from the runtime, and is given to no other", async () => {
-  const { inRuntime, log, folder, begin, write } = world();
-  for (const uid of ["torn", "new", "newer"]) await folder(uid);
+  const { inRuntime, log, directory, begin, write } = world();
+  for (const uid of ["torn", "new", "newer"]) await directory(uid);
   await write("torn", '{"uidMappings":[');
   inRuntime.push(at(0));
   const ranges = begin();
   assert.equal(await firstOf(ranges, "new"), at(1));
   assert.equal(await firstOf(ranges, "newer"), at(2));
   assert.ok(
-    log.lines.some((line) => line.includes("cannot be read back")),
+    log.lines.some((line) => line.includes("Failed to read a pod's user namespace ID range")),
     log.lines.join("\n"),
   );
 });
@@ -79,18 +79,21 @@ test("[25.7] a file of more than the limit is not read, and its pod gets another
     [USER_RANGES_FILE_BYTES_MAX, at(0), 0],
     [USER_RANGES_FILE_BYTES_MAX + 1, at(1), 1],
   ] as const) {
-    const { files, file, folder, begin, log, inRuntime } = world();
-    await folder("a");
+    const { files, file, directory, begin, log, inRuntime } = world();
+    await directory("a");
     await begin().take("a");
     inRuntime.push(at(0));
     assert.equal(await firstOf(begin(withFileOfSize(files, file("a"), sizeBytes)), "a"), range);
-    assert.equal(log.lines.filter((line) => line.includes("cannot be read back")).length, lines);
+    assert.equal(
+      log.lines.filter((line) => line.includes("Failed to read a pod's user namespace ID range")).length,
+      lines,
+    );
   }
 });
 
-test("[25.7] where all are taken a pod is told so, until one is over or the folder of one that nobody knew is gone", async () => {
-  const { files, folder, begin } = world(2);
-  for (const uid of ["a", "b", "c"]) await folder(uid);
+test("[25.7] where all are taken a pod is told so, until one is over or the directory of one that nobody knew is gone", async () => {
+  const { files, directory, begin } = world(2);
+  for (const uid of ["a", "b", "c"]) await directory(uid);
   const ranges = begin();
   await ranges.take("a");
   await ranges.take("b");
@@ -101,14 +104,14 @@ test("[25.7] where all are taken a pod is told so, until one is over or the fold
 });
 
 test("[25.7] a range that could not be written down is not used, and the next try may have it", async () => {
-  const { folder, begin } = world();
-  for (const uid of ["a", "b"]) await folder(uid);
+  const { directory, begin } = world();
+  for (const uid of ["a", "b"]) await directory(uid);
   let isFull = true;
   const { files } = world();
   const ranges = begin({
     writeAtomically: async (path, content, mode) => {
       if (isFull) throw new HostFileError("write", path, "noSpace", "no space left on device");
-      await files.makeFolder(path.slice(0, path.lastIndexOf("/")), 0o750);
+      await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), 0o750);
       await files.writeAtomically(path, content, mode);
     },
   });

@@ -1,6 +1,7 @@
 /**
- * The ranges of users that pods with a user namespace have for themselves. What is on disk and what the runtime runs counts before
- * anything is handed out, so no two pods ever share one; a range is on disk before it is used, and free again when its pod is over.
+ * Allocates ID ranges to pods with a user namespace. Ranges on disk and ranges in use by the runtime are known before
+ * any allocation, so two pods never share one. A range is on disk before it is used and free again when its pod has
+ * terminated.
  */
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
@@ -12,7 +13,7 @@ import {
   parseMappings,
   type UserNamespace,
 } from "../../domain/container-config/user-namespace.ts";
-import { podFolder } from "../../domain/pod/pod-names.ts";
+import { podDirectory } from "../../domain/pod/pod-names.ts";
 import { type HostFiles, isMissing, isTooLarge, listIfThere } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 import { USER_RANGES_FILE_BYTES_MAX } from "../limits.ts";
@@ -22,7 +23,7 @@ export interface UserRangesParts {
   readonly log: Log;
   readonly rootDir: string;
   readonly space: IdSpace;
-  /** First numbers of the ranges that the runtime has in use. */
+  /** First IDs of the ranges that the runtime uses. */
   readonly inRuntime: () => Iterable<number>;
 }
 
@@ -31,9 +32,9 @@ const FILE_MODE = 0o600;
 
 export class UserRanges {
   readonly #parts: UserRangesParts;
-  /** First numbers, by pod. */
+  /** First IDs, by pod UID. */
   readonly #taken = new Map<string, number>();
-  /** Taken, and not on disk yet. */
+  /** Allocated, but not on disk yet. */
   readonly #writing = new Set<string>();
   #loading: Promise<void> | undefined;
 
@@ -41,7 +42,7 @@ export class UserRanges {
     this.#parts = parts;
   }
 
-  /** The pod's range: the one it has, else a free one, which is then its own. */
+  /** Returns the pod's range, allocating a free one if it has none. */
   async take(uid: string): Promise<UserNamespace> {
     const { files, space } = this.#parts;
     await this.#load();
@@ -66,7 +67,7 @@ export class UserRanges {
     }
   }
 
-  /** Its pod is over: nothing of it runs. */
+  /** Call when the pod has terminated: none of its processes run. */
   async release(uid: string): Promise<void> {
     await this.#load();
     if (!this.#taken.has(uid)) return;
@@ -77,14 +78,14 @@ export class UserRanges {
   }
 
   #file(uid: string): string {
-    return `${podFolder(this.#parts.rootDir, uid)}/${FILE}`;
+    return `${podDirectory(this.#parts.rootDir, uid)}/${FILE}`;
   }
 
   #free(): number | undefined {
     return freeRange(this.#parts.space, new Set([...this.#taken.values(), ...this.#parts.inRuntime()]));
   }
 
-  /** Folders of pods that nobody knew any more may have gone since they were read. */
+  /** Directories of unknown pods may have been removed since they were read. */
   async #forgetGone(): Promise<void> {
     for (const uid of this.#taken.keys()) {
       if (this.#writing.has(uid)) continue;
@@ -107,8 +108,8 @@ export class UserRanges {
       if (text === undefined) continue;
       const known = parseMappings(text, space);
       if (known.kind === "range") this.#taken.set(uid, known.firstId);
-      // What runs with it is known from the runtime; what does not gets another.
-      else log.error("a pod's range of users cannot be read back", new Error(known.message), { uid });
+      // The runtime reports the ranges of running pods; the others get a new range.
+      else log.error("Failed to read a pod's user namespace ID range", new Error(known.message), { uid });
     }
   }
 

@@ -1,4 +1,4 @@
-/** What the pod workers need of the world, and what they are set to. `WorkerContext` is all of it, and every step of a worker gets it whole. */
+/** The ports, cells and settings of the pod workers. Every step of a worker gets the whole `WorkerContext`. */
 import type { Node, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
@@ -47,7 +47,7 @@ export interface PodWorkerPorts {
   readonly prober: Prober;
   readonly journal: Journal;
   readonly events: EventSink;
-  /** As events, for who asks on the node only. */
+  /** Journals events that only `explain` on the node shows. */
   readonly asides?: EventSink;
   readonly clock: Clock;
   readonly random: Random;
@@ -65,50 +65,50 @@ export interface WorkerContext {
   readonly settings: PodWorkerSettings;
 }
 
-/** Images, as the workers need them. */
+/** The part of image pulls that workers use. */
 export type PodImages = Pick<ImagePulls, "ensure" | "forget">;
 
 export interface PodWorkerCells {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
-  /** Ends that somebody on the node asks for. */
+  /** Terminations requested on the node. */
   readonly endRequests: ReadTable<string, EndRequest>;
-  /** Until every source has spoken, a pod that nobody wants may yet be wanted. */
+  /** Until all sources are ready, a pod that no source has may still be wanted. */
   readonly sourcesReady: Latest<boolean>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
-  /** What the last whole list said; undefined before the first. */
+  /** The last full list; undefined before the first. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
-  /** By "namespace/name"; undefined until they were first listed. */
+  /** Keyed by "namespace/name"; undefined before the first list. */
   readonly services: Latest<ReadonlyMap<string, Service> | undefined>;
   readonly runtimeClasses: Latest<RuntimeClasses>;
   readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
-  /** A pod whose entry here is settled may go on. */
+  /** A settled entry wakes the pod. */
   readonly pullsUnderWay: ReadTable<string, PullProgress>;
   readonly podOutcomes: LatestTable<string, PodOutcome>;
-  /** Where the volumes of each pod are; what has no entry has none on this node. */
+  /** The volumes of each pod; a pod without an entry has none on this node. */
   readonly mountState: ReadTable<string, PodVolumes>;
-  /** What lay on the node from before is known: until then nothing is known to be gone. */
+  /** Whether the volumes from previous kubelet processes are known: until then no volume counts as unmounted. */
   readonly volumesKnown: Latest<boolean>;
-  /** What the probes say, by container id. */
+  /** Probe results by container ID. */
   readonly probeResults: ReadTable<string, ProbeResult>;
-  /** Which step of its end each pod that ends is at. */
+  /** The current termination step of each terminating pod. */
   readonly endSteps: LatestTable<string, EndReport>;
-  /** Full names of static pods that are being ended. */
+  /** Full names of terminating static pods. */
   readonly endingPods: LatestCell<ReadonlySet<string>>;
   readonly looks: PodLooks;
-  /** Pods whose status the runtime did not report after it had changed: what was last seen of them is out of date. */
+  /** Pods whose status the runtime did not report after a change: their last view is out of date. */
   readonly statusFailures: ReadTable<string, string>;
 }
 
-/** The eye on the runtime, as the workers use it. */
+/** The inspections of the runtime that workers use. */
 export interface PodLooks {
-  /** A look that begins now. */
+  /** Inspects the pod now. */
   look(uid: string, signal: AbortSignal): Promise<PodRuntimeView>;
-  /** What was last seen, unless the pod was acted upon since that look began. */
+  /** The last inspected view, unless the pod was mutated after that inspection began. */
   present(uid: string): PodRuntimeView | undefined;
-  /** The pod after an act that went well, for less than a look. */
+  /** The pod after a successful mutation, at a lower cost than a full inspection. */
   refresh(uid: string, made: MadeParts, signal: AbortSignal): Promise<PodRuntimeView>;
-  /** Taken before the runtime is made to change the pod, disposed of when it has answered. */
+  /** Call before the runtime mutates the pod; dispose of the result when the call has returned. */
   acting(uid: string): Disposable;
 }
 
@@ -117,26 +117,26 @@ export interface PodWorkerSettings {
   readonly podLogsDir: string;
   readonly containerLogLinks: string;
   readonly nodeName: string;
-  /** Those the operator gave the node. */
+  /** Node IPs that the operator configured. */
   readonly nodeIps: readonly string[];
   readonly clusterDns: readonly string[];
   readonly hostname: HostnameSettings;
-  /** Undefined: pods get nothing of the node's resolver. */
+  /** Undefined: pods get nothing from the node's resolv.conf. */
   readonly hostResolver: () => Promise<ResolverConfig | undefined>;
-  /** Our Node as the API server has it, or as we would write it. */
+  /** The Node from the API server, or as we would register it. */
   readonly localNode: () => Promise<Node>;
-  /** As whom hooks ask. */
+  /** The User-Agent of HTTP hooks. */
   readonly hookUserAgent: string;
   readonly security: SecuritySettings;
   readonly userRanges: Pick<UserRanges, "take" | "release">;
-  /** Whether containers may name the signal that asks them to end. */
+  /** Whether containers may specify their stop signal. */
   readonly stopSignals: boolean;
-  /** Whether the node labels files. */
+  /** Whether SELinux labels files on the node. */
   readonly selinux: boolean;
   readonly backoffCapMs: number;
-  /** A pod with nothing to do is looked at again after so long. */
+  /** The interval after which an idle pod is synced again. */
   readonly resyncMs: number;
   readonly resources: PodResourcePlan;
-  /** How many pods may be in the making at once. */
+  /** Limits how many pods are started in parallel. */
   readonly starts: Turnstile;
 }

@@ -19,7 +19,7 @@ const settings = { rootDir: "/root", hostname: "n1" } as unknown as PodWorkerSet
 
 test("a hostNetwork pod gets a copy of the node's hosts file up to the limit, a larger one is an error", async () => {
   const disk = new FakeFiles({ clock: new ManualClock() });
-  disk.makeFolder("/root/pods/u", 0o750);
+  disk.makeDirectory("/root/pods/u", 0o750);
   install(disk, HOSTS, "127.0.0.1 localhost\n");
   const write = (sizeBytes: number) =>
     writeHostsFile(pod, container, [], withFileOfSize(disk.port, HOSTS, sizeBytes), settings);

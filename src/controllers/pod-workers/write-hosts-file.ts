@@ -7,7 +7,7 @@ import {
   nodeHostsFile,
   podHostsFile,
 } from "../../domain/container-config/hosts-file.ts";
-import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import { NODE_HOSTS_FILE_BYTES_MAX } from "../limits.ts";
@@ -15,7 +15,10 @@ import type { PodWorkerSettings } from "./worker-options.ts";
 
 const MODE = 0o644;
 
-/** Brings the pod's hosts file up to date, in place: containers that run have it mounted. Undefined: this container gets none. */
+/**
+ * Updates the pod's hosts file in place, because running containers have it mounted. Undefined: this container gets no
+ * hosts file.
+ */
 export async function writeHostsFile(
   pod: Pod,
   container: Container,
@@ -24,7 +27,7 @@ export async function writeHostsFile(
   settings: PodWorkerSettings,
 ): Promise<string | undefined> {
   if (!needsHostsFile(pod, container, podIps)) return undefined;
-  const path = hostsFileOf(podFolder(settings.rootDir, podNameOfObject(pod).uid));
+  const path = hostsFileOf(podDirectory(settings.rootDir, podNameOfObject(pod).uid));
   await files.overwrite(path, await contentFor(pod, podIps, files, settings), MODE);
   return path;
 }

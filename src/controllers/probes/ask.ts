@@ -1,4 +1,7 @@
-/** Puts one question to a container and says what came of it. A question that could not be put because of us is put again, a few times. */
+/**
+ * Runs one probe of a container and returns the outcome. A probe that could not run because of us is repeated a few
+ * times.
+ */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { LagMeter, LagWatch } from "../../concurrency/lag-meter.ts";
@@ -40,14 +43,16 @@ export interface Asked {
   readonly spec: ProbeSpec;
   readonly container: Container;
   readonly id: string;
-  /** Where the pod is reached. */
+  /** The address that the probe connects to. */
   readonly ip: string;
   readonly pod: Pod;
-  /** Until the container is no longer asked at all; the signal is this probe's own. */
+  /** Aborts when the container is not probed at all any more; the `signal` of `ask` belongs to this probe only. */
   readonly life: AbortSignal;
 }
 
-/** How a container is asked, made once for as long as its pod is reached at the same place: hundreds are put in a second. */
+/**
+ * How to probe a container. Built once while pod and address stay the same, because hundreds of probes run per second.
+ */
 export type Question =
   | {
       readonly kind: "network";
@@ -56,7 +61,7 @@ export type Question =
       readonly failed: (error: ProbeError) => ProbeOutcome;
     }
   | { readonly kind: "command"; readonly run: (signal: AbortSignal) => Promise<ProbeOutcome> }
-  /** It cannot be put. */
+  /** The probe cannot run. */
   | { readonly kind: "refused"; readonly message: string };
 
 export function questionOf(asked: Asked, parts: AskParts): Question {
@@ -78,7 +83,7 @@ export function questionOf(asked: Asked, parts: AskParts): Question {
   }
 }
 
-/** Rejects with the signal's reason only. */
+/** Rejects only with the signal's reason. */
 export async function ask(question: Question, parts: AskParts, signal: AbortSignal): Promise<ProbeOutcome> {
   let lostMs = 0;
   for (let tries = 1; ; tries += 1) {
@@ -91,11 +96,13 @@ export async function ask(question: Question, parts: AskParts, signal: AbortSign
 
 interface Lag {
   readonly watch: LagWatch;
-  /** When it was asked before. */
+  /** Time lost in the previous attempt. */
   readonly lostMs: number;
 }
 
-/** What we ourselves lose meanwhile is not the application's. What the port does not say of itself is a trouble of ours. */
+/**
+ * Time lost to event-loop lag is not held against the probe. Errors other than `ProbeError` mean the probe did not run.
+ */
 async function askOnce(
   question: Question,
   clock: Clock,
@@ -168,7 +175,7 @@ function grpcQuestion(
   };
 }
 
-/** A runtime that needs so much longer than the command may take has not run it: it gives no answer at all. */
+/** A runtime that exceeds the command's timeout by this much has not run the command: it does not respond at all. */
 const RUNTIME_SILENCE_MS = 60_000;
 
 async function runCommand(

@@ -1,11 +1,13 @@
 /**
- * Commands of exec probes. A command costs the machine some 25 ms of CPU in the runtime and its helpers, whatever it does itself: so only so many run
- * at once on the whole node, and the same command that two probes of a container ask for at the same time runs once for both.
+ * Runs the commands of exec probes. Each command costs the machine some 25 ms of CPU in the runtime and its helpers,
+ * whatever it does. Therefore the number of parallel commands on the node is limited. If two probes of a container need
+ * the same command at the same time, it runs once for both.
  *
- * The budget is four per CPU. Two would already keep the CPUs busy; the rest of them wait for a disk, a lock or the command itself. One that runs for
- * longer than a second no longer counts: it sleeps or waits, and must not keep others from their turn. The time in the queue is ours and
- * counts for nobody: the limit of a command begins when the runtime gets it.
+ * The limit is four per CPU. Two would already keep the CPUs busy; the others wait for a disk, a lock or the command
+ * itself. A command that runs longer than a second no longer counts: it sleeps or waits and must not block others. Time
+ * in the queue counts against no probe: the timeout of a command starts when the runtime receives it.
  */
+import { SharedRuns } from "../../concurrency/shared-runs.ts";
 import { Turnstile } from "../../concurrency/turnstile.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ExecResult, Runtime } from "../../ports/runtime.ts";
@@ -22,27 +24,23 @@ export interface ExecRun {
 export interface ExecRunsOptions {
   readonly runtime: Pick<Runtime, "execSync">;
   readonly clock: Clock;
-  /** Asked when the first command is to run. */
+  /** Called before the first command runs. */
   readonly cpus: () => Promise<number>;
 }
 
 export class ExecRuns {
   readonly #options: ExecRunsOptions;
-  readonly #underWay = new Map<string, Promise<ExecResult>>();
+  readonly #runs = new SharedRuns<string, ExecResult>();
   #budget: Turnstile | undefined;
 
   constructor(options: ExecRunsOptions) {
     this.#options = options;
   }
 
-  /** `life`: the container's, since others may wait for the same run. */
+  /** `life` belongs to the container, because other probes may share the run. */
   run(asked: ExecRun, life: AbortSignal): Promise<ExecResult> {
     const key = JSON.stringify([asked.id, asked.timeoutSeconds, ...asked.command]);
-    const known = this.#underWay.get(key);
-    if (known !== undefined) return known;
-    const run = this.#begin(asked, life).finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, run);
-    return run;
+    return this.#runs.join(key, () => this.#begin(asked, life));
   }
 
   async #begin({ id, command, timeoutSeconds }: ExecRun, life: AbortSignal): Promise<ExecResult> {

@@ -1,15 +1,17 @@
 /**
- * When each probe of each container is put, and what is made of its answers. All probes of the node share one timer. At most one question of a
- * probe is under way: one that is due meanwhile is left out.
+ * Schedules every probe of every container and processes the results. All probes of the node share one timer. At most
+ * one run of a probe is in flight; runs that become due meanwhile are skipped.
  */
+
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { DueQueue } from "../../concurrency/due-queue.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { countResult, NO_RESULTS, type ResultRun } from "../../domain/probes/count.ts";
-import { type ProbeOutcome, probeName, resultOf, toldOf } from "../../domain/probes/outcome.ts";
+import { type ProbeOutcome, probeName, reportOf, resultOf } from "../../domain/probes/outcome.ts";
 import { needsAddress, type ProbeKind, type ProbeSpec, probesOf } from "../../domain/probes/probe-spec.ts";
 import { firstDueMs, isEarly, nextDueMs, spreadDueMs } from "../../domain/probes/schedule.ts";
 import { isAsked, type ProbeVerdicts, sameVerdicts } from "../../domain/probes/verdicts.ts";
@@ -19,16 +21,16 @@ import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import { type AskParts, ask, type Question, questionOf } from "./ask.ts";
 
-/** A running container, as it is asked. */
+/** A running container to probe. */
 export interface AskedContainer {
   readonly id: string;
   readonly pod: Pod;
   readonly container: Container;
   readonly fieldPath: string;
   readonly lifecycle: PodLifecycle["kind"];
-  /** When it started, on the monotonic clock. */
+  /** When the container started, on the monotonic clock. */
   readonly startedMs: number;
-  /** It ran before this agent did. */
+  /** The container was already running when this kubelet process started. */
   readonly isFound: boolean;
 }
 
@@ -38,9 +40,9 @@ export interface ProbeRoundsOptions {
   readonly events: EventSink;
   readonly log: Log;
   readonly metrics: ProbeMetrics;
-  /** Where a pod is reached; undefined: nobody knows yet, and nothing is asked. */
+  /** Returns the pod's address; undefined while it is unknown: then nothing is probed. */
   readonly addressOf: (pod: Pod) => Promise<string | undefined>;
-  /** Told after each answer that counts. */
+  /** Called after each result that counts. */
   readonly onAnswer: (id: string) => void;
 }
 
@@ -51,16 +53,16 @@ interface ActiveProbe {
   readonly own: LinkedSignal;
   dueMs: number;
   run: ResultRun;
-  /** Its question, for as long as both are the same. */
+  /** The prepared probe, valid while address and container are unchanged. */
   made?: { readonly ip: string; readonly asked: AskedContainer; readonly question: Question };
 }
 
 interface Rounds {
   asked: AskedContainer;
   verdicts: ProbeVerdicts;
-  /** Since when its other probes could be put: its start, or the success of its startup probe. */
+  /** The earliest time of liveness and readiness probes: the container's start, or the success of its startup probe. */
   sinceMs: number;
-  /** The same for all its probes, so that those that ask the same ask together. */
+  /** Shared by all probes of a container, so that probes with the same command run together. */
   readonly phase: number;
   readonly life: LinkedSignal;
   readonly active: Map<ProbeKind, ActiveProbe>;
@@ -89,7 +91,7 @@ export class ProbeRounds {
     return this.#rounds.get(id)?.verdicts;
   }
 
-  /** From now on, or as it is now. `verdicts`: what is known of one that was not asked before. */
+  /** Adds or updates a container. `verdicts`: the known results of a container that was not probed before. */
   keep(asked: AskedContainer, verdicts: ProbeVerdicts): void {
     const known = this.#rounds.get(asked.id);
     const rounds = known ?? {
@@ -100,14 +102,15 @@ export class ProbeRounds {
       life: linkSignals(this.#shutdown),
       active: new Map(),
     };
-    // Its age was measured once, when it was first heard of: a calendar that is set does not make it older.
+    // The start time is computed once, when the container is first observed: wall clock changes must not change its
+    // age.
     const { startedMs, isFound } = rounds.asked;
     rounds.asked = { ...asked, startedMs, isFound };
     this.#rounds.set(asked.id, rounds);
     this.#arrange(rounds);
   }
 
-  /** It is not asked any more. */
+  /** Stops probing the container. */
   drop(id: string): void {
     const rounds = this.#rounds.get(id);
     if (rounds === undefined) return;
@@ -117,14 +120,14 @@ export class ProbeRounds {
     rounds.life[Symbol.dispose]();
   }
 
-  /** Once nothing is under way any more. */
+  /** Resolves when no probe is in flight any more. */
   async close(): Promise<void> {
     for (const id of this.#rounds.keys()) this.drop(id);
     this.#due.close();
     await Promise.allSettled(this.#underWay);
   }
 
-  /** Begins what may be asked now, and ends what may not. */
+  /** Starts the probes that should run now and stops the others. */
   #arrange(rounds: Rounds): void {
     const { container, lifecycle } = rounds.asked;
     for (const spec of probesOf(container)) {
@@ -138,7 +141,7 @@ export class ProbeRounds {
   #start(rounds: Rounds, spec: ProbeSpec): void {
     const { startedMs, isFound } = rounds.asked;
     const times = { startedMs, sinceMs: rounds.sinceMs, nowMs: this.#options.clock.monotonicMs() };
-    // One that was found running is not asked for its readiness more often than its period says.
+    // After a kubelet restart, spread the first probes over their period instead of running them at once.
     const isSpread = isFound && rounds.sinceMs === startedMs;
     const dueMs = isSpread ? spreadDueMs(spec, times, rounds.phase) : firstDueMs(spec, times);
     const firstMs = isSpread ? dueMs - spec.periodMs : dueMs;
@@ -181,7 +184,7 @@ export class ProbeRounds {
       }
     } catch (error) {
       if (own.signal.aborted) return;
-      log.error("a probe failed in an unforeseen way", error, { container: of.asked.id, probe: spec.kind });
+      log.error("Unexpected error while running a probe", error, { container: of.asked.id, probe: spec.kind });
     }
     this.#setNext(probe);
   }
@@ -197,7 +200,7 @@ export class ProbeRounds {
   }
 
   #setNext(probe: ActiveProbe): void {
-    // Its last word, or its end.
+    // The probe has been stopped.
     if (probe.own.signal.aborted) return;
     const { spec, firstMs, dueMs, run } = probe;
     const isWell = run.last === "success";
@@ -222,12 +225,12 @@ export class ProbeRounds {
   }
 
   #tell({ spec, firstMs, dueMs, of: { asked } }: ActiveProbe, outcome: ProbeOutcome): void {
-    const told = toldOf(spec.kind, outcome);
-    if (told === undefined || (outcome.kind === "failure" && isEarly(spec, firstMs, dueMs))) return;
-    const subject = { kind: "Pod", ...podNameOfObject(asked.pod), fieldPath: asked.fieldPath } as const;
+    const reported = reportOf(spec.kind, outcome);
+    if (reported === undefined || (outcome.kind === "failure" && isEarly(spec, firstMs, dueMs))) return;
+    const subject = podSubject(asked.pod, asked.fieldPath);
     const { events } = this.#options;
-    if (told.reason === "ProbeWarning") events.emit(subject, "Warning", "ProbeWarning", told.message);
-    else events.emit(subject, "Warning", "Unhealthy", told.message);
+    if (reported.reason === "ProbeWarning") events.emit(subject, "Warning", "ProbeWarning", reported.message);
+    else events.emit(subject, "Warning", "Unhealthy", reported.message);
   }
 
   #measure({ spec, of: { asked } }: ActiveProbe, result: "success" | "failure", tookSeconds: number): void {

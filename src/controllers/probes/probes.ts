@@ -1,7 +1,7 @@
 /**
- * Which containers are asked, and what is known of them. What the probes have come to say is in the journal before anyone is told, so that the next
- * life of this agent takes nobody's readiness away and gives none; what cannot be written is told all the same, since it can be asked again, and written
- * with the next answer.
+ * Selects the containers to probe and publishes the results. A changed result is journaled before it is published, so
+ * that the next kubelet process neither revokes nor grants readiness. If the journal write fails, the result is
+ * published anyway, because the probe can be repeated, and the write is retried with the next result.
  */
 
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
@@ -55,7 +55,7 @@ export interface ProbeLoopOptions {
   readonly probeResults: LatestTable<string, ProbeResult>;
   readonly facts: ReadonlyMap<string, UidFacts>;
   readonly cpus: () => Promise<number>;
-  /** This node's Node, whether or not the API server has it. */
+  /** This node's Node, even if the API server does not have it. */
   readonly localNode: (signal: AbortSignal) => Promise<Node>;
   readonly userAgent: string;
   readonly metrics: ProbeMetrics;
@@ -63,17 +63,17 @@ export interface ProbeLoopOptions {
 
 export class ProbeLoop {
   readonly #options: ProbeLoopOptions;
-  /** Ids of those in `probeResults`, by pod. */
-  readonly #told = new Map<string, Set<string>>();
-  /** Ids of those that are asked, by pod. */
+  /** IDs of the containers in `probeResults`, by pod. */
+  readonly #reported = new Map<string, Set<string>>();
+  /** IDs of the probed containers, by pod. */
   readonly #asked = new Map<string, ReadonlySet<string>>();
-  /** Pods of which there are figures. */
+  /** Pods that have probe metrics. */
   readonly #figured = new Map<string, Pod>();
-  /** What the journal has, by container id. Undefined: nobody knows, since the last writing of it failed. */
+  /** The journaled results by container ID. Undefined: unknown, because the last write failed. */
   readonly #written = new Map<string, ProbeVerdicts | undefined>();
   readonly #startedMs: number;
 
-  /** What was known is known at once: the first plan of a pod is made with it. */
+  /** Publishes journaled results at once, because the first plan of a pod uses them. */
   constructor(options: ProbeLoopOptions) {
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
@@ -89,7 +89,7 @@ export class ProbeLoop {
   async run(shutdown: AbortSignal): Promise<void> {
     const { clock, podOutcomes, admittedPods, sourcesReady, prober, userAgent, log } = this.#options;
     const execs = new ExecRuns(this.#options);
-    const onBug = (id: string, error: unknown) => log.error("probes failed in an unforeseen way", error, { id });
+    const onBug = (id: string, error: unknown) => log.error("Unexpected error while scheduling probes", error, { id });
     const writer = new KeyedWorker<string>({ turn: (id) => this.#write(id, rounds), onBug, shutdown });
     const rounds: ProbeRounds = new ProbeRounds(
       {
@@ -122,18 +122,21 @@ export class ProbeLoop {
     });
   }
 
-  /** The address that the probes of a pod connect to; undefined while it is unknown. A pod on the host's network has the node's, whoever registered it. */
+  /**
+   * The address that the probes of a pod connect to; undefined while it is unknown. A hostNetwork pod has the node's
+   * address, even if no Node is registered.
+   */
   async #addressOf(pod: Pod, { view }: PodOutcome, shutdown: AbortSignal): Promise<string | undefined> {
     const { status } = await this.#options.localNode(shutdown);
     const published = (pod.status?.podIPs ?? []).map(({ ip }) => ip);
     return podAddresses(pod, published, hostAddresses(status?.addresses ?? []), view.sandboxes[0]?.ips ?? [])[0];
   }
 
-  /** What was recalled of pods that went while nobody looked. */
+  /** Drops recalled results of pods that disappeared while no kubelet ran. */
   #forgetUnwanted(): void {
     const { sourcesReady, admittedPods, podOutcomes } = this.#options;
     if (!sourcesReady.value) return;
-    for (const uid of this.#told.keys()) {
+    for (const uid of this.#reported.keys()) {
       if (admittedPods.get(uid) === undefined && podOutcomes.get(uid) === undefined) this.#forget(uid, () => false);
     }
   }
@@ -158,12 +161,14 @@ export class ProbeLoop {
     else this.#asked.delete(uid);
     if (asked.size > 0 && admitted !== undefined) this.#figured.set(uid, admitted.pod);
     if (isOver(outcome)) this.#forgetFigures(uid);
-    // Before the first look at the runtime nothing is known to be gone.
+    // Before the first inspection of the runtime no container counts as removed.
     if (outcome !== undefined) this.#forget(uid, (id) => outcome.view.containers.some((each) => each.id === id));
     else if (admitted === undefined) this.#forget(uid, () => false);
   }
 
-  /** Its age by the calendar, which may have been set since: never before its start is heard of. */
+  /**
+   * The container's age comes from the wall clock, which may have been set back: the start never lies in the future.
+   */
   #begin({ startedWallNs, createdWallNs }: PodContainer): { readonly startedMs: number; readonly isFound: boolean } {
     const { clock } = this.#options;
     const ageMs = Math.max(0, clock.wallMs() - Number((startedWallNs ?? createdWallNs) / 1_000_000n));
@@ -171,7 +176,7 @@ export class ProbeLoop {
     return { startedMs, isFound: startedMs < this.#startedMs };
   }
 
-  /** What the journal says of it, else what was published, else nothing. */
+  /** The published or journaled results, else those in the pod's status, else the initial ones. */
   #recalled(
     uid: string,
     { id }: PodContainer,
@@ -203,10 +208,10 @@ export class ProbeLoop {
         this.#written.set(id, verdicts);
       } catch (error) {
         this.#written.set(id, undefined);
-        log.error("the journal could not be written", error, { uid });
+        log.error("Failed to write the journal", error, { uid });
       }
     }
-    // It may have gone meanwhile.
+    // The container may have been dropped meanwhile.
     if (rounds.verdictsOf(id) !== undefined) this.#publish(uid, id, verdicts);
   }
 
@@ -219,22 +224,22 @@ export class ProbeLoop {
     const { probeResults } = this.#options;
     const known = probeResults.get(id);
     if (known !== undefined && sameVerdicts(known, { startup, liveness, readiness })) return;
-    this.#told.set(uid, (this.#told.get(uid) ?? new Set()).add(id));
+    this.#reported.set(uid, (this.#reported.get(uid) ?? new Set()).add(id));
     probeResults.set(id, { uid, startup, liveness, readiness });
   }
 
   #forget(uid: string, isThere: (id: string) => boolean): void {
-    const ids = this.#told.get(uid);
+    const ids = this.#reported.get(uid);
     for (const id of ids ?? []) {
       if (isThere(id)) continue;
       ids?.delete(id);
       this.#written.delete(id);
       this.#options.probeResults.delete(id);
     }
-    if (ids?.size === 0) this.#told.delete(uid);
+    if (ids?.size === 0) this.#reported.delete(uid);
   }
 
-  /** Whoever reads figures finds those of pods that are there. */
+  /** Metrics contain only pods that exist and have not terminated. */
   #forgetFigures(uid: string): void {
     const pod = this.#figured.get(uid);
     if (pod === undefined) return;

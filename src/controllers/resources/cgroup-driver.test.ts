@@ -5,7 +5,7 @@ import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { requireRoot, settleCgroupDriver } from "./cgroup-driver.ts";
 
-/** Answers one after the other, and notes when it was asked. */
+/** Returns the given answers in order and records the time of each request. */
 function world(answers: readonly (CgroupDriver | Error)[]) {
   const clock = new ManualClock();
   const askedMs: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Which driver makes the groups: the runtime is asked, since a kubelet and a runtime that disagree can start no pod. What the
- * configuration says counts only where the runtime leaves it open.
+ * Determines the cgroup driver. The runtime decides, because a kubelet and a runtime that disagree cannot start any
+ * pod. The configured driver is used only if the runtime does not support the query.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
@@ -20,7 +20,7 @@ const RETRY_MS = 2000;
 
 export type SettledDriver =
   | { readonly kind: "runtime"; readonly driver: CgroupDriver }
-  /** The runtime is older than the question: `kubelet_cri_losing_support` counts it. */
+  /** The runtime is too old for the query: `kubelet_cri_losing_support` counts it. */
   | { readonly kind: "configured"; readonly driver: CgroupDriver }
   | { readonly kind: "noAnswer"; readonly error: unknown };
 
@@ -51,7 +51,7 @@ export async function settleCgroupDriver(
       }
       last = error;
     }
-    // It may only just be starting.
+    // The runtime may still be starting.
     if (attempt < TRIES) await sleep(clock, RETRY_MS, shutdown);
   }
   return { kind: "noAnswer", error: last };
@@ -60,9 +60,9 @@ export async function settleCgroupDriver(
 export interface CgroupDriverParts extends DriverParts {
   readonly cgroupsOf: (driver: CgroupDriver) => NodeCgroups;
   readonly configured: CgroupDriver;
-  /** Pods have cgroups below the root that the operator names. */
+  /** Pods have cgroups below the configured cgroup root. */
   readonly perQos: boolean;
-  /** The runtime is too old to say which driver it uses. */
+  /** Called if the runtime is too old to report its cgroup driver. */
   readonly onConfigured: () => void;
   readonly runtimeHealth: Latest<RuntimeHealth>;
   readonly cgroups: LatestCell<NodeCgroups | undefined>;
@@ -70,7 +70,9 @@ export interface CgroupDriverParts extends DriverParts {
 
 const hasBeenReady = (health: RuntimeHealth): boolean => health.kind === "answered" && health.readiness !== "unseen";
 
-/** The agent's second stage begins here: the runtime has been ready once and says which cgroup driver it uses. */
+/**
+ * Begins the kubelet's second startup stage: the runtime has been ready once and reports which cgroup driver it uses.
+ */
 export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: AbortSignal): Promise<void> {
   const { log, cgroupsOf, configured, perQos, onConfigured, runtimeHealth, cgroups } = parts;
   await unlessShutDown(shutdown, async () => {
@@ -84,13 +86,16 @@ export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: Abor
         cgroups.set(found);
         return;
       }
-      // A runtime that was ready and does not answer now will come back; until it names its driver no pod can be placed.
+      // A runtime that was ready will respond again; until it reports its driver no pod cgroup can be created.
       log.error("Failed to get the cgroup driver from the runtime", settled.error);
     }
   });
 }
 
-/** What the operator says all groups are below must be there: it is not ours to make. Rejects as the Go kubelet refuses to start. */
+/**
+ * The configured cgroup root must exist: we do not create it. Rejects with the message of the Go kubelet, which then
+ * refuses to start.
+ */
 export async function requireRoot(cgroups: Pick<Cgroups, "flaw">): Promise<void> {
   const flaw = await cgroups.flaw([]);
   if (flaw !== undefined) throw new Error(`failed to run Kubelet: invalid configuration: ${flaw}`);

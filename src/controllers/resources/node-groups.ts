@@ -1,4 +1,4 @@
-/** What the groups above all pods should be held to, as a list, read from the machine and the settings. */
+/** Computes the values of the cgroups above all pods from the machine and the settings. */
 
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
@@ -7,7 +7,7 @@ import type { MemoryQos } from "../../domain/resources/memory-qos.ts";
 import { kubepodsValues, type Reservations, reservedValues } from "../../domain/resources/node-allocatable.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 
-/** `enforceNodeAllocatable`, without its "none". */
+/** The values of `enforceNodeAllocatable` except "none". */
 export type Enforcement =
   | "pods"
   | "system-reserved"
@@ -17,14 +17,14 @@ export type Enforcement =
 
 export interface NodeGroupSettings {
   readonly nodeName: string;
-  /** As a name; names in messages start from it. */
+  /** The configured cgroup root, with which names in messages begin. */
   readonly cgroupRoot: CgroupName;
   readonly reservations: Reservations;
   readonly enforce: ReadonlySet<Enforcement>;
-  /** Paths from the root of all groups. */
+  /** Paths from the root of the cgroup hierarchy. */
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
-  /** Only with the gate, and only cgroup v2 can. */
+  /** Set only with the feature gate and on cgroup v2. */
   readonly memoryQos?: MemoryQos;
 }
 
@@ -45,14 +45,14 @@ export const allPods = (facts: MachineFacts, settings: NodeGroupSettings): reado
 
 export interface ReservedGroup {
   readonly path: string;
-  /** Undefined: it is to be enforced, and nothing is reserved. */
+  /** Undefined: enforcement is configured, but nothing is reserved. */
   readonly values: CgroupValues | undefined;
-  /** As messages call it. */
+  /** The title in messages. */
   readonly title: string;
   readonly subject: "system" | "kube";
 }
 
-/** In the order upstream goes through them. */
+/** In upstream's order. */
 export function reservedGroups(facts: MachineFacts, settings: NodeGroupSettings): readonly ReservedGroup[] {
   const { enforce, reservations } = settings;
   const keepsMemory = settings.memoryQos !== undefined;

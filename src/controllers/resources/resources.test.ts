@@ -42,7 +42,7 @@ const plain: NodeGroupSettings = {
   kubeReservedCgroup: "",
 };
 
-/** Counts what is applied, and refuses what it is told to. */
+/** Records applied cgroups and rejects what the test says. */
 class Watched extends FakeCgroups {
   readonly applied: string[] = [];
   refusal: Error | undefined;
@@ -67,7 +67,7 @@ function world(
   const cgroups = new LatestCell<NodeCgroups | undefined>(undefined);
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
   const tiers = new LatestCell<TiersState>({ kind: "pending" });
-  const told: string[] = [];
+  const reported: string[] = [];
   const errors: string[] = [];
   const controller = new ResourcesController({
     cgroups,
@@ -75,7 +75,7 @@ function world(
     tiers,
     machine: { facts: read },
     events: {
-      emit: ({ kind, name }, type, reason, message) => told.push(`${kind}/${name} ${type} ${reason} ${message}`),
+      emit: ({ kind, name }, type, reason, message) => reported.push(`${kind}/${name} ${type} ${reason} ${message}`),
     },
     clock,
     log: { info: () => {}, error: (message) => errors.push(message) },
@@ -95,7 +95,7 @@ function world(
     machine,
     admittedPods,
     tiers,
-    told,
+    reported,
     errors,
     admit,
     ready: async () => {
@@ -111,7 +111,7 @@ function world(
 }
 
 void test("[14.8] nothing is done until cgroups can be reached, then kubepods is held and told once", async () => {
-  const { clock, pods, told, tiers, ready, end } = world();
+  const { clock, pods, reported, tiers, ready, end } = world();
   await clock.advance(300_000);
   assert.deepEqual([pods.applied, tiers.value.kind], [[], "pending"]);
   await ready();
@@ -124,12 +124,12 @@ void test("[14.8] nothing is done until cgroups can be reached, then kubepods is
   });
   assert.equal(tiers.value.kind, "ready");
   await clock.advance(300_000);
-  assert.deepEqual(told, ["Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods"]);
+  assert.deepEqual(reported, ["Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods"]);
   await end();
 });
 
 void test("[14.8] a refused limit is told each minute until it holds; the tiers do not wait for it", async () => {
-  const { clock, pods, told, tiers, ready, end } = world();
+  const { clock, pods, reported, tiers, ready, end } = world();
   pods.refusal = new Error("cgroup /x/kubepods: too low");
   await ready();
   assert.equal(tiers.value.kind, "ready");
@@ -139,9 +139,9 @@ void test("[14.8] a refused limit is told each minute until it holds; the tiers 
   await clock.advance(59_999);
   const failed =
     'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to update Node Allocatable Limits ["x" "kubepods"]: cgroup /x/kubepods: too low';
-  assert.deepEqual(told, [failed, failed]);
+  assert.deepEqual(reported, [failed, failed]);
   await clock.advance(1);
-  assert.deepEqual(told.slice(2), [
+  assert.deepEqual(reported.slice(2), [
     "Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods",
   ]);
   await end();
@@ -180,7 +180,7 @@ void test("[14.9] what someone else changed is put back within a minute", async 
 });
 
 void test("[14.8] groups for reserved resources are held where they exist, and are never made", async () => {
-  const { clock, machine, told, ready, end } = world({
+  const { clock, machine, reported, ready, end } = world({
     ...plain,
     enforce: new Set(["pods", "system-reserved", "kube-reserved-compressible"]),
     systemReservedCgroup: "/system",
@@ -195,14 +195,14 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   const beside = { cpusetCpus: "0-1", hugepageLimitBytes: new Map([["2MB", 0n]]) };
   assert.deepEqual(machine.valuesOf(["system"]), { cpuShares: 512, memoryLimitBytes: 1_073_741_824n, ...beside });
   assert.equal(await machine.exists(["kube"]), false);
-  assert.deepEqual(told.slice(1), [
+  assert.deepEqual(reported.slice(1), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
     'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": could not read controllers for cgroup ["kube"]: open /sys/fs/cgroup/kube/cgroup.controllers: no such file or directory',
   ]);
   await machine.apply(["kube"], {});
   await clock.advance(60_000);
   assert.deepEqual(machine.valuesOf(["kube"]), { cpuShares: 256, ...beside });
-  assert.deepEqual(told.slice(3), [
+  assert.deepEqual(reported.slice(3), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on kube reserved cgroup /kube",
   ]);
   await end();
@@ -210,11 +210,11 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
 
 void test("[14.8] with systemd a reserved group is named by its slice", async () => {
   const settings = { ...plain, enforce: new Set(["system-reserved"] as const), systemReservedCgroup: "/system.slice" };
-  const { machine, told, ready, end } = world(settings, () => Promise.resolve(facts), "systemd");
+  const { machine, reported, ready, end } = world(settings, () => Promise.resolve(facts), "systemd");
   await machine.apply(["system"], {});
   await ready();
   assert.equal(machine.valuesOf(["system"]).memoryLimitBytes, 1_073_741_824n);
-  assert.deepEqual(told.slice(1), [
+  assert.deepEqual(reported.slice(1), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system.slice",
   ]);
   await end();
@@ -222,11 +222,11 @@ void test("[14.8] with systemd a reserved group is named by its slice", async ()
 
 void test("[14.8] where a group is to be held and nothing is reserved for it, that is told, and it stays as it is", async () => {
   const settings = { ...plain, enforce: new Set(["kube-reserved"] as const), kubeReservedCgroup: "/kube" };
-  const { machine, told, ready, end } = world(settings);
+  const { machine, reported, ready, end } = world(settings);
   await machine.apply(["kube"], {});
   await ready();
   assert.deepEqual(machine.valuesOf(["kube"]), {});
-  assert.deepEqual(told.slice(1), [
+  assert.deepEqual(reported.slice(1), [
     'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Cgroup Limits on "/kube": ["kube"] cgroup is not configured properly',
   ]);
   await end();
@@ -258,14 +258,14 @@ void test("[14.9] tiers that cannot be made are tried again within seconds, and 
 });
 
 void test("what fails because the process is to end is not told", async () => {
-  const { pods, errors, told, ready, end } = world();
+  const { pods, errors, reported, ready, end } = world();
   const waiting = Promise.withResolvers<void>();
   pods.apply = () => waiting.promise;
   await ready();
   const ending = end();
   waiting.reject(new Error("ended by SIGTERM"));
   await ending;
-  assert.deepEqual([errors, told], [[], []]);
+  assert.deepEqual([errors, reported], [[], []]);
 });
 
 void test("[14.11] with memory QoS what is kept for pods follows them in the groups above", async () => {
@@ -282,9 +282,9 @@ void test("[14.11] with memory QoS what is kept for pods follows them in the gro
 });
 
 void test("a machine that cannot be read leaves its limits, and the tiers are still held", async () => {
-  const { pods, errors, told, ready, end } = world(plain, () => Promise.reject(new Error("no /proc")));
+  const { pods, errors, reported, ready, end } = world(plain, () => Promise.reject(new Error("no /proc")));
   await ready();
-  assert.deepEqual(errors, ["Cannot tell what the machine has; its limits stay as they are"]);
-  assert.deepEqual([told, pods.valuesOf(["kubepods", "burstable"]).cpuShares], [[], 2]);
+  assert.deepEqual(errors, ["Failed to read the machine's capacity; the cgroup limits stay unchanged"]);
+  assert.deepEqual([reported, pods.valuesOf(["kubepods", "burstable"]).cpuShares], [[], 2]);
   await end();
 });

@@ -1,21 +1,23 @@
 /**
- * Holds the groups above all pods to their values.
+ * Enforces the values of the cgroups above all pods.
  *
- * Every minute all of them are brought to what they should be, whoever changed them meanwhile; a change of the admitted pods only
- * moves the weight of the burstable tier, and only when the sum is another. What fails is told and tried again a minute later:
- * a limit below what is in use now can be set once evictions have made room. Until the tiers have been there once no pod can start:
- * that is tried again after a second, and ever less often.
+ * Every minute all of these cgroups are set, whatever changed them meanwhile. A change of the admitted pods only
+ * updates the QoS cgroups, and only if their values change. Failures are reported and retried a minute later: a limit
+ * below the current usage can be set once evictions have freed memory. No pod can start before the QoS cgroups have
+ * been set once; until then retries start after a second and become less frequent.
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { doublingMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
+import { isDefined } from "../../base/is-defined.ts";
+import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import type { Watch } from "../../concurrency/turns.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
@@ -33,17 +35,17 @@ const UNTIL_READY = { firstMs: 1000, maxMs: EVERY_MS };
 const ENFORCED = "NodeAllocatableEnforced";
 const FAILED = "FailedNodeAllocatableEnforcement";
 
-/** Known once the runtime has said which driver it uses. */
+/** Available once the runtime has reported its cgroup driver. */
 export interface NodeCgroups {
-  /** Below the kubelet's own root. */
+  /** Below the configured cgroup root. */
   readonly pods: Cgroups;
-  /** From the root of all groups. */
+  /** From the root of the cgroup hierarchy. */
   readonly machine: Cgroups;
 }
 
 export interface ResourcesOptions {
   readonly cgroups: Latest<NodeCgroups | undefined>;
-  /** Those turned away do not weigh. */
+  /** Only admitted pods count. */
   readonly admittedPods: ReadTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>;
   readonly tiers: LatestCell<TiersState>;
   readonly machine: Pick<Machine, "facts">;
@@ -56,10 +58,10 @@ export interface ResourcesOptions {
 
 export class ResourcesController {
   readonly #options: ResourcesOptions;
-  /** What was said to be in force, so that it is said once. */
+  /** What an event has reported as enforced, so that each is reported once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
-  /** What of each tier follows the pods, as it was last brought about. */
+  /** The pod-dependent values of each QoS cgroup as last applied. */
   readonly #tiersInPlace = new Map<CgroupName, string>();
 
   constructor(options: ResourcesOptions) {
@@ -68,15 +70,15 @@ export class ResourcesController {
 
   async run(shutdown: AbortSignal): Promise<void> {
     const { admittedPods, tiers, clock, watch } = this.#options;
-    const wake = new Alarm();
-    const unwatch = admittedPods.watch(() => wake.ring());
+    const podsChanged = new Notifier();
+    const unwatch = admittedPods.watch(podsChanged.notify);
     try {
       await unlessShutDown(shutdown, async () => {
-        const cgroups = await watch.waits(this.#cgroupsKnown(shutdown));
+        const cgroups = await watch.waits(waitForValue(this.#options.cgroups, isDefined, shutdown));
         let [dueMs, tries] = [clock.monotonicMs(), 0];
         for (;;) {
           watch.turned();
-          wake.reset();
+          const seen = podsChanged.version;
           if (clock.monotonicMs() >= dueMs) {
             await this.#holdAll(cgroups, shutdown);
             tries += 1;
@@ -85,20 +87,12 @@ export class ResourcesController {
           } else {
             await this.#holdTiers(cgroups.pods, { always: false }, shutdown);
           }
-          await wake.orAfter(clock, dueMs - clock.monotonicMs(), shutdown);
+          const waitMs = Math.max(0, dueMs - clock.monotonicMs());
+          await changedWithin(clock, [{ cell: podsChanged, seen }], waitMs, shutdown);
         }
       });
     } finally {
       unwatch();
-    }
-  }
-
-  async #cgroupsKnown(shutdown: AbortSignal): Promise<NodeCgroups> {
-    const { cgroups } = this.#options;
-    for (;;) {
-      const { value, version } = cgroups;
-      if (value !== undefined) return value;
-      await cgroups.changed(version, shutdown);
     }
   }
 
@@ -121,7 +115,7 @@ export class ResourcesController {
       );
     } catch (error) {
       shutdown.throwIfAborted();
-      log.error("Cannot tell what the machine has; its limits stay as they are", error);
+      log.error("Failed to read the machine's capacity; the cgroup limits stay unchanged", error);
     }
     await this.#holdTiers(cgroups.pods, { always: true }, shutdown);
     for (const group of reserved) await this.#holdReserved(cgroups.machine, group, shutdown);
@@ -186,35 +180,6 @@ export class ResourcesController {
       const message = `${failure}: ${errorText(error)}`;
       log.error(failure, error);
       events.emit(node, "Warning", FAILED, message);
-    }
-  }
-}
-
-/** Remembers that it rang until it is reset, so that nothing is missed while the loop is busy. */
-class Alarm {
-  #rang = false;
-  #listener: (() => void) | undefined;
-
-  ring(): void {
-    this.#rang = true;
-    this.#listener?.();
-  }
-
-  reset(): void {
-    this.#rang = false;
-  }
-
-  async orAfter(clock: Clock, delayMs: number, shutdown: AbortSignal): Promise<void> {
-    if (this.#rang) return;
-    using waiting = linkSignals(shutdown);
-    const rung = new Promise<void>((resolve) => {
-      this.#listener = resolve;
-    });
-    try {
-      await Promise.race([rung, sleep(clock, delayMs, waiting.signal)]);
-    } finally {
-      this.#listener = undefined;
-      waiting.abort(new Error("no longer waiting"));
     }
   }
 }

@@ -1,4 +1,7 @@
-/** How the node lets containers use swap. On cgroup v1 the kernel counts swap and memory together, and pods get none. */
+/**
+ * How containers may use swap on this node. Where the kernel does not account swap separately, as on cgroup v1, pods
+ * get none.
+ */
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { SwapSettings } from "../../domain/resources/swap.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";

@@ -80,7 +80,7 @@ test("[1.18] what could not be said is said again after a second, until it is; t
     "20000 alive",
     "30000 alive",
   ]);
-  assert.deepEqual(errors, Array(3).fill("The service manager could not be told: Error: no socket"));
+  assert.deepEqual(errors, Array(3).fill("Failed to notify the service manager: Error: no socket"));
   stop.abort(new Error("enough"));
   await feeding;
 });
@@ -112,9 +112,9 @@ test("[1.18] ready is said until it is heard, less and less often, or until the 
   const { clock, said, errors, stop, parts } = begin((count) =>
     count < 8 ? Promise.reject(new Error("no socket")) : Promise.resolve(),
   );
-  const telling = tellUntilSaid("ready", parts, stop.signal);
+  const notified = tellUntilSaid("ready", parts, stop.signal);
   await clock.advance(60_000);
-  await telling;
+  await notified;
   const triedMs = said.map((text) => Number(text.split(" ")[0]));
   assert.deepEqual(triedMs, [0, 1_050, 3_150, 7_350, 15_750, 24_150, 32_550, 40_950]);
   assert.equal(errors.length, 7);
@@ -130,8 +130,8 @@ test("[1.18] ready is said until it is heard, less and less often, or until the 
 
 test("a service manager that does not listen holds up no end", async () => {
   const { clock, said, errors, parts } = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
-  const telling = tellService("stopping", parts, new AbortController().signal);
+  const notified = tellService("stopping", parts, new AbortController().signal);
   await clock.advance(5_000);
-  assert.equal(await telling, false);
+  assert.equal(await notified, false);
   assert.deepEqual([said.length, errors.length], [1, 1]);
 });

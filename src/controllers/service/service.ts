@@ -1,6 +1,7 @@
 /**
- * Tells the service manager that the agent is ready, and then that it lives, again and again, but only while every check passes: an agent that has come to
- * rest somewhere is ended from outside and started again, which costs no pod anything. What it could not be told is a line of the log.
+ * Notifies the service manager when the kubelet is ready, and then sends watchdog notifications while every health
+ * check passes. A hung kubelet is killed and restarted by the service manager, which affects no pod. Failed
+ * notifications are logged.
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
@@ -17,7 +18,7 @@ export interface ServiceParts {
   readonly log: Log;
 }
 
-/** One thing that can be wrong; undefined when it is well. It may throw. */
+/** One health check: returns the fault, or undefined if healthy. It may throw. */
 export interface VitalSign {
   readonly name: string;
   check(): string | undefined;
@@ -28,20 +29,20 @@ const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 8_000;
 const AGAIN_JITTER = 0.1;
 
-/** Whether it has been said. */
+/** Returns whether the notification was delivered. */
 export async function tellService(news: ServiceNews, parts: ServiceParts, signal: AbortSignal): Promise<boolean> {
   const { manager, clock, log } = parts;
   try {
     await withDeadline(clock, TELL_MS_MAX, signal, (limited) => manager.tell(news, limited));
-    log.info(5, "The service manager was told", { news });
+    log.info(5, "Notified the service manager", { news });
     return true;
   } catch (error) {
-    if (!signal.aborted) log.error("The service manager could not be told", error, { news });
+    if (!signal.aborted) log.error("Failed to notify the service manager", error, { news });
     return false;
   }
 }
 
-/** Ends when it has been said, or with the signal: for what must not be left unsaid. */
+/** For notifications that must not be lost: resolves when delivered or when the signal aborts. */
 export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shutdown: AbortSignal): Promise<void> {
   const { clock, random } = parts;
   for (let pauseMs = AGAIN_MS_MIN; !shutdown.aborted; pauseMs = Math.min(2 * pauseMs, AGAIN_MS_MAX)) {
@@ -50,7 +51,10 @@ export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shut
   }
 }
 
-/** Until the signal. A time that was missed puts off none of those after it, and what could not be said is said again soon: there is half of the limit for it. */
+/**
+ * Runs until the signal aborts. A missed notification does not delay later ones, and a failed one is retried soon: half
+ * of the watchdog timeout remains for that.
+ */
 export async function feedWatchdog(
   everyMs: number,
   signs: readonly VitalSign[],

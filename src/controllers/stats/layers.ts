@@ -1,9 +1,10 @@
 /**
- * What containers wrote to their own file systems, and where the runtime keeps images, by the runtime's word. It measures the former every ten
- * seconds for itself and takes long to tell, so its last word serves while the next is asked for: an asker waits only for containers of which
- * nothing is known yet, and only so long.
+ * Reports the usage of containers' writable layers and of the image filesystem, as returned by the runtime. The runtime
+ * measures layers every ten seconds and responds slowly, so the previous response is used while a new one is requested.
+ * Callers wait only for containers that are still unknown, for at most `WAIT_MS`.
  */
 import { withDeadline } from "../../concurrency/deadline.ts";
+import { SharedRuns } from "../../concurrency/shared-runs.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { FilesystemUsage } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -18,7 +19,7 @@ export interface LayersParts {
   readonly images: Pick<Images, "imageFilesystems">;
 }
 
-interface Told {
+interface Reported {
   readonly monotonicMs: number;
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
   readonly images: FilesystemUsage | undefined;
@@ -26,38 +27,41 @@ interface Told {
 
 const FRESH_MS = 10_000;
 const WAIT_MS = 2_000;
-const NOTHING: Told = { monotonicMs: Number.NEGATIVE_INFINITY, layers: new Map(), images: undefined };
+const NOTHING: Reported = { monotonicMs: Number.NEGATIVE_INFINITY, layers: new Map(), images: undefined };
 
 export class Layers {
   readonly #parts: LayersParts;
   readonly #shutdown: AbortSignal;
-  #told: Told = NOTHING;
-  #asking: Promise<void> | undefined;
+  #reported: Reported = NOTHING;
+  readonly #requests = new SharedRuns<"all", void>();
 
   constructor(parts: LayersParts, shutdown: AbortSignal) {
     this.#parts = parts;
     this.#shutdown = shutdown;
   }
 
-  /** The file systems that the last word spoke of. */
+  /** The filesystems in the last response. */
   get mountpoints(): readonly string[] {
-    const all = [...this.#told.layers.values(), ...(this.#told.images === undefined ? [] : [this.#told.images])];
+    const all = [
+      ...this.#reported.layers.values(),
+      ...(this.#reported.images === undefined ? [] : [this.#reported.images]),
+    ];
     return [...new Set(all.map(({ mountpoint }) => mountpoint))];
   }
 
-  async ask(containers: readonly string[], signal: AbortSignal): Promise<Told> {
+  async ask(containers: readonly string[], signal: AbortSignal): Promise<Reported> {
     const { clock } = this.#parts;
-    const isNew = containers.some((id) => !this.#told.layers.has(id));
-    if (isNew || clock.monotonicMs() - this.#told.monotonicMs >= FRESH_MS) this.#asking ??= this.#ask();
-    const asking = this.#asking;
-    if (isNew && asking !== undefined) {
-      await withDeadline(clock, WAIT_MS, signal, (limited) => unlessAborted(asking, limited)).catch(
+    const isNew = containers.some((id) => !this.#reported.layers.has(id));
+    const isOld = clock.monotonicMs() - this.#reported.monotonicMs >= FRESH_MS;
+    const request = isNew || isOld ? this.#requests.join("all", () => this.#ask()) : undefined;
+    if (isNew && request !== undefined) {
+      await withDeadline(clock, WAIT_MS, signal, (limited) => unlessAborted(request, limited)).catch(
         (error: unknown) => {
           if (signal.aborted) throw error;
         },
       );
     }
-    return this.#told;
+    return this.#reported;
   }
 
   async #ask(): Promise<void> {
@@ -70,11 +74,9 @@ export class Layers {
       const layers = stats.flatMap(({ id, writableLayer }) =>
         writableLayer === undefined ? [] : [[id, writableLayer] as const],
       );
-      this.#told = { monotonicMs: clock.monotonicMs(), layers: new Map(layers), images: filesystems.images[0] };
+      this.#reported = { monotonicMs: clock.monotonicMs(), layers: new Map(layers), images: filesystems.images[0] };
     } catch (error) {
-      if (!this.#shutdown.aborted) log.error("the runtime does not tell what containers wrote", error);
-    } finally {
-      this.#asking = undefined;
+      if (!this.#shutdown.aborted) log.error("Failed to get the disk usage of containers from the runtime", error);
     }
   }
 }

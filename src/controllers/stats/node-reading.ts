@@ -1,6 +1,7 @@
 /**
- * What the machine's groups use, with the rates: the one place that asks the Stats port, at most once in a second. A rate needs two readings. The last
- * one that was asked for is the first of them; where there is none that tells of now, a second look is taken after a moment.
+ * Reads the usage of the machine's cgroups and computes the rates. Only this module calls the Stats port, at most once
+ * per second. A rate needs two readings: the first is the previous request's. If that is missing or too old, a second
+ * reading follows after `SECOND_LOOK_MS`.
  */
 
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -12,7 +13,7 @@ import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import type { StatsReading } from "../../domain/stats/figures.ts";
 import { type StatsPod, statsPods } from "../../domain/stats/stats-pods.ts";
-import { type StatsFolders, type SystemGroups, summaryFiles } from "../../domain/stats/summary.ts";
+import { type StatsDirectories, type SystemGroups, summaryFiles } from "../../domain/stats/summary.ts";
 import { type CpuSamples, lacksRates, nextSamples } from "../../domain/stats/usage-rate.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Stats, StatsDetail } from "../../ports/stats.ts";
@@ -21,12 +22,12 @@ export interface NodeReadingsParts {
   readonly clock: Clock;
   readonly stats: Stats;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
-  /** Undefined until the runtime has said which driver it uses. */
+  /** Undefined until the runtime has reported its cgroup driver. */
   readonly cgroups: Latest<{ readonly pods: { pathOf(name: CgroupName): string } } | undefined>;
-  readonly folders: StatsFolders;
-  /** Of the configuration; an empty one is found out, or is nobody's. */
+  readonly directories: StatsDirectories;
+  /** From the configuration. An empty kubelet cgroup is detected; another empty one does not exist. */
   readonly systemGroups: Omit<SystemGroups, "pods">;
-  /** Where the runtime keeps what containers write, and its images: whose room is told. */
+  /** Directories of the runtime's writable layers and images, whose filesystems are measured. */
   readonly storagePaths: () => readonly string[];
 }
 
@@ -66,15 +67,15 @@ export class NodeReadings {
   }
 
   async #readOnce(detail: StatsDetail, systemGroups: SystemGroups): Promise<NodeReading> {
-    const { stats, podRuntimeStatus, folders } = this.#parts;
+    const { stats, podRuntimeStatus, directories } = this.#parts;
     const pods = statsPods(podRuntimeStatus.keys().flatMap((uid) => podRuntimeStatus.get(uid) ?? []));
     const reading = await stats.read(
       {
         detail,
         groups: Object.values(systemGroups).filter((group) => group !== ""),
         sandboxes: new Set(pods.map(({ sandboxId }) => sandboxId)),
-        filesystems: detail === "usage" ? [] : [folders.root, ...this.#parts.storagePaths()],
-        files: detail === "usage" ? [] : summaryFiles(folders, pods),
+        filesystems: detail === "usage" ? [] : [directories.root, ...this.#parts.storagePaths()],
+        files: detail === "usage" ? [] : summaryFiles(directories, pods),
       },
       this.#shutdown,
     );
@@ -89,7 +90,7 @@ export class NodeReadings {
     return { ...systemGroups, kubelet, pods: cgroups.value?.pods.pathOf(KUBEPODS) ?? "" };
   }
 
-  /** It stays the same once it is known. */
+  /** The kubelet's own cgroup, cached once known. */
   async #kubeletGroup(stats: Pick<Stats, "ownGroup">): Promise<string> {
     this.#ownGroup ??= (await stats.ownGroup()) ?? "";
     return this.#ownGroup;

@@ -1,6 +1,6 @@
 /**
- * What the node, its pods and their containers use, for whoever asks: the node's stats endpoints and its metrics. Nothing is read before somebody
- * asks, and answers that are asked for together come from one reading.
+ * The usage of the node, its pods and their containers, for the node's stats and metrics endpoints. Nothing is read
+ * without a request, and concurrent requests share one reading.
  */
 import type { Family } from "../../base/metrics/family.ts";
 import { containerFamilies } from "../../domain/stats/cadvisor-metrics.ts";
@@ -22,7 +22,7 @@ export type NodeStatsParts = Omit<NodeReadingsParts, "storagePaths"> &
   SandboxImagesParts & {
     readonly machine: Pick<Machine, "facts" | "processCount">;
     readonly nodeName: string;
-    /** The gate KubeletPSI. */
+    /** Whether the feature gate KubeletPSI is enabled. */
     readonly tellsPressure: boolean;
   };
 
@@ -43,11 +43,11 @@ export class NodeStats {
     this.#images = new SandboxImages(parts);
   }
 
-  /** Of /stats/summary. */
+  /** The response of /stats/summary. */
   async summary(signal: AbortSignal): Promise<Summary> {
-    const { podRuntimeStatus, machine, folders, clock } = this.#parts;
+    const { podRuntimeStatus, machine, directories, clock } = this.#parts;
     const containers = podRuntimeStatus.keys().flatMap((uid) => this.#runningOf(uid));
-    // The runtime says which file systems it uses, and the reading measures those.
+    // The runtime reports which filesystems it uses; the reading measures those.
     const layers = await this.#layers.ask(containers, signal);
     const [reading, volumesByPod, facts, count] = await Promise.all([
       this.#readings.ask("summary", signal),
@@ -57,19 +57,19 @@ export class NodeStats {
     ]);
     return summaryOf(this.#inputsOf(reading), {
       ...layers,
-      folders,
+      directories,
       volumesOf: (uid) => volumesByPod.get(uid) ?? [],
       processes: { count, max: facts.pidsMax },
       nowWallMs: clock.wallMs(),
     });
   }
 
-  /** Of /stats/summary, CPU and memory only. */
+  /** The response of /stats/summary with CPU and memory only. */
   async usageSummary(signal: AbortSignal): Promise<Summary> {
     return usageSummaryOf(this.#inputsOf(await this.#readings.ask("usage", signal)));
   }
 
-  /** Of /metrics/resource. Where nothing could be read they say so. */
+  /** Metrics of /metrics/resource. If nothing could be read, the metrics report that error. */
   async resourceFamilies(signal: AbortSignal): Promise<readonly Family[]> {
     const read = await this.#readings.ask("usage", signal).catch((error: unknown) => {
       signal.throwIfAborted();
@@ -79,7 +79,7 @@ export class NodeStats {
     return resourceFamilies(read?.reading, read?.pods ?? []);
   }
 
-  /** Of /metrics/cadvisor. */
+  /** Metrics of /metrics/cadvisor. */
   async cadvisorFamilies(signal: AbortSignal): Promise<Iterable<Family>> {
     const { machine, tellsPressure, clock } = this.#parts;
     const [read, facts] = await Promise.all([this.#readings.ask("everything", signal), machine.facts()]);
@@ -89,21 +89,21 @@ export class NodeStats {
     return inOrder(machineFamilies(facts), containerFamilies({ ...read, sandboxImages, tellsPressure, nowWallMs }));
   }
 
-  /** Of /metrics: how full the volumes behind claims are. */
+  /** Part of /metrics: the usage of volumes behind PersistentVolumeClaims. */
   async volumeFamilies(signal: AbortSignal): Promise<readonly Family[]> {
     return volumeFamilies([...(await this.#volumes.ask(signal)).values()].flat().map(({ stats }) => stats));
   }
 
-  /** Of /metrics: how much the logs of containers take. */
+  /** Part of /metrics: the size of container logs. */
   async logFamilies(signal: AbortSignal): Promise<readonly Family[]> {
     const { pods, reading } = await this.#readings.ask("summary", signal);
-    return logFamilies(pods, reading, this.#parts.folders);
+    return logFamilies(pods, reading, this.#parts.directories);
   }
 
   #inputsOf(reading: NodeReading): SummaryInputs {
     const { nodeName, tellsPressure } = this.#parts;
-    const telling = { nanoCoresOf: reading.nanoCoresOf, tellsPressure };
-    return { ...reading, nodeName, startedWallMs: this.#startedWallMs, telling };
+    const options = { nanoCoresOf: reading.nanoCoresOf, tellsPressure };
+    return { ...reading, nodeName, startedWallMs: this.#startedWallMs, options };
   }
 
   #runningOf(uid: string): readonly string[] {
@@ -112,7 +112,7 @@ export class NodeStats {
   }
 }
 
-/** Both in the order of their names; those of the machine stand around the others. */
+/** Sorted by name: the machine's families come before and after those of the containers. */
 function* inOrder(machine: readonly Family[], containers: Iterable<Family>): Generator<Family> {
   yield* machine.filter(({ name }) => name < "container");
   yield* containers;

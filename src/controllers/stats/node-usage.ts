@@ -1,6 +1,6 @@
 /**
- * Measures every ten seconds what the node has left of memory, disk and processes, as far as a threshold needs it, and leaves it in the cell
- * `nodeUsage`. A signal that could not be measured is logged and left out.
+ * Measures every ten seconds how much memory, disk and PIDs the node has left, as far as a threshold needs it.
+ * Publishes the result in the cell `nodeUsage`. A signal that could not be measured is logged and omitted.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { pause } from "../../concurrency/sleep.ts";
@@ -14,13 +14,13 @@ import type { Log } from "../../ports/log.ts";
 import type { FilesystemFacts, Machine } from "../../ports/machine.ts";
 
 const MEASURE_EVERY_MS = 10_000;
-/** The directory of the image store may change only with a restart of the runtime, and costs a call. */
+/** The directory of the image store changes only when the runtime restarts, and reading it costs a call. */
 const IMAGE_DIRECTORY_EVERY_MS = 600_000;
 
 export interface NodeUsageParts {
   readonly machine: Pick<Machine, "facts" | "memoryWorkingSetBytes" | "processCount" | "filesystem">;
   readonly images: Pick<Images, "imageFilesystems">;
-  /** Undefined until the runtime has said which driver it uses. */
+  /** Undefined until the runtime has reported its cgroup driver. */
   readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>;
   readonly clock: Clock;
   readonly log: Log;
@@ -42,7 +42,7 @@ export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal)
   }
 }
 
-/** What measures a few signals at once, in their order; a shorter answer leaves the last ones out. */
+/** Measures several signals at once, in order; a shorter result omits the last ones. */
 type Measurement = readonly [signals: readonly Signal[], read: () => Promise<readonly Observation[]>];
 
 async function measure(
@@ -59,7 +59,8 @@ async function measure(
         if (signal !== undefined) observations.set(signal, observation);
       }
     } catch (error) {
-      if (!shutdown.aborted) parts.log.error("Measuring failed", error, { signals: signals.join(",") });
+      if (!shutdown.aborted)
+        parts.log.error("Failed to measure pressure signals", error, { signals: signals.join(",") });
     }
   }
   return observations;
@@ -109,13 +110,13 @@ const leftOf = (capacity: bigint, used: bigint): Observation => ({
   capacity,
 });
 
-/** A file system without a fixed number of inodes, such as btrfs, cannot run out of them. */
+/** A filesystem without a fixed number of inodes, such as btrfs, cannot run out of them. */
 const filesystemObservations = (facts: FilesystemFacts): readonly Observation[] => [
   { available: facts.availableBytes, capacity: facts.capacityBytes },
   ...(facts.inodes === 0n ? [] : [{ available: facts.inodesFree, capacity: facts.inodes }]),
 ];
 
-/** Where the runtime keeps images: asked rarely, and the last answer while the runtime is away. */
+/** The runtime's image directory: queried rarely; the last result is used while the runtime does not respond. */
 class ImageDirectory {
   readonly #parts: NodeUsageParts;
   #path: string | undefined;
@@ -133,7 +134,7 @@ class ImageDirectory {
       this.#path = (await images.imageFilesystems(shutdown)).images[0]?.mountpoint ?? this.#path;
       this.#askedMs = nowMs;
     } catch (error) {
-      log.info(2, "Where the image store lies is not known yet", { error });
+      log.info(2, "The location of the image store is not known yet", { error });
     }
     return this.#path;
   }

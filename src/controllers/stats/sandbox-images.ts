@@ -1,4 +1,4 @@
-/** The image that the runtime made each sandbox from: asked once for each, of runtimes that tell it when they are asked to be verbose. */
+/** The image of each sandbox. Queried once per sandbox, from runtimes that report it in the verbose status. */
 import { errorText } from "../../base/error-text.ts";
 import type { Log } from "../../ports/log.ts";
 import type { RuntimeSandboxes } from "../../ports/runtime.ts";
@@ -36,18 +36,18 @@ export class SandboxImages {
       this.#known.set(id, imageIn(info["info"]));
     } catch (error) {
       signal.throwIfAborted();
-      log.info(4, "A sandbox does not tell its image", { podSandboxID: id, err: errorText(error) });
+      log.info(4, "Failed to get the image of a sandbox", { podSandboxID: id, err: errorText(error) });
     }
   }
 }
 
-/** containerd and CRI-O both write it there. Empty for one that does not. */
+/** containerd and CRI-O both report the image here. Empty for other runtimes. */
 function imageIn(text: string | undefined): string {
   if (text === undefined) return "";
   try {
     const { image } = JSON.parse(text) as { readonly image?: unknown };
     return typeof image === "string" ? image : "";
   } catch {
-    return ""; // It is a text of the runtime's own.
+    return ""; // The runtime uses another text format.
   }
 }

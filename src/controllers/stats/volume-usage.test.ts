@@ -18,7 +18,7 @@ const PLACES: Readonly<Record<string, string>> = {
   host: "kubernetes.io~host-path/host",
 };
 
-/** As the plugins say it. */
+/** As the volume plugins specify. */
 const MEASURED: Readonly<Record<string, VolumeMeasurement>> = {
   scratch: { how: "walk", once: false, ephemeral: true },
   mem: { how: "walk", once: false, ephemeral: false },
@@ -74,12 +74,12 @@ function world(everyMs = 60_000) {
 }
 
 void suite("how full volumes are", () => {
-  test("[21.9][13.27] folders of the pod's own are walked over, a claim's file system is asked, and the machine's folders are nobody's", async () => {
+  test("[21.9][13.27] directories of the pod's own are walked over, a claim's file system is asked, and the machine's directories are nobody's", async () => {
     const { looks, usage } = world();
-    const told = (await usage.ask(forever)).get("u1") ?? [];
+    const reported = (await usage.ask(forever)).get("u1") ?? [];
     assert.deepEqual(looks, ["walk scratch", "walk mem", "walk settings", "filesystem disk-1"]);
     assert.deepEqual(
-      told.map(({ stats, ephemeral }) => [
+      reported.map(({ stats, ephemeral }) => [
         stats.name,
         stats.usedBytes,
         stats.inodesUsed,
@@ -112,7 +112,7 @@ void suite("how full volumes are", () => {
     hung.add("disk-1");
     const asked = usage.ask(forever);
     await clock.advance(2_000);
-    const names = () => (told: Awaited<typeof asked>) => (told.get("u1") ?? []).map(({ stats }) => stats.name);
+    const names = () => (reported: Awaited<typeof asked>) => (reported.get("u1") ?? []).map(({ stats }) => stats.name);
     assert.deepEqual(names()(await asked), ["scratch", "mem", "settings"]);
     const again = usage.ask(forever);
     await clock.advance(2_000);

@@ -1,13 +1,15 @@
 /**
- * How full pods' volumes are. A volume is looked at when somebody asks and the last look is older than the configured period, never else; the looks
- * of one asking run beside each other, and one that does not end in time is told as it was known before, or not at all.
+ * Measures the usage of pods' volumes. A volume is measured only during a request, and only if the last measurement is
+ * older than the configured period. The measurements of a request run in parallel. If one does not finish in time, the
+ * previous value is reported, or none.
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { SharedRuns } from "../../concurrency/shared-runs.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import type { ToldVolume } from "../../domain/stats/summary.ts";
+import type { ReportedVolume } from "../../domain/stats/summary.ts";
 import {
   type VolumeMeasure,
   type VolumeToMeasure,
@@ -25,7 +27,7 @@ export interface VolumeUsageParts {
   readonly mounts: Pick<Mounts, "measure">;
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly mountState: ReadTable<string, PodVolumes>;
-  /** 0 or less: volumes are not looked at. */
+  /** 0 or less: volumes are not measured. */
   readonly everyMs: number;
 }
 
@@ -40,15 +42,15 @@ export class VolumeUsage {
   readonly #parts: VolumeUsageParts;
   readonly #shutdown: AbortSignal;
   readonly #known = new Map<string, Known>();
-  readonly #looks = new Map<string, Promise<void>>();
+  readonly #measurements = new SharedRuns<string, void>();
 
   constructor(parts: VolumeUsageParts, shutdown: AbortSignal) {
     this.#parts = parts;
     this.#shutdown = shutdown;
   }
 
-  /** By pod. */
-  async ask(signal: AbortSignal): Promise<ReadonlyMap<string, readonly ToldVolume[]>> {
+  /** Keyed by pod UID. */
+  async ask(signal: AbortSignal): Promise<ReadonlyMap<string, readonly ReportedVolume[]>> {
     const { admittedPods, clock, everyMs } = this.#parts;
     if (everyMs <= 0) return new Map();
     const wanted = admittedPods.keys().flatMap((uid) => this.#volumesOf(uid));
@@ -61,7 +63,7 @@ export class VolumeUsage {
         },
       );
     }
-    return this.#told(wanted);
+    return this.#reported(wanted);
   }
 
   #volumesOf(uid: string): readonly Wanted[] {
@@ -77,15 +79,13 @@ export class VolumeUsage {
     for (const path of this.#known.keys()) if (!paths.has(path)) this.#known.delete(path);
   }
 
-  /** Undefined: what is known is good enough. */
+  /** Undefined: the known measurement is recent enough. */
   #look(volume: VolumeToMeasure): Promise<void> | undefined {
     const { clock, everyMs } = this.#parts;
     const known = this.#known.get(volume.path);
     if (known !== undefined && (volume.once || clock.monotonicMs() - known.measuredMonotonicMs < everyMs))
       return undefined;
-    const look = this.#looks.get(volume.path) ?? this.#measure(volume);
-    this.#looks.set(volume.path, look);
-    return look;
+    return this.#measurements.join(volume.path, () => this.#measure(volume));
   }
 
   async #measure({ path, how, name }: VolumeToMeasure): Promise<void> {
@@ -97,18 +97,16 @@ export class VolumeUsage {
     } catch (error) {
       if (!this.#shutdown.aborted)
         log.info(4, "Failed to calculate volume metrics", { volumeName: name, err: errorText(error) });
-    } finally {
-      this.#looks.delete(path);
     }
   }
 
-  #told(wanted: readonly Wanted[]): ReadonlyMap<string, readonly ToldVolume[]> {
-    const byPod = new Map<string, ToldVolume[]>();
+  #reported(wanted: readonly Wanted[]): ReadonlyMap<string, readonly ReportedVolume[]> {
+    const byPod = new Map<string, ReportedVolume[]>();
     for (const { uid, namespace, volume } of wanted) {
       const known = this.#known.get(volume.path);
       if (known === undefined) continue;
-      const told = { stats: volumeStats(volume, known.measure, namespace), ephemeral: volume.ephemeral };
-      byPod.set(uid, [...(byPod.get(uid) ?? []), told]);
+      const reported = { stats: volumeStats(volume, known.measure, namespace), ephemeral: volume.ephemeral };
+      byPod.set(uid, [...(byPod.get(uid) ?? []), reported]);
     }
     return byPod;
   }

@@ -18,7 +18,7 @@ const staticPod = (name: string, hash: string): DesiredPod => {
   return { uid: hash, source: "file", pod, given: pod, firstSeenWallMs: 0 };
 };
 
-/** A server that keeps mirrors by name; the test decides when the watch shows them. */
+/** An API server that keeps mirror pods by name; the test decides when the watch delivers them. */
 class MirrorServer {
   readonly calls: string[] = [];
   readonly pods = new Map<string, Pod>();
@@ -66,7 +66,7 @@ function start(pods: readonly DesiredPod[], of: OwnNode = node, trouble?: (call:
   const stop = new AbortController();
   const random = { fraction: () => 0.5, uuid: () => "" };
   const ended = runMirrorPods({ api, clock, random, log: keptLog(), desiredPods, ownNode, endingPods }, stop.signal);
-  /** What a watch does: it brings the server's state to the node. */
+  /** Acts like the watch: brings the server's state to the node. */
   const show = async (wanted = pods) => {
     desiredPods.set(view([...api.pods.values()], wanted));
     await clock.advance(0);

@@ -1,12 +1,14 @@
 /**
- * Keeps the mirrors of static pods at the API server as planned: one action at a time per pod, those of different pods side by side.
- * What failed is tried again later and later; what was done is not done again before the watch has shown it.
+ * Creates and deletes mirror pods on the API server as planned. Each pod has one action at a time; different pods
+ * proceed in parallel. Failed actions are retried with backoff. A completed action is not repeated until the watch has
+ * shown it.
  */
 
 import { pods } from "../../api/resources.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
@@ -24,15 +26,15 @@ export interface MirrorPodsParts {
   readonly log: Log;
   readonly desiredPods: Latest<DesiredPods>;
   readonly ownNode: Latest<OwnNode>;
-  /** Full names of static pods that are being ended. */
+  /** Full names of terminating static pods. */
   readonly endingPods: Latest<ReadonlySet<string>>;
 }
 
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
-/** How long the watch may take to show what we did, before we look at it as not done. */
+/** How long the watch may take to show a completed action before the action counts as not done. */
 const SHOWN_WITHIN_MS = 10_000;
 
-/** Why nothing is done for a name just now. */
+/** Why nothing is done for a pod at the moment. */
 type Hold =
   | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly failures: number; readonly untilMs: number }
@@ -41,7 +43,7 @@ type Hold =
 export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSignal): Promise<void> {
   const keeper = new MirrorKeeper(parts, shutdown);
   while (!shutdown.aborted) {
-    const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turns];
+    const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turnEnded];
     const seen = cells.map((cell) => ({ cell, seen: cell.version }));
     const waitMs = keeper.start();
     await unlessShutDown(shutdown, () => changedWithin(parts.clock, seen, waitMs, shutdown));
@@ -50,8 +52,7 @@ export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSigna
 }
 
 class MirrorKeeper {
-  /** Counts the turns that ended. */
-  readonly turns = new LatestCell(0);
+  readonly turnEnded = new Notifier();
   readonly #parts: MirrorPodsParts;
   readonly #shutdown: AbortSignal;
   readonly #holds = new Map<string, Hold>();
@@ -62,7 +63,7 @@ class MirrorKeeper {
     this.#shutdown = shutdown;
   }
 
-  /** Starts what is due and answers with how long to wait for what is not. */
+  /** Starts the due actions and returns how long to wait for the next one. */
   start(): number {
     const { desiredPods, ownNode, endingPods, clock } = this.#parts;
     const actions = planMirrors(desiredPods.value, ownNode.value, endingPods.value);
@@ -102,7 +103,7 @@ class MirrorKeeper {
     const turn = this.#do(action, failures).then((hold) => {
       this.#holds.set(fullName, hold);
       this.#running.delete(turn);
-      this.turns.set(this.turns.value + 1);
+      this.turnEnded.notify();
     });
     this.#running.add(turn);
   }
@@ -134,7 +135,7 @@ class MirrorKeeper {
       const options = { gracePeriodSeconds: 0, preconditions: { uid } };
       await api.delete(pods, { namespace, name }, options, this.#shutdown);
     } catch (error) {
-      // Gone already, or another of that name: the watch will tell which.
+      // The mirror pod is gone already or was replaced: the watch will show which.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }

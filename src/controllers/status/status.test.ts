@@ -20,7 +20,7 @@ import { FIRST_VERDICTS, type ProbeResult, type ProbeVerdicts } from "../../doma
 import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
 
-/** One admitted pod, and an API server that keeps the statuses it is sent. */
+/** One admitted pod, and an API server that stores the received statuses. */
 function world(object: Pod = pod(), isStatic = false) {
   const clock = new ManualClock();
   const log = keptLog();
@@ -75,7 +75,7 @@ function world(object: Pod = pod(), isStatic = false) {
     clock,
     log,
     sent,
-    /** As the watch shows them, sooner or later. */
+    /** The versions that the watch delivers later. */
     versions,
     removed,
     loseAnswer: () => {
@@ -93,7 +93,7 @@ function world(object: Pod = pod(), isStatic = false) {
       admittedPods.set(uid, { uid, pod: shown, isStatic, firstSeenWallMs: 0, verdict: admittedVerdict(shown) });
       await clock.advance(0);
     },
-    told: async (
+    reported: async (
       seen: PodRuntimeView,
       lifecycle: PodLifecycle = { kind: "running" },
       more: Partial<PodOutcome> = {},
@@ -121,12 +121,12 @@ const readyToStart = ({ conditions }: PodStatus) =>
   conditions?.find(({ type }) => type === "PodReadyToStartContainers")?.status;
 
 test("a sandbox that its container follows soon is told together with it", async () => {
-  const { clock, sent, told, end } = world();
-  await told(view([], []));
+  const { clock, sent, reported, end } = world();
+  await reported(view([], []));
   assert.equal(sent.length, 1);
-  await told(view([sandbox()], []));
+  await reported(view([sandbox()], []));
   await clock.advance(100);
-  await told(view([sandbox()], [instance("app", "running")]));
+  await reported(view([sandbox()], [instance("app", "running")]));
   await clock.advance(60_000);
   assert.deepEqual(
     sent.map(({ phase }) => phase),
@@ -137,9 +137,9 @@ test("a sandbox that its container follows soon is told together with it", async
 });
 
 test("a sandbox whose container takes long, as a pull does, is told by itself", async () => {
-  const { clock, sent, told, end } = world();
-  await told(view([], []));
-  await told(view([sandbox()], []));
+  const { clock, sent, reported, end } = world();
+  await reported(view([], []));
+  await reported(view([sandbox()], []));
   await clock.advance(249);
   assert.equal(sent.length, 1);
   await clock.advance(1);
@@ -157,9 +157,9 @@ const probedPod = () =>
 const readyOf = ({ containerStatuses = [] }: PodStatus) => [containerStatuses[0]?.started, containerStatuses[0]?.ready];
 
 test("[12.2] what the probes say is told at once, also while another patch is under way", async () => {
-  const { log, sent, told, probed, end } = world(probedPod());
+  const { log, sent, reported, probed, end } = world(probedPod());
   const running = view([sandbox()], [instance("app", "running")]);
-  await told(running);
+  await reported(running);
   assert.deepEqual(readyOf(sent.at(-1) ?? {}), [false, false]);
   const both = [probed("app-0", { startup: "success" }), probed("app-0", { startup: "success", readiness: "success" })];
   await Promise.all(both);
@@ -178,30 +178,30 @@ test("[11.12] until its probes are heard of, a container is what was last publis
     containerStatuses: [{ ...published, containerID: "containerd://app-0" }],
   };
   const same = world({ ...probedPod(), status });
-  await same.told(view([sandbox()], [instance("app", "running")]));
+  await same.reported(view([sandbox()], [instance("app", "running")]));
   assert.deepEqual(readyOf(same.sent.at(-1) ?? {}), [true, true]);
   await same.end();
   const other = world({ ...probedPod(), status });
-  await other.told(view([sandbox()], [instance("app", "running", { restartCount: 1 })]));
+  await other.reported(view([sandbox()], [instance("app", "running", { restartCount: 1 })]));
   assert.deepEqual(readyOf(other.sent.at(-1) ?? {}), [false, false]);
   await other.end();
 });
 
 test("a finished pod is removed once, however often its worker speaks before the watch shows it gone [11.3]", async () => {
-  const { removed, told, end } = world(pod({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
+  const { removed, reported, end } = world(pod({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
   const finished: PodLifecycle = { kind: "finished", why: { kind: "deleted" } };
   const last = () => view([], [instance("app", "exited")]);
-  await told(last(), finished);
+  await reported(last(), finished);
   assert.equal(removed.length, 1);
-  await told(last(), finished);
-  await told(last(), finished);
+  await reported(last(), finished);
+  await reported(last(), finished);
   assert.equal(removed.length, 1);
   await end();
 });
 
 test("[11.13] a static pod's status goes to the mirror that shows it, not to one of its name that shows the next", async () => {
-  const { sent, told, mirrored, end } = world(pod({}, { annotations: { [CONFIG_HASH]: "one" } }), true);
-  await told(view([sandbox()], [instance("app", "running")]));
+  const { sent, reported, mirrored, end } = world(pod({}, { annotations: { [CONFIG_HASH]: "one" } }), true);
+  await reported(view([sandbox()], [instance("app", "running")]));
   await mirrored(pod({}, { uid: "mirror-of-two", annotations: { [CONFIG_MIRROR]: "two" } }));
   assert.equal(sent.length, 0);
   await mirrored(pod({}, { uid: "mirror-of-one", annotations: { [CONFIG_MIRROR]: "one" } }));
@@ -210,8 +210,8 @@ test("[11.13] a static pod's status goes to the mirror that shows it, not to one
 });
 
 test("[11.2] what somebody else writes over a status is put right, and the echo of our own words is not answered", async () => {
-  const { sent, told, watched, end } = world();
-  await told(view([sandbox()], [instance("app", "running")]));
+  const { sent, reported, watched, end } = world();
+  await reported(view([sandbox()], [instance("app", "running")]));
   assert.equal(sent.length, 1);
   const echo = { ...pod(), metadata: { ...pod().metadata, resourceVersion: "1" }, status: sent[0] ?? {} };
   await watched(echo);
@@ -236,13 +236,13 @@ const RUNS = { kind: "running" } as const;
 const isResizing = ({ status }: Pod) => status?.conditions?.some(({ type }) => type === "PodResizeInProgress") === true;
 
 test("what a lost answer left behind is taken back, though the watch shows it only together with what came after", async () => {
-  const { clock, sent, versions, loseAnswer, told, watched, end } = world();
+  const { clock, sent, versions, loseAnswer, reported, watched, end } = world();
   const runs = view([sandbox()], [instance("app", "running")]);
-  await told(runs);
+  await reported(runs);
   await watched(versions[0] ?? assert.fail());
   loseAnswer();
-  await told(runs, RUNS, { resize: { generation: 2, error: "" } });
-  await told(view([sandbox()], [instance("app", "exited")]));
+  await reported(runs, RUNS, { resize: { generation: 2, error: "" } });
+  await reported(view([sandbox()], [instance("app", "exited")]));
   await clock.advance(10_000);
   await watched(versions.at(-1) ?? assert.fail());
   await clock.advance(60_000);
@@ -253,11 +253,11 @@ test("what a lost answer left behind is taken back, though the watch shows it on
 });
 
 test("what the watch shows late of our own writing is no news", async () => {
-  const { clock, sent, versions, told, watched, end } = world();
+  const { clock, sent, versions, reported, watched, end } = world();
   const runs = view([sandbox()], [instance("app", "running")]);
-  await told(runs);
-  await told(runs, RUNS, { resize: { generation: 2, error: "" } });
-  await told(runs);
+  await reported(runs);
+  await reported(runs, RUNS, { resize: { generation: 2, error: "" } });
+  await reported(runs);
   assert.equal(sent.length, 3);
   for (const version of versions.slice()) await watched(version);
   await clock.advance(60_000);

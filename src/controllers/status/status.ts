@@ -1,9 +1,11 @@
 /**
- * Publishes what the workers made of their pods: one patch in flight per pod, from the watch's own copy, without reading first. When a
- * pod that was to be deleted is finished and its end is published, removes it from the API server.
+ * Publishes the outcomes of the pod workers as pod statuses: one patch in flight per pod, computed from the watch's
+ * copy without a read. Deletes a pod from the API server when its deletion was requested, it is finished, and its final
+ * status is published.
  *
- * What a pod only passes through (its sandbox is there, a change of its object was seen) waits a moment for what comes next, and mostly
- * goes with it: a request less per start and per end. It is never lost: what nothing followed is told by itself.
+ * A minor change (the sandbox is ready, a change of the object was seen) waits `MINOR_WAIT_MS` for the next change and
+ * is usually sent with it. This saves one request per start and per termination. No change is lost: if nothing follows,
+ * the minor change is sent alone.
  */
 
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
@@ -42,7 +44,7 @@ export interface StatusOptions {
   readonly podOutcomes: ReadTable<string, PodOutcome>;
   readonly probeResults: ReadTable<string, ProbeResult>;
   readonly blockedEnds: ReadTable<string, EndNews>;
-  /** Of pods that are finished: what could not be said of them to the API server. */
+  /** Of finished pods: why their final status could not be published or their object could not be deleted. */
   readonly publishTroubles: LatestTable<string, StepReport>;
   readonly ownNode: Latest<OwnNode>;
   readonly qosClass: (pod: Pod) => string;
@@ -54,29 +56,29 @@ export interface StatusOptions {
 }
 
 const RETRY = { firstMs: 200, maxMs: 10_000 };
-/** About what a container takes to start, or to end when it is told to. */
+/** About the time that a container takes to start, or to exit when it is stopped. */
 const MINOR_WAIT_MS = 250;
 
-/** What was last found to be published as it should be. */
+/** The inputs with which the published status was last found correct. */
 interface Agreed {
   readonly outcome: PodOutcome;
   readonly resourceVersion: string | undefined;
-  /** What else it was made from. */
+  /** The other inputs of the status, as text. */
   readonly around: string;
 }
 
 export class StatusPublisher {
   readonly #options: StatusOptions;
-  /** What the API server has answered, until the watch shows that or something newer. */
+  /** The API server's response to our patch, until the watch delivers that version or a newer one. */
   readonly #written = new Map<string, Pod>();
   readonly #agreed = new Map<string, Agreed>();
   readonly #failures = new Map<string, number>();
-  /** Whose removal the API server has taken; until the watch shows it there is nothing more to ask for. */
+  /** Pods whose deletion the API server has accepted; until the watch shows it, nothing more is requested. */
   readonly #removed = new Set<string>();
-  /** Since when something minor waits, on the monotonic clock. */
+  /** Since when a minor change has been waiting, on the monotonic clock. */
   readonly #minorSinceMs = new Map<string, number>();
-  /** Since when something is to be told, on the monotonic clock. */
-  readonly #untoldSinceMs = new Map<string, number>();
+  /** Since when a change is unpublished, on the monotonic clock. */
+  readonly #unreportedSinceMs = new Map<string, number>();
 
   constructor(options: StatusOptions) {
     this.#options = options;
@@ -87,13 +89,13 @@ export class StatusPublisher {
     const loop = new KeyedLoop<string>({
       clock,
       turn: (uid, { signal, wakeIn }) => this.#turn(uid, signal, wakeIn),
-      onBug: (uid, error) => log.error("publishing a status failed in an unforeseen way", error, { uid }),
+      onBug: (uid, error) => log.error("Unexpected error while publishing a pod's status", error, { uid }),
       afterBugMs: RETRY.maxMs,
       shutdown,
       queue: this.#options.queue,
     });
     const changed = (uid: string) => {
-      if (!this.#untoldSinceMs.has(uid)) this.#untoldSinceMs.set(uid, clock.monotonicMs());
+      if (!this.#unreportedSinceMs.has(uid)) this.#unreportedSinceMs.set(uid, clock.monotonicMs());
       loop.wake(uid);
     };
     const wakeAll = () => {
@@ -115,7 +117,7 @@ export class StatusPublisher {
     );
   }
 
-  /** The Node changes with every heartbeat; its addresses hardly ever. */
+  /** The Node changes with every heartbeat, but its addresses hardly ever. */
   async #whenAddressesChange(act: () => void, shutdown: AbortSignal): Promise<void> {
     const { ownNode } = this.#options;
     let known = "";
@@ -130,7 +132,7 @@ export class StatusPublisher {
     );
   }
 
-  /** A mirror pod came, went or changed: the status belongs on the one that is there now. */
+  /** A mirror pod was created, deleted or changed: publish the status on the current one. */
   #wakeStatic(loop: KeyedLoop<string>): void {
     for (const uid of this.#options.admittedPods.keys()) {
       if (this.#options.admittedPods.get(uid)?.isStatic === true) loop.wake(uid);
@@ -146,7 +148,7 @@ export class StatusPublisher {
       this.#failures.delete(uid);
       this.#removed.delete(uid);
       this.#minorSinceMs.delete(uid);
-      this.#untoldSinceMs.delete(uid);
+      this.#unreportedSinceMs.delete(uid);
       this.#options.publishTroubles.delete(uid);
       return;
     }
@@ -167,8 +169,8 @@ export class StatusPublisher {
       if (signal.aborted || isNotFound(error)) return;
       const failures = (this.#failures.get(uid) ?? 0) + 1;
       this.#failures.set(uid, failures);
-      // A conflict says that the watch is about to show something newer.
-      if (!isConflict(error)) this.#options.log.error("a pod's status could not be published", error, { uid });
+      // A conflict means that the watch is about to deliver a newer version.
+      if (!isConflict(error)) this.#options.log.error("Failed to publish a pod's status", error, { uid });
       const isOver = outcome.lifecycle.kind === "finished";
       const delayMs = isOver ? endRetryMs(failures) : doublingMs(RETRY, failures);
       const againMs = delayMs * (1 + this.#options.random.fraction() / 2);
@@ -183,7 +185,7 @@ export class StatusPublisher {
     publishTroubles.set(uid, { step, attempts, error: errorText(error), nextTryMonotonicMs });
   }
 
-  /** The API server's object for this pod, as far as we know: its own, or the mirror of a static one. */
+  /** The newest known API object of this pod: its own, or the mirror pod of a static pod. */
   #published({ uid, pod, isStatic }: AdmittedPod): Pod | undefined {
     const watched = isStatic ? mirrorOf(pod, this.#options.desiredPods.value) : pod;
     if (watched === undefined) return undefined;
@@ -196,7 +198,7 @@ export class StatusPublisher {
     return watched;
   }
 
-  /** Answers with what is published then; undefined: it is told later. */
+  /** Returns the published pod; undefined if the status is sent later. */
   async #publish(
     admitted: AdmittedPod,
     outcome: PodOutcome,
@@ -205,12 +207,12 @@ export class StatusPublisher {
     wakeIn: (ms: number) => void,
   ): Promise<Pod | undefined> {
     const { api } = this.#options;
-    // Whatever changes while the patch is under way is not in it.
+    // Changes during the patch are not part of it.
     const around = this.#around(outcome);
     const patch = statusPatch(published, this.#wanted(admitted, outcome, published.status ?? {}));
     const waitMs = patch === undefined ? 0 : this.#waitMs(admitted.uid, patch, outcome);
     if (waitMs > 0) wakeIn(waitMs);
-    if (patch === undefined) this.#untoldSinceMs.delete(admitted.uid);
+    if (patch === undefined) this.#unreportedSinceMs.delete(admitted.uid);
     if (patch === undefined) this.#agree(admitted.uid, outcome, this.#versionOf(admitted.uid, published), around);
     if (patch === undefined) return published;
     if (waitMs > 0) return undefined;
@@ -228,11 +230,12 @@ export class StatusPublisher {
     this.#written.set(admitted.uid, answer);
     const now = { ...published, status: answer.status ?? {} };
     const version = answer.metadata?.resourceVersion;
-    // What we wrote upon may be older than what there was, as where an answer was lost. What the server does not take is not told again and again. What
-    // has changed around the pod meanwhile is news: it is not agreed upon, and told next.
-    const isTold = statusPatch(now, this.#wanted(admitted, outcome, now.status)) === undefined;
+    // The patched object may be newer than our copy, for example after a lost response: then retry. A field that the
+    // server does not accept is not sent again and again. A change of the inputs during the patch is not an error; the
+    // next sync publishes it.
+    const isReported = statusPatch(now, this.#wanted(admitted, outcome, now.status)) === undefined;
     const hasNews = this.#around(outcome) !== around;
-    if (!isTold && !hasNews && version !== before)
+    if (!isReported && !hasNews && version !== before)
       throw new Error("what is published now is not what was to be published");
     this.#agree(admitted.uid, outcome, version, around);
     return now;
@@ -240,12 +243,12 @@ export class StatusPublisher {
 
   #measure(uid: string): void {
     const { clock, podMetrics } = this.#options;
-    const sinceMs = this.#untoldSinceMs.get(uid);
-    this.#untoldSinceMs.delete(uid);
+    const sinceMs = this.#unreportedSinceMs.get(uid);
+    this.#unreportedSinceMs.delete(uid);
     if (sinceMs !== undefined) podMetrics?.statusSync.observe((clock.monotonicMs() - sinceMs) / 1000);
   }
 
-  /** Of the status that is published as far as we know. */
+  /** The resource version of the newest known published status. */
   #versionOf(uid: string, published: Pod): string | undefined {
     return (this.#written.get(uid) ?? published).metadata?.resourceVersion;
   }
@@ -254,7 +257,7 @@ export class StatusPublisher {
     this.#agreed.set(uid, { outcome, resourceVersion, around });
   }
 
-  /** The node's addresses, what the probes say, on what its end hangs, and what a resize waits for. */
+  /** The node's addresses, probe results, the blocked termination step, and what a resize waits for. */
   #around({ uid, view }: PodOutcome): string {
     const { ownNode, probeResults, blockedEnds, admittedPods } = this.#options;
     const verdicts = view.containers.flatMap(({ id }) => {
@@ -264,11 +267,11 @@ export class StatusPublisher {
     const end = blockedEnds.get(uid);
     const blocked = end?.kind === "blocked" ? end.by.message : "";
     const { reason, message, generation } = admittedPods.get(uid)?.resize?.pending ?? {};
-    const told = [end?.kind, blocked, reason, message, generation].map((text) => text ?? "");
-    return [...hostIpsOf(ownNode.value), ...verdicts, ...told].join(", ");
+    const reported = [end?.kind, blocked, reason, message, generation].map((text) => text ?? "");
+    return [...hostIpsOf(ownNode.value), ...verdicts, ...reported].join(", ");
   }
 
-  /** The watch echoes our own words: nothing is compared for them a second time. */
+  /** The watch delivers our own patches: those need no second comparison. */
   #isAgreed(uid: string, outcome: PodOutcome, published: Pod): boolean {
     const agreed = this.#agreed.get(uid);
     return (
@@ -278,7 +281,7 @@ export class StatusPublisher {
     );
   }
 
-  /** How long a patch may still wait for what comes next. A pod that is finished has nothing to come. */
+  /** How long a patch may still wait for the next change. A finished pod has no further changes. */
   #waitMs(uid: string, patch: JsonObject, { lifecycle }: PodOutcome): number {
     if (lifecycle.kind === "finished" || !isMinor(patch)) return 0;
     const nowMs = this.#options.clock.monotonicMs();
@@ -322,9 +325,9 @@ export class StatusPublisher {
   }
 }
 
-/** Versions of one kind of object count up, and may be compared. */
+/** Resource versions of one resource type increase and can be compared. */
 const versionOf = ({ metadata }: Pod): number => Number(metadata?.resourceVersion ?? 0);
 
-/** A pod that is not taken yet has no worker's word, and still says what it waits for. */
+/** A deferred pod has no outcome from a worker, but its status still shows what it waits for. */
 const withoutOutcome = (admitted: AdmittedPod | undefined): PodOutcome | undefined =>
   admitted?.verdict.kind === "deferred" ? untouched(admitted.uid) : undefined;

@@ -1,4 +1,7 @@
-/** Reads what admission knows of the node. Pods that arrive during a read of the API server's Node wait for its answer, so it has a deadline. */
+/**
+ * Reads what admission needs to know about the node. Pods that arrive while the Node is read from the API server wait
+ * for the response, so the read has a deadline.
+ */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
@@ -19,11 +22,11 @@ const FETCH_MS_MAX = 5_000;
 
 export interface AdmissionContextParts {
   readonly machine: Pick<Machine, "facts">;
-  /** Undefined: a node without an API server. */
+  /** Undefined on a node without an API server. */
   readonly api: Pick<ApiServer, "get"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  /** This node's Node, whether or not the API server has it. */
+  /** This node's Node, even if the API server does not have it. */
   readonly localNode: (signal: AbortSignal) => Promise<Node>;
   readonly ownNode: Latest<OwnNode>;
   readonly runtimeClasses: Latest<RuntimeClasses>;
@@ -39,7 +42,7 @@ export interface AdmissionContextParts {
 
 export class AdmissionContextReader {
   readonly #parts: AdmissionContextParts;
-  /** What does not change while this process runs. */
+  /** Does not change while this process runs. */
   #machine: { readonly sysctls: SysctlRules; readonly apparmor: boolean } | undefined;
 
   constructor(parts: AdmissionContextParts) {
@@ -70,7 +73,7 @@ export class AdmissionContextReader {
     };
   }
 
-  /** The Node as the API server has it now; undefined when it does not answer or the Node is not complete. */
+  /** The Node from the API server; undefined if the server does not respond or the Node is incomplete. */
   async fetchNode(signal: AbortSignal): Promise<Node | undefined> {
     const { api, clock, log, nodeName } = this.#parts;
     if (api === undefined) return undefined;

@@ -1,8 +1,10 @@
 /**
- * Admits or rejects each new pod once, in the journal first, and publishes the verdict in `admittedPods`. A verdict is never taken back; a UID whose
- * containers already run is never judged. What cannot be decided yet is deferred: the pod waits, and its status says for what. Between the decision to
- * admit a pod and its publication stands its allocation (`allocation.ts`).
+ * Admits or rejects each new pod once, journals the verdict, and then publishes it in `admittedPods`. A verdict is
+ * never withdrawn. A UID whose containers already run is not evaluated again. A pod that cannot be decided yet is
+ * deferred, and its status says what it waits for. Resources are allocated after the decision to admit a pod and before
+ * its publication (`allocation.ts`).
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -11,6 +13,7 @@ import type { Watch } from "../../concurrency/turns.ts";
 import { type Judgement, judge } from "../../domain/admission/admission.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
 import type { AdmittedVerdict, Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
@@ -19,7 +22,6 @@ import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { byCreation, type DesiredPod } from "../../domain/pod/desired-pod.ts";
 import { initContainers, regularContainers } from "../../domain/pod/every-container.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { isCarriedOut } from "../../domain/resize/actuation.ts";
 import { withAllocation } from "../../domain/resize/allocation.ts";
 import { generationOf, pendingBefore } from "../../domain/resize/pod-resize.ts";
@@ -37,7 +39,7 @@ export interface AdmissionParts {
   readonly journal: Journal;
   readonly events: EventSink;
   readonly clock: Clock;
-  /** Undefined until the runtime has been asked what it has. */
+  /** Undefined until the runtime was listed for the first time. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
   readonly facts: ReadonlyMap<string, UidFacts>;
@@ -51,7 +53,7 @@ interface Judged {
   readonly judgement: Judgement;
 }
 
-/** The runtime's first answer is not waited for longer without a word. */
+/** A longer wait for the runtime's first list is journaled. */
 const UNLOOKED_NOTED_MS = 5_000;
 
 export class Admission {
@@ -60,7 +62,7 @@ export class Admission {
   readonly #preemptions: Pick<Preemptions, "begin">;
   readonly #allocation: AllocationStage;
   readonly #earlier: EarlierDecisions;
-  /** Those of which the journal has that they wait for a first look at the runtime. */
+  /** Pods whose wait for the runtime's first list is journaled. */
   readonly #unlooked = new Set<string>();
 
   constructor(
@@ -76,12 +78,15 @@ export class Admission {
     this.#earlier = new EarlierDecisions(parts.facts, holding, allocation);
   }
 
-  /** What an earlier agent decided stands. Of a pod that this journal does not know, the runtime must have been asked whether it runs. */
+  /**
+   * Decisions of a previous kubelet process stand. A pod that the journal does not know can be decided only after the
+   * runtime was listed, which shows whether the pod runs.
+   */
   isJudgeable(each: DesiredPod): boolean {
     return this.#parts.listedSandboxes.value !== undefined || this.#earlier.isDecided(each);
   }
 
-  /** Of a pod that cannot be judged yet. */
+  /** Journals that a pod waits because it cannot be decided yet. */
   noteUnlooked(each: DesiredPod): void {
     const named = this.#named(each);
     if (this.#unlooked.has(each.uid) || named.wallMs - each.firstSeenWallMs < UNLOOKED_NOTED_MS) return;
@@ -90,14 +95,17 @@ export class Admission {
     this.#parts.journal.note(decisionRecord(named, { kind: "defer", why }));
   }
 
-  /** The pod has left its source, or what it had is released: what an earlier agent decided is not about its next life. */
+  /**
+   * The pod left its source or its resources were released: decisions of a previous kubelet process do not apply to a
+   * later pod with this UID.
+   */
   forget(uid: string): void {
     this.#earlier.forget(uid);
   }
 
   async decide(undecided: readonly DesiredPod[], holding: readonly Pod[], shutdown: AbortSignal): Promise<void> {
     const facts = await this.#parts.context.read(shutdown);
-    // These pods keep their part of the node, whatever the node has now, and are published before others get any.
+    // These pods keep their resources even if the node shrank, and are published before others get any.
     const known = undecided.flatMap((each) => this.#earlier.of(each) ?? []);
     await Promise.all(known.map((one) => this.#settle(one)));
     const settled = new Set(known.map(({ each }) => each));
@@ -106,7 +114,7 @@ export class Admission {
       settled.add(each);
     }
     const holders = [...settled].filter((each) => this.#isHolding(each)).map((each) => this.#earlier.asAllocated(each));
-    // Older ones first.
+    // Oldest first.
     const others = undecided.filter((each) => !settled.has(each)).toSorted(byCreation);
     await this.#decideNew(others, [...holding, ...holders], facts, shutdown);
   }
@@ -130,14 +138,17 @@ export class Admission {
       if (decision !== undefined && takesRoom(decision)) {
         beside.push(this.#earlier.asAllocated(each));
       } else if (takesRoom(judgement)) {
-        // What was kept for this pod is free, so the pods after it are judged without it.
+        // What was reserved for this pod is free again, so the pods after it are evaluated without it.
         const later = judged.splice(0).map((other) => other.each);
         judged.push(...(await this.#judge(later, beside, facts, shutdown)));
       }
     }
   }
 
-  /** Each beside those before it. Where only labels speak against a pod, the API server may have newer ones. */
+  /**
+   * Evaluates each pod together with the pods before it. If only node labels speak against a pod, the API server may
+   * have newer labels.
+   */
   async #judge(
     undecided: readonly DesiredPod[],
     holding: readonly Pod[],
@@ -175,7 +186,7 @@ export class Admission {
     return { each, decision, isNew: true };
   }
 
-  /** Undefined: not yet, what an earlier life of this static pod was given may still be in use. */
+  /** Undefined: not yet, because the resources of an earlier static pod with this UID may still be in use. */
   async #allocate(each: DesiredPod, shutdown: AbortSignal): Promise<Verdict | undefined> {
     if (this.#allocation.has(each.uid) || this.#holding.hasEarlierLife(each.uid)) return undefined;
     this.#parts.watch.turned();
@@ -187,7 +198,7 @@ export class Admission {
     try {
       await this.#settle({ each, decision, isNew: true });
     } catch (error) {
-      // Not published: the next turn allocates it again.
+      // The verdict was not published: the next iteration allocates the pod again.
       this.#allocation.release(each.uid);
       throw error;
     }
@@ -280,14 +291,14 @@ export class Admission {
   }
 
   #emit(pod: Pod, type: "Normal" | "Warning", { reason, message }: Rejection | Deferral): void {
-    this.#parts.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, type, reason, message);
+    this.#parts.events.emit(podSubject(pod), type, reason, message);
   }
 }
 
 const sameDeferral = (known: Verdict | undefined, { reason, message }: Deferral): boolean =>
   known?.kind === "deferred" && known.deferral.reason === reason && known.deferral.message === message;
 
-/** Also before it is admitted: room that is being made for it is nobody else's. */
+/** Also applies before admission: resources that a preemption frees for this pod are reserved for it. */
 const takesRoom = (judgement: Judgement | Decision): boolean =>
   judgement.kind === "admitted" ||
   judgement.kind === "preempts" ||

@@ -1,11 +1,14 @@
 /**
- * Allocates what the containers of a pod have for themselves: between the decision to admit a pod and its publication, by an ordered list of allocators.
- * A kind of resource that is added is one allocator in that list. What pods have is in `admittedPods`: every pod that an earlier agent allocated, and
- * every pod before this one, is published there before the next call. What the journal says of a pod that no source has named yet is in use too.
+ * Allocates exclusive resources to the containers of a pod, with an ordered list of allocators. Allocation runs between
+ * the decision to admit a pod and its publication; a new kind of resource needs one more allocator. Existing
+ * allocations are in `admittedPods`: pods allocated by a previous kubelet process and all pods before this one are
+ * published there before the next call. Allocations in the journal of pods that no source has named yet are also in
+ * use.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
@@ -17,18 +20,26 @@ import type { Log } from "../../ports/log.ts";
 export type AllocationOutcome =
   | { readonly kind: "allocated"; readonly allocation: PodAllocation }
   | { readonly kind: "rejected"; readonly rejection: Rejection }
-  /** The pod is allocated again at the next turn of the loop. */
+  /** The pod is allocated again in the next iteration of the loop. */
   | { readonly kind: "deferred"; readonly deferral: Deferral };
 
 export interface PodAllocator {
-  /** For the log. */
+  /** Name of the allocator in log lines. */
   readonly name: string;
   /**
-   * Answers with `soFar` and what it adds. A pod for which it answers anything but "allocated" holds nothing of it. A call that leaves the process has a
-   * deadline: the next pod waits for the answer.
+   * A new version makes the loop allocate deferred pods again. Without this cell they wait for the next iteration, at
+   * most a minute.
+   */
+  readonly awaited?: Latest<unknown>;
+  /**
+   * Returns `soFar` plus this allocator's part. If the result is not "allocated", the pod holds nothing from this
+   * allocator. A call that leaves the process needs a deadline, because the next pod waits for the result.
    */
   allocate(pod: Pod, soFar: PodAllocation, signal: AbortSignal): Promise<AllocationOutcome>;
-  /** The pod has ended. Called once for each pod that it allocated, and for each whose allocation an earlier agent wrote to the journal. */
+  /**
+   * The pod has terminated. Called once for each pod that this allocator allocated, and for each pod whose allocation a
+   * previous kubelet process journaled.
+   */
   release(uid: string): void;
 }
 
@@ -41,7 +52,7 @@ export interface AllocationParts {
 
 export class AllocationStage {
   readonly #parts: AllocationParts;
-  /** UIDs whose allocation is to be released. */
+  /** UIDs whose allocation is yet to be released. */
   readonly #held: Set<string>;
 
   constructor(parts: AllocationParts) {
@@ -51,6 +62,11 @@ export class AllocationStage {
 
   get isEmpty(): boolean {
     return this.#parts.allocators.length === 0;
+  }
+
+  /** The cells that the allocators wait for. */
+  get awaited(): readonly Latest<unknown>[] {
+    return this.#parts.allocators.flatMap(({ awaited }) => (awaited === undefined ? [] : [awaited]));
   }
 
   has(uid: string): boolean {
@@ -81,13 +97,13 @@ export class AllocationStage {
     return { kind: "admitted", allocation };
   }
 
-  /** Once for each allocation. */
+  /** Releases each allocation once; further calls do nothing. */
   release(uid: string): void {
     if (!this.#held.delete(uid)) return;
     for (const allocator of this.#parts.allocators.toReversed()) allocator.release(uid);
   }
 
-  /** Answers with those it released. */
+  /** Returns the UIDs that were released. */
   releaseWhere(isFree: (uid: string) => boolean): readonly string[] {
     const released = [...this.#held].filter(isFree);
     for (const uid of released) this.release(uid);
@@ -114,7 +130,7 @@ export class AllocationStage {
   }
 }
 
-/** Pods that an earlier agent allocated and that have not finished. */
+/** Pods that a previous kubelet process allocated and that have not finished. */
 const heldBefore = (facts: ReadonlyMap<string, UidFacts>): readonly string[] =>
   [...facts.values()].flatMap(({ uid, admission, allocated, finishedWallMs }) => {
     const isHeld = admission?.kind === "admitted" && allocated !== undefined && finishedWallMs === undefined;

@@ -1,4 +1,7 @@
-/** What an earlier agent decided about a pod and gave it, from the journal. Such a verdict stands, and such a pod is not judged or allocated again. */
+/**
+ * Decisions and allocations of a previous kubelet process, from the journal. Such verdicts stand: these pods are not
+ * evaluated or allocated again.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Judgement } from "../../domain/admission/admission.ts";
 import type { AdmittedVerdict } from "../../domain/admission/verdict.ts";
@@ -11,13 +14,13 @@ import { allocationOf, withAllocation } from "../../domain/resize/allocation.ts"
 import type { AllocationStage } from "./allocation.ts";
 import type { HoldingPods } from "./holding-pods.ts";
 
-/** A judgement, with what an admitted pod is given. */
+/** An admission result, with the allocation of an admitted pod. */
 export type Decision = Exclude<Judgement, { kind: "admitted" }> | AdmittedVerdict;
 
 export interface Decided {
   readonly each: DesiredPod;
   readonly decision: Decision;
-  /** Not in the journal yet. */
+  /** Whether the decision is not journaled yet. */
   readonly isNew: boolean;
 }
 
@@ -36,22 +39,28 @@ export class EarlierDecisions {
     this.#allocation = allocation;
   }
 
-  /** Whether the journal alone says what becomes of the pod. */
+  /** Whether the journal alone determines the decision. */
   isDecided({ uid }: DesiredPod): boolean {
     const before = this.#facts.get(uid);
     return before?.admission?.kind === "rejected" || (before?.admission !== undefined && this.#isAllocated(before));
   }
 
-  /** The pod has left or has ended. Without allocators nothing that it had can be another pod's, so the verdict stands for its next life too. */
+  /**
+   * The pod left its source or has terminated. Without allocators no other pod can get what it had, so the verdict also
+   * stands for a later pod with this UID.
+   */
   forget(uid: string): void {
     if (!this.#allocation.isEmpty) this.#facts.delete(uid);
   }
 
-  /** Of a pod that is not to be judged: an earlier agent has judged it, or it runs, or it has ended. */
+  /**
+   * The decision for a pod that must not be evaluated: it was decided by a previous kubelet process, runs already, or
+   * has terminated.
+   */
   of(each: DesiredPod): Decided | undefined {
     const { uid, pod } = each;
     const before = this.#facts.get(uid);
-    // A UID that has ended is not admitted again, unless its manifest went and came back.
+    // A terminated UID is not admitted again, unless its manifest was removed and returned.
     if (before?.admission?.kind === "rejected") {
       return { each, decision: { kind: "rejected", rejection: before.admission }, isNew: false };
     }
@@ -68,7 +77,7 @@ export class EarlierDecisions {
     return goesOn && before.admission?.kind === "admitted";
   }
 
-  /** What it was allocated in this life. */
+  /** The allocation in the current lifecycle of this UID; undefined if there is none. */
   allocated({ uid }: DesiredPod): AllocationFact | undefined {
     const before = this.#facts.get(uid);
     return before?.finishedWallMs === undefined ? before?.allocated : undefined;
@@ -79,13 +88,16 @@ export class EarlierDecisions {
     return before === undefined ? each.pod : withAllocation(each.pod, before.allocation);
   }
 
-  /** What the pod has before any allocator is called. */
+  /** The pod's allocation before any allocator is called. */
   given(each: DesiredPod): PodAllocation {
     const containers = this.allocated(each)?.containerAllocations ?? {};
     return { resources: allocationOf(this.asAllocated(each)), containers };
   }
 
-  /** False: that agent stopped before the journal had the allocation, so it published nothing and the pod has not started. */
+  /**
+   * False: the previous kubelet process stopped before it journaled the allocation, so it published nothing and the pod
+   * has not started.
+   */
   #isAllocated(before: UidFacts | undefined): boolean {
     return this.#allocation.isEmpty || before?.allocated !== undefined;
   }

@@ -1,4 +1,7 @@
-/** Which pods hold a part of the node: those that were admitted and have not ended. Admission and resizes judge a pod beside them. */
+/**
+ * Determines which pods hold resources of the node: admitted pods that have not terminated. Admission and resizes are
+ * evaluated against these pods.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -29,7 +32,7 @@ export class HoldingPods {
     this.#preemptions = preemptions;
   }
 
-  /** With their allocation, except this one. */
+  /** With their allocations; without the pod `except`. */
   all(except?: string): readonly Pod[] {
     const { admittedPods } = this.#parts;
     return admittedPods.keys().flatMap((uid) => {
@@ -41,17 +44,20 @@ export class HoldingPods {
   holds(uid: string): boolean {
     const { podOutcomes, facts } = this.#parts;
     const lifecycle = podOutcomes.get(uid)?.lifecycle;
-    // Until its worker has published an outcome, what an earlier agent noted.
+    // Until its worker has published an outcome, use the journal of the previous kubelet process.
     return lifecycle === undefined ? facts.get(uid)?.finishedWallMs === undefined : !hasEnded(lifecycle);
   }
 
-  /** What the runtime lists but nobody has looked at yet may run. */
+  /** A pod that is listed but not inspected yet may be running. */
   mayRun(uid: string): boolean {
     const { podRuntimeStatus, listedSandboxes } = this.#parts;
     return mayRunOnNode(uid, podRuntimeStatus.get(uid), listedSandboxes.value ?? []);
   }
 
-  /** Nothing of the pod runs or will run: its worker says so, or it has no worker, no source names it and the runtime does not run it. */
+  /**
+   * Nothing of the pod runs or will run. Either its worker reports that, or the pod has no worker, no source names it,
+   * and the runtime does not run it.
+   */
   isFree(uid: string): boolean {
     const { admittedPods, podOutcomes, listedSandboxes, sourcesReady } = this.#parts;
     const lifecycle = podOutcomes.get(uid)?.lifecycle;
@@ -60,12 +66,12 @@ export class HoldingPods {
     return isKnown && admittedPods.get(uid)?.verdict.kind !== "admitted" && !this.mayRun(uid);
   }
 
-  /** A worker still has the pod's earlier life: only a static pod has several, under one UID. */
+  /** A worker still has an earlier pod with this UID: only static pods reuse their UID. */
   hasEarlierLife(uid: string): boolean {
     return this.#parts.podOutcomes.get(uid) !== undefined;
   }
 
-  /** Whom a pod is judged beside; nobody waits any more for those who were to leave and did not. */
+  /** The pods that an admission is evaluated against. A preempted pod that exceeded its time counts as gone. */
   beside(pods: readonly Pod[]): Beside {
     const uidOf = ({ metadata }: Pod) => metadata?.uid ?? "";
     const isLeaving = (pod: Pod) => this.#preemptions.has(uidOf(pod));

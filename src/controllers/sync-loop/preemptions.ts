@@ -1,10 +1,12 @@
 /**
- * Pods that end so that a critical one finds room: who they are, since when, and who has taken too long. Their end is requested in the table
- * `preemptions`; their workers end them as any other pod.
+ * Tracks pods that are preempted for critical pods: since when, and whether they exceeded their time. Their termination
+ * is requested in the table `preemptions`; their workers terminate them like any other pod.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { PREEMPTED } from "../../domain/admission/preemption.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
@@ -18,9 +20,9 @@ import type { Journal } from "../../ports/journal.ts";
 
 interface Preempted {
   readonly pod: Pod;
-  /** What there was too little of. */
+  /** The insufficient resource. */
   readonly resource: string;
-  /** Nobody waits for it any longer than this, on the monotonic clock. */
+  /** The latest time until which the critical pod waits, on the monotonic clock. */
   readonly untilMonotonicMs: number;
   isLate: boolean;
 }
@@ -45,7 +47,7 @@ export class Preemptions {
     this.#parts = parts;
   }
 
-  /** Whether it ends for another, by our word or, after a restart, by that of an agent before us. */
+  /** Whether the pod is preempted, by this process or, after a restart, by a previous kubelet process. */
   has(uid: string): boolean {
     return this.#leaving.has(uid) || isPreempted(this.#parts.podOutcomes.get(uid));
   }
@@ -60,16 +62,19 @@ export class Preemptions {
     const waitSeconds = Math.max(WAIT_SECONDS_MIN, (victim.spec?.terminationGracePeriodSeconds ?? 0) * 1.5);
     const untilMonotonicMs = clock.monotonicMs() + waitSeconds * 1000;
     this.#leaving.set(name.uid, { pod: victim, resource, untilMonotonicMs, isLate: false });
-    events.emit({ kind: "Pod", ...name }, "Warning", PREEMPTED.reason, PREEMPTED.message);
+    events.emit(podSubject(victim), "Warning", PREEMPTED.reason, PREEMPTED.message);
     preemptions.set(name.uid, PREEMPTED);
   }
 
-  /** No source names it any more. */
+  /** No source names the pod any more. */
   forget(uid: string): void {
     this.#parts.preemptions.delete(uid);
   }
 
-  /** Counts those that have ended and names those that have not in time. Answers with when the next is too late. */
+  /**
+   * Counts terminated pods and emits an event for pods that exceeded their time. Returns the time until the next pod
+   * exceeds its time.
+   */
   look(holds: (uid: string) => boolean): number {
     const { clock, events, podMetrics } = this.#parts;
     const nowMs = clock.monotonicMs();
@@ -81,7 +86,7 @@ export class Preemptions {
       } else if (!preempted.isLate && preempted.untilMonotonicMs <= nowMs) {
         preempted.isLate = true;
         const why = "Container runtime did not kill the pod within specified grace period.";
-        events.emit({ kind: "Pod", ...podNameOfObject(preempted.pod) }, "Warning", "ExceededGracePeriod", why);
+        events.emit(podSubject(preempted.pod), "Warning", "ExceededGracePeriod", why);
       } else if (!preempted.isLate) {
         nextMs = Math.min(nextMs, preempted.untilMonotonicMs - nowMs);
       }
@@ -89,7 +94,7 @@ export class Preemptions {
     return nextMs;
   }
 
-  /** What it holds is counted as free: nobody waits for it any more. */
+  /** Whether the pod exceeded its time; its resources count as free then. */
   isLate(uid: string): boolean {
     return this.#leaving.get(uid)?.isLate === true;
   }

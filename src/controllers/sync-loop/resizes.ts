@@ -1,18 +1,20 @@
 /**
- * Grants pods that run what their specs have come to want, one after the other, each beside what the others have: the only place that changes an
- * allocation. What is granted is in the journal before anyone sees it; what is not says why, and is tried again at every turn of the loop.
+ * Grants the resize requests of running pods one after the other, each evaluated against the other pods' allocations.
+ * Only this module changes an existing allocation. A granted resize is journaled before it is published; a pending one
+ * has a reason and is retried in every iteration of the loop.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
 import { type AdmittedVerdict, withResourcesOf } from "../../domain/admission/verdict.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
 import { withAllocation } from "../../domain/resize/allocation.ts";
 import { decideResize, type ResizeDecision, type ResizeSettings } from "../../domain/resize/decision.ts";
@@ -40,14 +42,14 @@ interface ResizablePod extends AdmittedPod {
   readonly verdict: AdmittedVerdict;
 }
 
-/** Why those that wait are tried again, as it is counted. */
+/** The label value that says why pending resizes are retried. */
 export type RetryTrigger = "pod_updated" | "pods_added" | "pods_removed" | "pod_terminated" | "periodic_retry";
 
 export class Resizes {
   readonly #parts: ResizeParts;
   readonly #holding: HoldingPods;
   readonly #preemptions: Pick<Preemptions, "begin">;
-  /** Changes that came since the last turn that could judge them. */
+  /** Changed pods that no iteration could evaluate yet. */
   readonly #changed = new Map<string, Pod>();
 
   constructor(parts: ResizeParts, holding: HoldingPods, preemptions: Pick<Preemptions, "begin">) {
@@ -56,12 +58,15 @@ export class Resizes {
     this.#preemptions = preemptions;
   }
 
-  /** Whether this is news of it. */
+  /** Whether this is a new version of the pod. */
   isNew(known: AdmittedPod, pod: Pod): boolean {
     return this.#desired(known) !== pod;
   }
 
-  /** Its source has it anew. Where it wants other resources, that is seen together with what is decided of it, in this very turn. */
+  /**
+   * Records a new version of the pod. If it requests other resources, it is published together with the resize
+   * decision, in the same iteration.
+   */
   update(known: AdmittedPod, pod: Pod): void {
     const before = this.#changed.get(known.uid) ?? desiredOf(known);
     for (const { resource, requirement, operation } of requestedResizes(before, pod)) {
@@ -72,13 +77,13 @@ export class Resizes {
     else this.#publish(known, pod);
   }
 
-  /** Whether any waits for room. */
+  /** Whether a resize waits for free resources. */
   get areWaiting(): boolean {
     const { admittedPods } = this.#parts;
     return [...admittedPods.keys()].some((uid) => admittedPods.get(uid)?.resize?.pending?.reason === "Deferred");
   }
 
-  /** Pods of which something is to be decided. */
+  /** Pods with a resize to decide. */
   due(): readonly ResizablePod[] {
     const { admittedPods } = this.#parts;
     return [...admittedPods.keys()].flatMap((uid) => {
@@ -91,7 +96,7 @@ export class Resizes {
     });
   }
 
-  /** Nothing can be decided yet: what has changed is seen without. */
+  /** No resize can be decided yet: publishes the changed pods without a decision. */
   putOff(): void {
     for (const [uid, pod] of this.#changed) {
       const known = this.#parts.admittedPods.get(uid);
@@ -114,7 +119,7 @@ export class Resizes {
       await this.#settle(known, desired, decision, trigger);
       this.#changed.delete(known.uid);
     }
-    // Those whose change asks for nothing any more, or that ended meanwhile.
+    // Pods whose change requests no resize any more, or that terminated meanwhile.
     this.putOff();
   }
 
@@ -122,7 +127,7 @@ export class Resizes {
     return known === undefined ? undefined : (this.#changed.get(known.uid) ?? desiredOf(known));
   }
 
-  /** Whether it wants other resources than it has, and lives on. */
+  /** Whether the pod requests other resources than it has and is not terminating. */
   #isOpen(known: AdmittedPod, desired: Pod): known is ResizablePod {
     const { uid, verdict } = known;
     if (verdict.kind !== "admitted" || this.#parts.endRequests.get(uid) !== undefined) return false;
@@ -131,7 +136,7 @@ export class Resizes {
     return withAllocation(desired, verdict.allocation.resources) !== desired;
   }
 
-  /** With what it has. What it waited for is over where it does not want it any more. */
+  /** Publishes the pod with its current allocation. A pending resize is dropped if it is no longer requested. */
   #publish(known: AdmittedPod, desired: Pod): void {
     const { resize: before, verdict: given, ...rest } = known;
     const pod = given.kind === "admitted" ? withAllocation(desired, given.allocation.resources) : desired;
@@ -168,7 +173,7 @@ export class Resizes {
     const verdict = withResourcesOf(known.verdict, desired);
     await journal.append(allocatedRecord({ uid, pod, wallMs }, generation, verdict.allocation));
     if (known.resize?.pending?.reason === "Deferred") resizeMetrics?.deferredAccepted.increment(trigger);
-    events.emit(subject(desired), "Normal", "ResizeStarted", startedText(desired, generation));
+    events.emit(podSubject(desired), "Normal", "ResizeStarted", startedText(desired, generation));
     admittedPods.set(uid, { ...known, pod: desired, verdict, resize: { desired, granted: generation } });
   }
 
@@ -180,7 +185,7 @@ export class Resizes {
     if (isNews(before?.pending, pending)) {
       const reason = decision.kind === "deferred" ? decision.reason : pending.reason;
       const text = pendingText(desired, pending.generation, reason, decision.message);
-      events.emit(subject(desired), "Warning", `Resize${pending.reason}`, text);
+      events.emit(podSubject(desired), "Warning", `Resize${pending.reason}`, text);
       const why = `${pending.reason}: ${pending.message}`;
       journal.note(decisionRecord({ uid, pod: keyOf(desired), wallMs: clock.wallMs() }, { kind: "deferResize", why }));
     }
@@ -189,5 +194,3 @@ export class Resizes {
     admittedPods.set(uid, { ...known, pod, verdict: withResourcesOf(known.verdict, pod), resize });
   }
 }
-
-const subject = (pod: Pod) => ({ kind: "Pod", ...podNameOfObject(pod) }) as const;

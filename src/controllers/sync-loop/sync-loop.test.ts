@@ -1,4 +1,7 @@
-/** How pods are allocated between their admission and its publication. What else the loop does is tested by the simulator (`sim/admission.test.ts`). */
+/**
+ * Tests the allocation of pods between admission and publication. The simulator tests the rest of the loop
+ * (`sim/admission.test.ts`).
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +31,7 @@ const NODE = nodeForPods(
   { volumeSources: new Set() },
 );
 
-/** Older ones have smaller ages. */
+/** Smaller ages make older pods. */
 const asking = (uid: string, cpu: string, age = 0, generation = 1): Pod =>
   pod(
     { containers: [container("app", { resources: { requests: { cpu } } })] },
@@ -115,7 +118,7 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
   };
 }
 
-/** An allocator that answers when the test says so. */
+/** An allocator that responds when the test says so. */
 function slow() {
   const waiting: { readonly name: string; readonly answer: (outcome?: AllocationOutcome) => void }[] = [];
   const allocator: PodAllocator = {

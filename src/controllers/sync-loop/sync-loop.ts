@@ -1,22 +1,25 @@
 /**
- * Turns whenever what the sources want has changed, or something that a pod waits for: what pods had that have ended is released, new pods are admitted
- * (`admission.ts`) and allocated (`allocation.ts`), pods that end for a critical one are followed (`preemptions.ts`), and changed resources are granted
- * (`resizes.ts`), one turn after the other. The only writer of `admittedPods`.
+ * Runs an iteration whenever the desired pods or something that a pod waits for change. Each iteration releases the
+ * resources of terminated pods, admits new pods (`admission.ts`), allocates their resources (`allocation.ts`), checks
+ * preemptions (`preemptions.ts`) and grants resizes (`resizes.ts`). Iterations never overlap. This loop is the only
+ * writer of `admittedPods`.
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
-import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import { pause } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
 import { undeclaredByChange } from "../../domain/admission/declared-features.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
 import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ResizeSettings } from "../../domain/resize/decision.ts";
@@ -39,12 +42,12 @@ export interface SyncLoopOptions {
   readonly log: Log;
   readonly desiredPods: Latest<DesiredPods>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
-  /** Undefined until the runtime has been asked what it has. */
+  /** Undefined until the runtime was listed for the first time. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
   readonly endRequests: ReadTable<string, EndRequest>;
-  /** Our own among them. */
+  /** This loop's own requests, which `endRequests` includes. */
   readonly preemptions: LatestTable<string, EndRequest>;
   readonly sourcesReady: LatestCell<boolean>;
   readonly facts: ReadonlyMap<string, UidFacts>;
@@ -59,7 +62,7 @@ export interface SyncLoopOptions {
 }
 
 const JOURNAL_RETRY_MS = 1_000;
-/** The longest without a turn: nothing waits for it but the health check. */
+/** The maximum interval between two iterations; only the health check depends on it. */
 const TURN_MS_MAX = 60_000;
 
 export class SyncLoop {
@@ -69,8 +72,8 @@ export class SyncLoop {
   readonly #allocation: AllocationStage;
   readonly #admission: Admission;
   readonly #resizes: Resizes;
-  /** Counts the ends that somebody waits for. */
-  readonly #ends = new LatestCell(0);
+  /** Notified when a pod terminates that another pod or a resize waits for. */
+  readonly #awaitedEnd = new Notifier();
   #endsSeen = 0;
 
   constructor(options: SyncLoopOptions) {
@@ -88,17 +91,17 @@ export class SyncLoop {
       const isReleased = this.#allocation.has(uid) && this.#holding.isFree(uid);
       const isHeldBack = !this.#allocation.isEmpty && this.#isUndecided(uid);
       const isAwaited = this.#preemptions.has(uid) || (!this.#holding.holds(uid) && this.#resizes.areWaiting);
-      if (isReleased || isHeldBack || isAwaited) this.#ends.set(this.#ends.value + 1);
+      if (isReleased || isHeldBack || isAwaited) this.#awaitedEnd.notify();
     });
     while (!shutdown.aborted) {
-      const cells = [desiredPods, listedSandboxes, this.#ends, ...context.awaited];
+      const cells = [desiredPods, listedSandboxes, this.#awaitedEnd, ...context.awaited, ...this.#allocation.awaited];
       const seen = cells.map((cell) => ({ cell, seen: cell.version }));
       this.#options.watch.turned();
       let againMs: number;
       try {
         againMs = await this.#turn(desiredPods.value, shutdown);
       } catch (error) {
-        if (!shutdown.aborted) this.#options.log.error("pods could not be taken in", error);
+        if (!shutdown.aborted) this.#options.log.error("Failed to admit pods", error);
         await pause(clock, JOURNAL_RETRY_MS, shutdown);
         continue;
       }
@@ -108,7 +111,7 @@ export class SyncLoop {
     unwatch();
   }
 
-  /** Answers with when to turn again though nothing changes. */
+  /** Returns the time until the next iteration if nothing changes. */
   async #turn(desired: DesiredPods, shutdown: AbortSignal): Promise<number> {
     const { admittedPods, sourcesReady } = this.#options;
     const undecided: DesiredPod[] = [];
@@ -129,7 +132,7 @@ export class SyncLoop {
     const judgeable = undecided.filter((each) => this.#admission.isJudgeable(each));
     if (judgeable.length > 0) await this.#admission.decide(judgeable, holding, shutdown);
     for (const each of undecided) if (!judgeable.includes(each)) this.#admission.noteUnlooked(each);
-    // Whoever is not even looked at yet is wanted all the same: until then nothing counts as unwanted.
+    // Pods that cannot be decided yet are wanted too: until they are decided, no pod counts as unwanted.
     const isComplete = desired.sourcesReady && judgeable.length === undecided.length;
     if (isComplete && !sourcesReady.value) sourcesReady.set(true);
     const trigger = gone.length > 0 ? "pods_removed" : judgeable.length > 0 ? "pods_added" : undefined;
@@ -142,10 +145,10 @@ export class SyncLoop {
     return desiredPods.value.pods.has(uid) && admittedPods.get(uid) === undefined;
   }
 
-  /** Not before everybody is known who has a part of the node. */
+  /** Resizes are decided only once all pods that hold resources are known. */
   async #resizeAll(isComplete: boolean, trigger: RetryTrigger | undefined, shutdown: AbortSignal): Promise<void> {
-    const hasEnded = this.#ends.version !== this.#endsSeen;
-    this.#endsSeen = this.#ends.version;
+    const hasEnded = this.#awaitedEnd.version !== this.#endsSeen;
+    this.#endsSeen = this.#awaitedEnd.version;
     if (!isComplete || this.#resizes.due().length === 0) return this.#resizes.putOff();
     const facts = await this.#options.context.read(shutdown);
     await this.#resizes.decide(facts, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
@@ -156,6 +159,6 @@ export class SyncLoop {
     const missing = undeclaredByChange(desiredOf(known), pod, declaredFeatures);
     this.#resizes.update(known, pod);
     if (missing === undefined) return;
-    events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedNodeDeclaredFeaturesCheck", missing);
+    events.emit(podSubject(pod), "Warning", "FailedNodeDeclaredFeaturesCheck", missing);
   }
 }

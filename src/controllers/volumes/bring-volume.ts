@@ -1,15 +1,17 @@
-/** One volume of one pod: what it is to be, whether that is there, and what is done about it. A refresh that fails leaves what a running pod uses as it is. */
+/** Sets up or refreshes one volume of one pod. A failed refresh leaves the files that a running pod uses unchanged. */
+
 import type { Node, Pod, Volume } from "../../api/gen/core-v1.ts";
 import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { parseQuantity, quantityValue } from "../../base/quantity.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { storagePlugin } from "../../domain/metrics/volume-metrics.ts";
-import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { FileSet } from "../../domain/volumes/file-set.ts";
 import { type FileVolume, fileVolume, type KnownToken } from "../../domain/volumes/file-volume.ts";
 import { podFileGroup } from "../../domain/volumes/fs-user.ts";
-import { kindOf, markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
-import { nestedFolders } from "../../domain/volumes/nested-mounts.ts";
+import { kindOf, markerDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
+import { nestedDirectories } from "../../domain/volumes/nested-mounts.ts";
 import { type TokenWish, tokensOf } from "../../domain/volumes/token.ts";
 import { volumeField } from "../../domain/volumes/volume-field.ts";
 import type { MountedVolume, VolumeState } from "../../domain/volumes/volume-state.ts";
@@ -22,16 +24,21 @@ import type { Tokens } from "./tokens.ts";
 import { VolumeFailure } from "./volume-failure.ts";
 import { retryMs, type VolumesParts } from "./volumes-parts.ts";
 
-/** What is remembered of a volume between two turns. */
+/** What is remembered of a volume between two syncs. */
 export interface HeldVolume {
   mounted: MountedVolume | undefined;
-  /** What its files were last written as. */
+  /** The files as last written. */
   written: FileSet | undefined;
   writtenMonotonicMs: number;
   failures: number;
-  /** Not before this is it worked upon again after a failure. What it holds may change meanwhile, and be right. */
+  /**
+   * After a failure the volume is not retried before this time, unless the problem was its content and that has
+   * changed.
+   */
   retryMonotonicMs: number;
-  /** What was last said of what it should hold, so that it is said again only when it is tried again. */
+  /**
+   * The last reported error in the volume's content, so that the same error is reported again only with the next retry.
+   */
   refusal: string | undefined;
 }
 
@@ -46,21 +53,21 @@ export const newHeld = (): HeldVolume => ({
 
 interface Bringing {
   readonly held: HeldVolume;
-  /** Nothing is missing, and the work begins that brings it here. */
+  /** Called when nothing is missing and the set-up begins. */
   readonly onComing: () => void;
 }
 
 export interface Brought {
-  /** Undefined: as before. */
+  /** Undefined: unchanged. */
   readonly state: VolumeState | undefined;
-  /** When to come again. */
+  /** The delay until the next sync. */
   readonly againMs: number | undefined;
 }
 
-/** However often its objects change, a volume is written no more often than this. */
+/** A volume is written at most once per interval, however often its objects change. */
 const WRITE_EVERY_MS = 100;
 
-/** What can be told of its files before its tokens are asked for. */
+/** A placeholder token: checks the volume's files before its tokens are requested. */
 const ASSUMED = (): KnownToken => ({ kind: "present", token: "" });
 
 export class BringVolume {
@@ -152,11 +159,11 @@ export class BringVolume {
     if (made.kind === "waits") return { state: held.mounted === undefined ? { kind: "pending" } : undefined, againMs };
     if (held.written !== undefined && sameSet(held.written, made.files)) return { ...mountedState(held), againMs };
     const mounted = held.mounted ?? (await this.#setUp(pod, volume, target, signal));
-    const nested = nestedFolders(pod, volume.name);
-    for (const folder of nested) await ports.files.makeFolder(`${mounted.path}/${folder}`, 0o755);
-    const place = { folder: mounted.path, nested, group: podFileGroup(pod) };
+    const nested = nestedDirectories(pod, volume.name);
+    for (const directory of nested) await ports.files.makeDirectory(`${mounted.path}/${directory}`, 0o755);
+    const place = { directory: mounted.path, nested, group: podFileGroup(pod) };
     const { written } = held;
-    // Should it fail midway, what is there is neither the one nor the other.
+    // If the write fails midway, the directory may match neither set.
     held.written = undefined;
     await writeFiles(ports, place, made.files, written);
     held.written = made.files;
@@ -167,15 +174,15 @@ export class BringVolume {
 
   async #setUp(pod: Pod, volume: Volume, { plugin, name, setUp }: Target, signal: AbortSignal): Promise<MountedVolume> {
     const { ports, rootDir } = this.#parts;
-    const directory = podFolder(rootDir, podNameOfObject(pod).uid);
+    const directory = podDirectory(rootDir, podNameOfObject(pod).uid);
     const mounted = await setUp({
       pod,
       volume,
       name,
       rootDir,
-      podFolder: directory,
-      path: volumeFolder(directory, plugin.name, name),
-      marker: markerFolder(directory, plugin.name, name),
+      podDirectory: directory,
+      path: volumeDirectory(directory, plugin.name, name),
+      marker: markerDirectory(directory, plugin.name, name),
       ports,
       staged: this.#staged,
       signal,
@@ -183,7 +190,7 @@ export class BringVolume {
     return { name, ...mounted };
   }
 
-  /** Of a volume that no plugin serves nothing was tried. */
+  /** For a volume without a plugin nothing was attempted. */
   #measure(plugin: VolumePlugin | undefined, sinceMs: number, status: "success" | "fail-unknown"): void {
     const { ports, volumeMetrics } = this.#parts;
     if (plugin === undefined) return;
@@ -198,7 +205,7 @@ export class BringVolume {
     held.retryMonotonicMs = ports.clock.monotonicMs() + againMs;
     const operation = error instanceof VolumeFailure ? error.operation : "MountVolume.SetUp failed";
     const message = `${operation} for volume "${name}" : ${errorText(error)}`;
-    ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedMount", message);
+    ports.events.emit(podSubject(pod), "Warning", "FailedMount", message);
     return { state: held.mounted === undefined ? { kind: "failed", message } : undefined, againMs };
   }
 }
@@ -220,6 +227,9 @@ const mountedState = ({ mounted }: HeldVolume): Brought => ({
   againMs: undefined,
 });
 
-/** Whether only this node has work to do, and the API server for tokens. Of what exists elsewhere the node must first be asked what it is. */
+/**
+ * Whether only this node has work to do, besides token requests to the API server. For content that exists elsewhere
+ * the node must first be inspected.
+ */
 const lacksNothing = ({ content }: VolumePlugin, draft: FileVolume): boolean =>
   content === "written" ? draft.kind === "files" : content === "own";

@@ -3,7 +3,7 @@ import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
 
-/** Before a mount is made: whoever comes next knows by it whose it is. */
+/** Call before mounting: the next kubelet process recognizes the mount as ours by this record. */
 export async function noteMounting(
   pod: Pod,
   { volume, path }: { readonly volume: string; readonly path: string },

@@ -1,4 +1,7 @@
-/** A kind of volume that the agent does not know: one object, as a file in `plugins/` would export it, and one more entry of the list. */
+/**
+ * Tests a volume plugin that Deckhand does not have: one object, as a file in `plugins/` would export it, and one more
+ * entry in the list.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DemandDriver } from "../../../sim/demand-driver.ts";
@@ -51,7 +54,7 @@ function nfsDouble() {
       kind: "planned",
       async setUp(work) {
         const { ports, path, signal } = work;
-        await ports.files.makeFolder(path, 0o750);
+        await ports.files.makeDirectory(path, 0o750);
         await mountOnce(work, () => ports.mounts.bind(volume.nfs?.path ?? "", path, [], signal));
         const measured = { how: "filesystem", once: false, ephemeral: false } as const;
         return { path, readOnly: false, selinuxRelabel: false, measured };
@@ -65,7 +68,7 @@ function nfsDouble() {
 function world(plugins: readonly VolumePlugin[]) {
   const clock = new VirtualClock();
   const files = new FakeFiles({ clock });
-  files.makeFolder("/export", 0o755);
+  files.makeDirectory("/export", 0o755);
   const mounts = new DemandDriver(clock).drive<FakeMounts>(new FakeMounts(files, clock));
   const stop = new AbortController();
   const admittedPods = new LatestTable<string, AdmittedPod>();

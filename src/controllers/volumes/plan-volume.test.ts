@@ -11,7 +11,7 @@ const pod: Pod = {
   spec: { containers: [{ name: "app" }] },
 };
 
-/** Which plugin serves the volume under which name, and whether it is refused, or what it waits for. */
+/** Returns the plugin and name of the volume, and whether it is refused or what it waits for. */
 function planned(volume: Omit<Volume, "name">, objects = new Map<string, KnownObject<unknown>>()) {
   const answer = planVolume(
     pod,

@@ -1,4 +1,7 @@
-/** From a volume of a pod to the plugin that serves it and what that plugin plans, or what the volume waits for. Behind a claim stands a PersistentVolume. */
+/**
+ * Maps a pod's volume to its plugin and that plugin's plan, or to what the volume waits for. A claim leads to its
+ * PersistentVolume.
+ */
 import type { PersistentVolume, Pod, Volume } from "../../api/gen/core-v1.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import { fitsNode, type NodeNames } from "../../domain/node/node-selector.ts";
@@ -7,15 +10,15 @@ import { kindOf } from "../../domain/volumes/layout.ts";
 import { type PlanContext, refused, type VolumePlan, type VolumePlugin } from "./plugin.ts";
 
 export type PlannedVolume =
-  /** The API server has not answered yet what the claim is bound to. */
+  /** The API server has not reported yet what the claim is bound to. */
   | { readonly kind: "unknown" }
-  /** It has, and the claim cannot be used yet. */
+  /** The claim is known, but cannot be used yet. */
   | { readonly kind: "unprocessed"; readonly message: string }
   | {
       readonly kind: "planned";
-      /** Undefined: no plugin serves it. */
+      /** Undefined: no plugin serves the volume. */
       readonly plugin: VolumePlugin | undefined;
-      /** On disk and in events: the PersistentVolume's name where there is one. */
+      /** The name on disk and in events: the PersistentVolume's name if there is one. */
       readonly name: string;
       readonly plan: VolumePlan;
     };

@@ -5,7 +5,7 @@ import type { Journal } from "../../ports/journal.ts";
 import type { Mounts } from "../../ports/mounts.ts";
 import type { Random } from "../../ports/random.ts";
 
-/** What the set-up of a volume needs from outside. */
+/** The ports that the set-up of a volume needs. */
 export interface SetUpPorts {
   readonly files: HostFiles;
   readonly mounts: Mounts;

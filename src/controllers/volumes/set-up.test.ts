@@ -8,7 +8,7 @@ import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
 import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
 import { claimNameOf } from "../../domain/volumes/claims.ts";
-import { kindOf, markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
+import { kindOf, markerDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
 import { localPlugin } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
@@ -22,8 +22,8 @@ function world() {
   const clock = new VirtualClock();
   const files = new FakeFiles({ clock });
   const mounts = new DemandDriver(clock).drive<FakeMounts>(new FakeMounts(files, clock));
-  files.makeFolder("/disk", 0o755);
-  const told: string[] = [];
+  files.makeDirectory("/disk", 0o755);
+  const reported: string[] = [];
   const ports = {
     files: files.port,
     mounts,
@@ -32,7 +32,7 @@ function world() {
     journal: { replay: async () => [], append: async () => {}, note: () => {} },
     events: {
       emit: ({ name }: { readonly name: string }, type: string, reason: string, message: string) =>
-        void told.push(`${name} ${type} ${reason} ${message}`),
+        void reported.push(`${name} ${type} ${reason} ${message}`),
     },
   };
   const staged = new StagedVolumes();
@@ -47,15 +47,15 @@ function world() {
     );
     assert(plan.kind === "planned");
     const name = isClaim ? "pv1" : volume.name;
-    const podFolder = `${ROOT}/pods/${podName}`;
+    const podDirectory = `${ROOT}/pods/${podName}`;
     return plan.setUp({
       pod: own,
       volume,
       name,
       rootDir: ROOT,
-      podFolder,
-      path: volumeFolder(podFolder, plugin.name, name),
-      marker: markerFolder(podFolder, plugin.name, name),
+      podDirectory,
+      path: volumeDirectory(podDirectory, plugin.name, name),
+      marker: markerDirectory(podDirectory, plugin.name, name),
       ports,
       staged,
       signal,
@@ -63,25 +63,25 @@ function world() {
   };
   const groupOf = async (path: string) => (await files.port.facts(path))?.gid;
   const modeOf = async (path: string) => (await files.port.facts(path))?.mode;
-  return { setUp, told, groupOf, modeOf };
+  return { setUp, reported, groupOf, modeOf };
 }
 
 test("[13.13] a local volume belongs to the group of the first pod that has it, and the next one hears of it", async () => {
-  const { setUp, told, groupOf } = world();
+  const { setUp, reported, groupOf } = world();
   await Promise.all([setUp("first", DISK, 3000), setUp("second", DISK, 4000), setUp("third", DISK, 3000)]);
   await setUp("fourth", DISK);
   assert.equal(await groupOf("/disk"), 3000);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     "second Warning AlreadyMountedVolume The requested fsGroup is 4000, but the volume pv1 has GID 3000. The volume may not be shareable.",
   ]);
 });
 
-test("[13.4][27.1.9] a pod's folders are closed to others, also when a volume is there before its worker", async () => {
+test("[13.4][27.1.9] a pod's directories are closed to others, also when a volume is there before its worker", async () => {
   const { setUp, modeOf } = world();
   const { path } = await setUp("first", { name: "data", emptyDir: {} });
   assert.equal(path, `${ROOT}/pods/first/volumes/kubernetes.io~empty-dir/data`);
-  const folders = ["", "/volumes", "/volumes/kubernetes.io~empty-dir", "/volumes/kubernetes.io~empty-dir/data"];
-  const modes = await Promise.all(folders.map((folder) => modeOf(`${ROOT}/pods/first${folder}`)));
+  const directories = ["", "/volumes", "/volumes/kubernetes.io~empty-dir", "/volumes/kubernetes.io~empty-dir/data"];
+  const modes = await Promise.all(directories.map((directory) => modeOf(`${ROOT}/pods/first${directory}`)));
   assert.deepEqual(modes, [0o750, 0o750, 0o755, 0o777]);
 });
 

@@ -1,34 +1,34 @@
 /**
- * The steps of which plugins set up a volume. Each may be done again at any time and after any crash: what is about to be mounted is in the journal
- * before it is mounted, and the kernel's table is read before each mount.
+ * The steps with which plugins set up a volume. Each step may be repeated at any time and after any crash: a mount is
+ * journaled before it is made, and the kernel's mount table is read before each mount.
  */
-import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { podFileGroup } from "../../domain/volumes/fs-user.ts";
-import { podVolumesFolder } from "../../domain/volumes/layout.ts";
-import { groupFolderMode } from "../../domain/volumes/write-plan.ts";
+import { podVolumesDirectory } from "../../domain/volumes/layout.ts";
+import { groupDirectoryMode } from "../../domain/volumes/write-plan.ts";
 import { noteMounting } from "./note-mounting.ts";
 import type { SetUpWork } from "./plugin.ts";
 
-const POD_FOLDER_MODE = 0o777;
+const POD_DIRECTORY_MODE = 0o777;
 export const PARENT_MODE = 0o750;
 const OWN_PARENT_MODE = 0o755;
 
 /** A directory that every user of the pod may write into. */
-export async function makeOwnDirectory({ podFolder, path, ports: { files } }: SetUpWork): Promise<void> {
-  // The worker may not have made the pod's directories yet.
-  await files.makeFolder(podVolumesFolder(podFolder), PARENT_MODE);
-  await files.makeFolder(path.slice(0, path.lastIndexOf("/")), OWN_PARENT_MODE);
-  await files.makeFolder(path, POD_FOLDER_MODE);
-  // A umask may have removed bits, of this agent or of an earlier one that ended here.
+export async function makeOwnDirectory({ podDirectory, path, ports: { files } }: SetUpWork): Promise<void> {
+  // The worker may not have created the pod's directories yet.
+  await files.makeDirectory(podVolumesDirectory(podDirectory), PARENT_MODE);
+  await files.makeDirectory(path.slice(0, path.lastIndexOf("/")), OWN_PARENT_MODE);
+  await files.makeDirectory(path, POD_DIRECTORY_MODE);
+  // A umask may have removed bits, either ours or that of a previous kubelet process interrupted here.
   const mode = (await files.facts(path))?.mode ?? 0;
-  if ((mode & POD_FOLDER_MODE) !== POD_FOLDER_MODE) await files.setMode(path, POD_FOLDER_MODE);
+  if ((mode & POD_DIRECTORY_MODE) !== POD_DIRECTORY_MODE) await files.setMode(path, POD_DIRECTORY_MODE);
 }
 
-/** Writes the empty file by which an agent knows that the volume is complete. */
+/** Writes the empty file that marks the volume as complete. */
 export async function markReady({ marker, ports: { files } }: SetUpWork): Promise<void> {
   const file = `${marker}/ready`;
   if ((await files.facts(file)) !== undefined) return;
-  await files.makeFolder(marker, PARENT_MODE);
+  await files.makeDirectory(marker, PARENT_MODE);
   await files.writeNew(file, new Uint8Array(), { mode: 0o644 });
 }
 
@@ -42,7 +42,7 @@ export async function mountMemory(work: SetUpWork, sizeBytes: bigint | undefined
   });
 }
 
-/** Mounts at the volume's directory unless something is mounted there. */
+/** Mounts at the volume's directory unless something is already mounted there. */
 export async function mountOnce(work: SetUpWork, mount: () => Promise<void>): Promise<"now" | "before"> {
   const { pod, volume, path, ports } = work;
   if (await isMounted(work)) return "before";
@@ -52,19 +52,21 @@ export async function mountOnce(work: SetUpWork, mount: () => Promise<void>): Pr
   return "now";
 }
 
-/** Of a volume that the agent writes: its files get their owner when they are written. */
+/**
+ * Applies fsGroup to the root of a volume whose files the kubelet writes: files get their owner when they are written.
+ */
 export async function ownRoot({ pod, path, ports: { files } }: SetUpWork): Promise<void> {
   const group = podFileGroup(pod);
   if (group === undefined) return;
-  const mode = (await files.facts(path))?.mode ?? POD_FOLDER_MODE;
+  const mode = (await files.facts(path))?.mode ?? POD_DIRECTORY_MODE;
   await files.setOwner(path, 0, group);
-  await files.setMode(path, groupFolderMode(mode, group));
+  await files.setMode(path, groupDirectoryMode(mode, group));
 }
 
 const FIRST_EVENT_MS = 30_000;
 const EVERY_EVENT_MS = 60_000;
 
-/** Gives the volume's files to the pod's group. While that takes long, events say so. */
+/** Applies fsGroup to the volume's files. Events report when this takes long. */
 export async function giveToGroup(
   work: SetUpWork,
   { readOnly, mounted = "now" }: { readonly readOnly: boolean; readonly mounted?: "now" | "before" },
@@ -74,7 +76,7 @@ export async function giveToGroup(
   if (group === undefined) return;
   const isPersistent = work.volume.persistentVolumeClaim !== undefined || work.volume.ephemeral !== undefined;
   const asPodSays = isPersistent && pod.spec?.securityContext?.fsGroupChangePolicy === "OnRootMismatch";
-  // The root is changed last: a pass that was interrupted is repeated, and a complete one is not repeated under the pod.
+  // The root is changed last: an interrupted pass is repeated, and a complete one is not repeated under a running pod.
   const onlyIfRootDiffers = asPodSays || mounted === "before";
   const events = longChangeEvents(work);
   try {
@@ -89,7 +91,7 @@ function longChangeEvents({ pod, path, ports }: SetUpWork) {
   const shown = path.includes(uid) ? path.slice(path.indexOf(uid)) : path;
   let done = 0;
   const emit = (message: string) =>
-    ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "VolumePermissionChangeInProgress", message);
+    ports.events.emit(podSubject(pod), "Warning", "VolumePermissionChangeInProgress", message);
   const advice =
     "https://kubernetes.io/docs/tasks/configure-pod-container/security-context/#configure-volume-permission-and-ownership-change-policy-for-pods";
   const again = () => {

@@ -1,12 +1,15 @@
 /**
- * Volumes that are mounted once on the node for all pods that use them. What is done to one volume is done one after the other; a volume is unstaged
- * only when no pod uses it and none is about to.
+ * Volumes that are mounted once on the node for all their pods. Operations on one volume run one after the other. A
+ * volume is unstaged only when no pod uses it or is about to use it.
  */
 import { KeyedTurns } from "../../concurrency/keyed-turns.ts";
 
 export class StagedVolumes {
   readonly #turns = new KeyedTurns<string>();
-  /** By volume, the UIDs of the pods that staged it and have not released it: their mounts may not be in the kernel's table yet. */
+  /**
+   * By volume, the UIDs of pods that staged it and have not released it. Their mounts may not be in the kernel's mount
+   * table yet.
+   */
   readonly #users = new Map<string, Set<string>>();
 
   stage<T>(volume: string, uid: string, stage: () => Promise<T>): Promise<T> {

@@ -1,10 +1,13 @@
-/** Takes a pod's volumes from the node, by what is there and not by what is remembered: a crash at any step leaves work for the next try, never a mystery. */
+/**
+ * Tears down a pod's volumes based on what is on the node, not on memory: after a crash at any step the next attempt
+ * finishes the work.
+ */
 import { errorText } from "../../base/error-text.ts";
 import { storagePlugin, type VolumeMetrics } from "../../domain/metrics/volume-metrics.ts";
-import { markersFolder, podVolumesFolder, subPathsFolder } from "../../domain/volumes/layout.ts";
+import { markersDirectory, podVolumesDirectory, subPathsDirectory } from "../../domain/volumes/layout.ts";
 import {
   type PodRemains,
-  parseVolumeFolders,
+  parseVolumeDirectories,
   planTakeAway,
   type TakeAwayPlan,
   type VolumeRemoval,
@@ -19,14 +22,14 @@ export type TakeAwayPorts = Pick<SetUpPorts, "files" | "mounts" | "clock">;
 
 export interface TakeAway {
   readonly rootDir: string;
-  readonly podFolder: string;
+  readonly podDirectory: string;
   readonly ledger: ReadonlySet<string>;
   readonly ports: TakeAwayPorts;
   readonly plugins: readonly VolumePlugin[];
   readonly staged: StagedVolumes;
-  /** Whether this mount has given no answer for so long that it is let go of, whoever still uses it. */
+  /** Whether this mount has not responded for so long that it is unmounted lazily, even if still in use. */
   readonly mustLetGo: (path: string) => boolean;
-  /** An unmount got no answer. */
+  /** Called when an unmount got no response. */
   readonly onSilence: (path: string) => void;
   readonly onLetGo: (path: string) => void;
   readonly volumeMetrics?: VolumeMetrics | undefined;
@@ -35,27 +38,27 @@ export interface TakeAway {
 
 export type TakeAwayOutcome =
   | { readonly kind: "gone" }
-  /** By volume, as it is called on disk, or by path for what is no volume. */
+  /** Errors by volume name on disk, or by path if it is not a volume. */
   | { readonly kind: "left"; readonly troubles: ReadonlyMap<string, string> };
 
 export async function readRemains(
-  podFolder: string,
+  podDirectory: string,
   ledger: ReadonlySet<string>,
   plugins: readonly VolumePlugin[],
   { files, mounts }: TakeAwayPorts,
 ): Promise<PodRemains> {
-  const root = podVolumesFolder(podFolder);
-  const folders = [];
-  for (const folder of await listIfThere(files, root))
-    folders.push({ folder, names: await listIfThere(files, `${root}/${folder}`) });
+  const root = podVolumesDirectory(podDirectory);
+  const directories = [];
+  for (const directory of await listIfThere(files, root))
+    directories.push({ directory, names: await listIfThere(files, `${root}/${directory}`) });
   const table = await mounts.table();
-  const own = table.filter(({ path }) => path.startsWith(`${podFolder}/`));
-  return { podFolder, ...parseVolumeFolders(folders, plugins), mounts: own, ledger };
+  const own = table.filter(({ path }) => path.startsWith(`${podDirectory}/`));
+  return { podDirectory, ...parseVolumeDirectories(directories, plugins), mounts: own, ledger };
 }
 
 export async function takeAway(work: TakeAway): Promise<TakeAwayOutcome> {
-  const { podFolder, ports, ledger, plugins } = work;
-  const plan = planTakeAway(await readRemains(podFolder, ledger, plugins, ports));
+  const { podDirectory, ports, ledger, plugins } = work;
+  const plan = planTakeAway(await readRemains(podDirectory, ledger, plugins, ports));
   const troubles = new Map<string, string>();
   const attempt = async (what: string, act: () => Promise<void>): Promise<boolean> => {
     try {
@@ -72,22 +75,22 @@ export async function takeAway(work: TakeAway): Promise<TakeAwayOutcome> {
     plan.volumes.map((volume) => attempt(volume.name, () => timed(volume, work, () => takeVolume(volume, work)))),
   );
   for (const path of plan.foreign) troubles.set(path, `a mount point that is not ours: ${path}`);
-  if (troubles.size === 0) await attempt("volumes", () => removeFolders(work));
+  if (troubles.size === 0) await attempt("volumes", () => removeDirectories(work));
   return troubles.size === 0 ? { kind: "gone" } : { kind: "left", troubles };
 }
 
-/** Parts of volumes before the volumes: a volume whose part is still mounted is in use. */
+/** Unmounts subPaths before volumes: a volume with a mounted subPath is in use. */
 async function takeSubPaths(
   plan: TakeAwayPlan,
   work: TakeAway,
   attempt: (what: string, act: () => Promise<void>) => Promise<boolean>,
 ): Promise<boolean> {
-  const { podFolder, ports, signal } = work;
+  const { podDirectory, ports, signal } = work;
   const done = await Promise.all(plan.subPaths.map((path) => attempt(path, () => unmount(path, work))));
-  const folder = subPathsFolder(podFolder);
+  const directory = subPathsDirectory(podDirectory);
   if (done.includes(false)) return false;
-  if ((await ports.files.facts(folder)) === undefined) return true;
-  return attempt(folder, () => ports.mounts.removeTree(folder, signal));
+  if ((await ports.files.facts(directory)) === undefined) return true;
+  return attempt(directory, () => ports.mounts.removeTree(directory, signal));
 }
 
 async function timed(
@@ -108,17 +111,17 @@ async function timed(
 
 async function takeVolume(volume: VolumeRemoval, work: TakeAway): Promise<void> {
   const { ports, signal, plugins, rootDir, staged } = work;
-  // The mark first: what is being taken away is no longer whole.
+  // The ready file is deleted first: a volume being torn down is no longer complete.
   await ports.files.removeTree(volume.marker);
   if (volume.unmount) await unmount(volume.path, work);
-  // Before the directory is removed: by it the next agent knows that there may be something to unstage.
+  // Unstage before removing the directory, which shows the next kubelet process that something may be left to unstage.
   const plugin = plugins.find(({ name }) => name === volume.kind.name);
   await plugin?.unstage?.({ name: volume.name, uid: uidOf(work), rootDir, ports, staged, signal });
   if (volume.empties) await ports.mounts.removeTree(volume.path, signal);
-  else await ports.files.removeFolder(volume.path);
+  else await ports.files.removeDirectory(volume.path);
 }
 
-const uidOf = ({ podFolder }: TakeAway) => podFolder.slice(podFolder.lastIndexOf("/") + 1);
+const uidOf = ({ podDirectory }: TakeAway) => podDirectory.slice(podDirectory.lastIndexOf("/") + 1);
 
 async function unmount(path: string, work: TakeAway): Promise<void> {
   const { ports, signal } = work;
@@ -132,12 +135,14 @@ async function unmount(path: string, work: TakeAway): Promise<void> {
   if (lazy) work.onLetGo(path);
 }
 
-/** What held the volumes, and what marked them; the rest of the pod's folder is not ours. */
-async function removeFolders({ podFolder, ports: { files } }: TakeAway): Promise<void> {
-  // A machine that lost its power may have lost a volume's folder and kept its mark.
-  await files.removeTree(markersFolder(podFolder));
-  for (const parent of [podVolumesFolder(podFolder), `${podFolder}/plugins`]) {
-    for (const name of await listIfThere(files, parent)) await files.removeFolder(`${parent}/${name}`);
-    await files.removeFolder(parent);
+/**
+ * Removes the directories of the volumes and of their ready files; the rest of the pod's directory belongs to others.
+ */
+async function removeDirectories({ podDirectory, ports: { files } }: TakeAway): Promise<void> {
+  // A power loss may have dropped a volume's directory but kept its ready file.
+  await files.removeTree(markersDirectory(podDirectory));
+  for (const parent of [podVolumesDirectory(podDirectory), `${podDirectory}/plugins`]) {
+    for (const name of await listIfThere(files, parent)) await files.removeDirectory(`${parent}/${name}`);
+    await files.removeDirectory(parent);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Service account tokens for the volumes of pods: asked for once, kept in memory, replaced before they end. A token that could not be replaced is used
- * for as long as it lives.
+ * Service account tokens for the volumes of pods: requested once, kept in memory, and renewed before they expire. A
+ * token that could not be renewed is used until it expires.
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
@@ -18,7 +18,7 @@ import type { Random } from "../../ports/random.ts";
 import { EarlyRefusals, REFUSED_WAIT_MS } from "../cluster-objects/early-refusals.ts";
 
 export interface TokenPorts {
-  /** Undefined: a node without an API server, which gives no tokens. */
+  /** Undefined on a node without an API server: there are no tokens. */
   readonly api: Pick<ApiServer, "ask"> | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -36,7 +36,7 @@ interface TokenAnswer extends ApiObject {
   readonly status?: { readonly token?: string; readonly expirationTimestamp?: string };
 }
 
-/** After a renewal that failed. */
+/** The delay after a failed renewal. */
 const RETRY_MS = 10_000;
 
 export class Tokens {
@@ -47,7 +47,9 @@ export class Tokens {
     this.#ports = ports;
   }
 
-  /** Has the tokens of a pod at hand. Answers with what came of each, and when to come again. */
+  /**
+   * Ensures that a pod's tokens are available. Returns the result for each token, and the delay until the next renewal.
+   */
   async bring(
     pod: Pod,
     wishes: readonly TokenWish[],
@@ -92,7 +94,7 @@ export class Tokens {
     } catch (error) {
       signal.throwIfAborted();
       if (kept !== undefined && clock.monotonicMs() < kept.endsMonotonicMs) {
-        log.error("a token could not be renewed, the old one stays", error, { uid });
+        log.error("Failed to renew a service account token; the previous token stays in use", error, { uid });
         return { token: { kind: "present", token: kept.token }, againMs: RETRY_MS };
       }
       const cause = error instanceof ApiError ? error.detail : errorText(error);
@@ -113,7 +115,8 @@ export class Tokens {
     const endsWallMs = Date.parse(expirationTimestamp ?? "");
     if (token === undefined || token === "" || Number.isNaN(endsWallMs))
       throw new Error("the API server's answer holds no token");
-    // The server's word on how long, not its date: the calendar here may be wrong by hours.
+    // Use the lifetime that the server returned, not the expiration date: the wall clock of this node may be wrong by
+    // hours.
     const seconds = answer.spec?.expirationSeconds;
     const livesMs = seconds === undefined ? Math.max(0, endsWallMs - clock.wallMs()) : seconds * 1000;
     return {

@@ -1,4 +1,4 @@
-/** A volume that cannot be set up, in the words that users know: what failed, and why. */
+/** A volume cannot be set up. The texts are those that Kubernetes users know: the failed operation and the cause. */
 export class VolumeFailure extends Error {
   override readonly name = "VolumeFailure";
   readonly operation: string;

@@ -1,4 +1,4 @@
-/** What the volume loop needs of the world, and how it comes back to what failed. */
+/** The inputs of the volume loop, and its retry delays. */
 
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
@@ -25,10 +25,10 @@ export interface VolumesParts {
   readonly podOutcomes: ReadTable<string, PodOutcome>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   readonly sourcesReady: Latest<boolean>;
-  /** What the last whole list of the runtime said; undefined before the first. */
+  /** The last full list of the runtime; undefined before the first. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
-  /** Our Node as the API server has it, or as it would be. */
+  /** The Node from the API server, or as we would register it. */
   readonly localNode: () => Promise<Node>;
   readonly mountState: LatestTable<string, PodVolumes>;
   readonly volumesKnown: LatestCell<boolean>;

@@ -1,11 +1,14 @@
 /**
- * Makes the mounts of the node match what its pods need: one turn at a time per pod, woken by what it waits for. It says in `mountState` where each volume
- * is; whoever starts containers reads it there, and a pod is over for good only when its entry is gone.
+ * Makes the mounts of the node match what its pods need: one sync at a time per pod, woken by changes of its inputs.
+ * `mountState` contains the state of each volume. Workers read it before they start containers, and a pod is finished
+ * only when its entry is gone.
  *
- * Whether a pod's volumes are wanted is its worker's word, in `podOutcomes`: brought while it runs, left alone while its containers end, taken away when
- * none is left. Volumes of pods that nobody knows go when every source has spoken and the runtime runs nothing of them. What lay on the node before is read
- * once at the start; until then no pod is over.
+ * A pod's worker decides in `podOutcomes` whether the volumes are wanted. They are set up while the pod runs, left
+ * alone while its containers terminate, and torn down when no container is left. Volumes of unknown pods are torn down
+ * when all sources are ready and the runtime runs nothing of the pod. Volumes of previous kubelet processes are read
+ * once at startup; until then no pod counts as finished.
  */
+
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
@@ -13,11 +16,12 @@ import { pause } from "../../concurrency/sleep.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
 import { endRetryMs } from "../../domain/pod/ending.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
-import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podDirectory } from "../../domain/pod/pod-names.ts";
 import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
-import { subPathsFolder } from "../../domain/volumes/layout.ts";
+import { subPathsDirectory } from "../../domain/volumes/layout.ts";
 import { usedVolumes } from "../../domain/volumes/used-volumes.ts";
 import { endTrouble, type PodVolumes, type VolumeState } from "../../domain/volumes/volume-state.ts";
 import { listIfThere } from "../../ports/host-files.ts";
@@ -27,7 +31,7 @@ import { readRemains, takeAway } from "./take-away.ts";
 import { Tokens } from "./tokens.ts";
 import { RETRY_MS_MAX, RETRY_MS_MIN, type VolumesParts } from "./volumes-parts.ts";
 
-/** A mount whose server is dead never lets go by itself. */
+/** The mount of a dead server never unmounts by itself: after this time it is unmounted lazily. */
 const LET_GO_AFTER_MS = 60_000;
 
 const keyOfReference = ({ kind, namespace, name }: ObjectReference) => objectKey(kind, namespace, name);
@@ -40,7 +44,7 @@ export class VolumeLoop {
   readonly #tokens: Tokens;
   readonly #staged = new StagedVolumes();
   readonly #held = new Map<string, Map<string, HeldVolume>>();
-  /** Pods whose turn under way brings volumes. */
+  /** Pods whose running sync sets up volumes. */
   readonly #bringing = new Set<string>();
   readonly #references = new WeakMap<Pod, ReadonlySet<string>>();
   readonly #silentSinceMs = new Map<string, number>();
@@ -60,16 +64,16 @@ export class VolumeLoop {
       clock: ports.clock,
       turn: async (uid, { signal, wakeIn }) => {
         await this.#turn(uid, signal, wakeIn);
-        // The token that was to be renewed in an hour is gone with its pod.
+        // The timer for the renewal of a token ends with its pod.
         if (mountState.get(uid) === undefined) loop.cancelAlarm(uid);
       },
       onBug: (uid, error) =>
-        ports.log.error("a pod's volumes could not be brought further, in an unforeseen way", error, { uid }),
+        ports.log.error("Unexpected error while mounting or unmounting a pod's volumes", error, { uid }),
       afterBugMs: RETRY_MS_MAX,
       shutdown,
       queue: this.#parts.queue,
     });
-    // Bringing what is no longer wanted is cut short; taking away never is.
+    // The set-up of volumes that are no longer wanted is canceled; a teardown never is.
     const wake = (uid: string) =>
       this.#bringing.has(uid) && this.#intent(uid) !== "bring" ? loop.interrupt(uid) : loop.wake(uid);
     loop.watch(admittedPods, wake);
@@ -92,35 +96,37 @@ export class VolumeLoop {
     });
   }
 
-  /** What lies on the node from before. It must be known before the first pod is called over. */
+  /**
+   * Reads what previous kubelet processes left on the node. This must be known before the first pod counts as finished.
+   */
   async #readNode(shutdown: AbortSignal): Promise<void> {
     const { ports, mountState, rootDir, plugins } = this.#parts;
     while (!shutdown.aborted) {
       try {
         for (const uid of await listIfThere(ports.files, `${rootDir}/pods`)) {
-          const folder = podFolder(rootDir, uid);
-          const { volumes, strangers, mounts } = await readRemains(folder, this.#ledgerOf(uid), plugins, ports);
-          const hasParts = (await ports.files.facts(subPathsFolder(folder))) !== undefined;
-          if (volumes.length + strangers.length + mounts.length === 0 && !hasParts) continue;
+          const directory = podDirectory(rootDir, uid);
+          const { volumes, unknownPlugins, mounts } = await readRemains(directory, this.#ledgerOf(uid), plugins, ports);
+          const hasParts = (await ports.files.facts(subPathsDirectory(directory))) !== undefined;
+          if (volumes.length + unknownPlugins.length + mounts.length === 0 && !hasParts) continue;
           this.#parts.volumeMetrics?.reconstructed.add(volumes.length);
           mountState.set(uid, new Map(volumes.map(({ name }) => [name, { kind: "pending" }])));
         }
         return this.#known();
       } catch (error) {
         this.#parts.volumeMetrics?.reconstructErrors.increment();
-        ports.log.error("what volumes there are could not be read, trying again", error);
+        ports.log.error("Failed to read the mounted volumes, retrying", error);
         await pause(ports.clock, RETRY_MS_MIN, shutdown);
       }
     }
   }
 
-  /** None of the kinds of volumes that there are is attached by a controller: nothing is in use in its sense. */
+  /** No supported volume type is attached by a controller, so no volume is in use in that sense. */
   #known(): void {
     this.#parts.volumesKnown.set(true);
     this.#parts.volumesInUse.set([]);
   }
 
-  /** Whether a pod names this object, or may have a claim upon it. */
+  /** Whether a pod references this object, or may have a claim that is bound to it. */
   #refers(uid: string, key: string): boolean {
     const pod = this.#parts.admittedPods.get(uid)?.pod;
     if (pod === undefined) return false;
@@ -140,7 +146,7 @@ export class VolumeLoop {
     return isWanted || !this.#isOrphan(uid) ? "leave" : "takeAway";
   }
 
-  /** Nobody will ever speak of it again: every source has spoken, and the runtime has nothing of it. */
+  /** No source or worker will mention the pod again: all sources are ready, and the runtime has nothing of it. */
   #isOrphan(uid: string): boolean {
     const { podRuntimeStatus, sourcesReady, listedSandboxes } = this.#parts;
     if (!sourcesReady.value || listedSandboxes.value === undefined) return false;
@@ -164,7 +170,7 @@ export class VolumeLoop {
     const volumes = usedVolumes(pod);
     if (volumes.length === 0) return;
     const held = this.#heldOf(uid);
-    // From the first step on it has something here that must be taken away again.
+    // From the first step on, the pod has something on the node that must be torn down.
     if (this.#parts.mountState.get(uid) === undefined)
       this.#publish(uid, new Map(volumes.map(({ name }) => [name, { kind: "pending" }])));
     await Promise.all(
@@ -197,7 +203,7 @@ export class VolumeLoop {
   async #takeAway(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { ports, mountState, rootDir } = this.#parts;
     const work = {
-      podFolder: podFolder(rootDir, uid),
+      podDirectory: podDirectory(rootDir, uid),
       ledger: this.#ledgerOf(uid),
       ports,
       staged: this.#staged,
@@ -234,13 +240,13 @@ export class VolumeLoop {
     mountState.delete(uid);
   }
 
-  /** Once for each trouble, however often it is tried. */
+  /** Logs each error once, however often the teardown is retried. */
   #logTrouble(uid: string, left: PodVolumes): void {
     const { ports, mountState } = this.#parts;
     const before = endTrouble(mountState.get(uid));
     const trouble = endTrouble(left);
     if (trouble?.error !== before?.error)
-      ports.log.error("a pod's volumes could not be taken away", new Error(trouble?.error), { uid });
+      ports.log.error("Failed to tear down a pod's volumes", new Error(trouble?.error), { uid });
   }
 
   #noteSilence(path: string): void {
@@ -259,7 +265,7 @@ export class VolumeLoop {
     const message = `The mount at ${path} gave no answer for ${seconds} s and was let go of; whoever still uses it keeps it until it ends`;
     const pod = admittedPods.get(uid)?.pod;
     if (pod === undefined) ports.log.info(0, message, { uid });
-    else ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "VolumeUnresponsive", message);
+    else ports.events.emit(podSubject(pod), "Warning", "VolumeUnresponsive", message);
   }
 
   #ledgerOf(uid: string): ReadonlySet<string> {

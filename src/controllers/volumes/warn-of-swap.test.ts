@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeMachine } from "../../../sim/fake-machine.ts";
 import { warnOfSwap } from "./warn-of-swap.ts";
 
-async function told(swapBytes: bigint, noSwap: boolean): Promise<readonly string[]> {
+async function reported(swapBytes: bigint, noSwap: boolean): Promise<readonly string[]> {
   const facts = { ...(await new FakeMachine("n1").facts()), swapBytes };
   const heard: string[] = [];
   await warnOfSwap("n1", {
@@ -18,9 +18,9 @@ async function told(swapBytes: bigint, noSwap: boolean): Promise<readonly string
 }
 
 test("[13.5] volumes in memory may reach a disk only where the machine swaps and the kernel cannot except them", async () => {
-  assert.deepEqual(await told(1n << 30n, false), [
+  assert.deepEqual(await reported(1n << 30n, false), [
     "Node/n1 Warning PossibleMemoryBackedVolumesOnDisk The tmpfs noswap option is not supported",
   ]);
-  assert.deepEqual(await told(1n << 30n, true), []);
-  assert.deepEqual(await told(0n, false), []);
+  assert.deepEqual(await reported(1n << 30n, true), []);
+  assert.deepEqual(await reported(0n, false), []);
 });

@@ -1,4 +1,7 @@
-/** Says once, at the start, that what pods keep in memory may reach a disk: the machine swaps, and its kernel cannot except a mount from that. */
+/**
+ * Warns once at startup that memory-backed volumes may reach a disk: the machine has swap, and its kernel does not
+ * support tmpfs with noswap.
+ */
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Machine } from "../../ports/machine.ts";
 import type { Mounts } from "../../ports/mounts.ts";

@@ -337,7 +337,7 @@ void suite("whether a pod is taken", () => {
 
   test("what is not built is turned away by its field's name", () => {
     assert.equal(reasonOf(made({ resourceClaims: [{ name: "r" }] })), "NotSupported");
-    // Nothing may ever run git for it: its hooks would run as root on the node (CVE-2024-10220, CVE-2025-1767).
+    // Never run git for a gitRepo volume: its hooks would run as root on the node (CVE-2024-10220, CVE-2025-1767).
     const gitRepo = { repository: "https://git.example/hooks.git" };
     assert.equal(reasonOf(made({ volumes: [{ name: "v", gitRepo }] })), "NotSupported");
   });

@@ -1,6 +1,7 @@
 /**
- * Whether this node takes a pod beside those it has taken. There are three answers: what cannot be known yet is no reason to turn a pod
- * away, it waits. The checks stand in the order of the Go kubelet's, so that of several reasons the same one is told.
+ * Decides whether this node admits a pod beside the pods that it already admitted. A pod is admitted, rejected or
+ * deferred: a fact that is not known yet defers a pod and never rejects it. The checks run in the Go kubelet's order,
+ * so that of several reasons the same one is reported.
  */
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { runtimeClassOf } from "../container-config/runtime-handler.ts";
@@ -19,25 +20,25 @@ import { type Shortage, shortageMessage, shortages } from "./resource-fit.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
 import type { Deferral, Rejection, Verdict } from "./verdict.ts";
 
-/** Whom a pod is judged beside. */
+/** The other pods on the node against which a pod is judged. */
 export interface Beside {
-  /** Those that were taken in and are not over, and those that room is being made for. */
+  /** Admitted pods that have not terminated, and critical pods for which preemption is freeing resources. */
   readonly staying: readonly Pod[];
-  /** Taken in, and ending so that another finds room. */
+  /** Admitted pods that are terminating because they were preempted. */
   readonly leaving: readonly Pod[];
 }
 
 export type Judgement =
-  /** What it is given is decided after this. */
+  /** The pod's allocation is decided afterwards. */
   | { readonly kind: "admitted" }
   | Exclude<Verdict, { kind: "admitted" }>
-  /** Only the node's labels speak against it: they may be newer than we know. */
+  /** Only the node's labels do not match; the API server may have newer labels than our copy of the node. */
   | { readonly kind: "misplaced"; readonly rejection: Rejection }
-  /** It is critical, and these must end before it can be taken. */
+  /** The pod is critical, and these victims must terminate before it can be admitted. */
   | {
       readonly kind: "preempts";
       readonly victims: readonly Pod[];
-      /** What there is first too little of. */
+      /** The first resource that is insufficient. */
       readonly resource: string;
       readonly deferral: Deferral;
     };
@@ -50,7 +51,7 @@ export function judge(pod: Pod, beside: Beside, facts: NodeForPods): Judgement {
   if (node === undefined) return deferred("WaitingForNode", "what this node can give is not known yet");
   const fitting = judgeFit(pod, beside, { ...facts, node });
   if (fitting.kind === "rejected" || fitting.kind === "misplaced") return fitting;
-  // Also of a critical pod: nothing ends for one that is then turned away.
+  // These checks apply to critical pods too: no pod is preempted for a critical pod that is then rejected.
   const late =
     unenforcedApparmor(pod, facts) ??
     unsupportedPodResources(pod, facts) ??
@@ -72,7 +73,7 @@ const deferred = (reason: Deferral["reason"], message: string): Judgement => ({
 
 type WithNode = NodeForPods & { readonly node: Node };
 
-/** Whether there is room and the node is one it may be on. */
+/** Checks the operating system, the groups policy, free resources, and whether the pod may run on this node. */
 function judgeFit(pod: Pod, beside: Beside, facts: WithNode): Judgement {
   const { node } = facts;
   const unfit = wrongOperatingSystem(pod) ?? unsupportedGroupsPolicy(pod, facts);
@@ -82,7 +83,7 @@ function judgeFit(pod: Pod, beside: Beside, facts: WithNode): Judgement {
   const [elsewhere, ...others] = misfits(pod, beside, facts);
   if (elsewhere !== undefined) {
     const isCritical = isCriticalPod(pod);
-    // What a critical pod lacks in resources is no reason: room would be made.
+    // Insufficient resources do not reject a critical pod, because preemption would free them.
     if (short.length > 0 && !isCritical) return { kind: "rejected", rejection: outOf(short) };
     const onlyLabels = short.length === 0 && others.length === 0 && elsewhere.reason === NODE_AFFINITY;
     return { kind: onlyLabels ? "misplaced" : "rejected", rejection: elsewhere };
@@ -96,7 +97,7 @@ function judgeFit(pod: Pod, beside: Beside, facts: WithNode): Judgement {
 
 const NODE_AFFINITY = "NodeAffinity";
 
-/** Why it may not be here whatever room there is, in the order in which they are told. */
+/** Reasons other than resources that keep a pod off this node, in the order in which they are reported. */
 function misfits(pod: Pod, { staying, leaving }: Beside, { node, gates }: WithNode): readonly Rejection[] {
   const failed = (name: string, why: string): Rejection => ({
     reason: name,

@@ -9,20 +9,20 @@ test("[5.10] a change that needs what the node does not declare is told with all
     container("i", { resources: { requests: { cpu } }, ...more });
   const change = (before: Partial<PodSpec>, after: Partial<PodSpec>, declared: readonly string[] = []) =>
     undeclaredByChange(pod(before), pod(after), declared);
-  const told = (...names: readonly string[]) =>
+  const reported = (...names: readonly string[]) =>
     `Pod requires node features that are not available: ${names.join(", ")}`;
   const [whole, init] = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"];
-  assert.equal(change({}, { resources: { requests: { cpu: "1" } } }), told(whole));
+  assert.equal(change({}, { resources: { requests: { cpu: "1" } } }), reported(whole));
   assert.equal(change({}, { resources: {} }), undefined);
-  assert.equal(change({ initContainers: [sized("1")] }, { initContainers: [sized("2")] }), told(init));
+  assert.equal(change({ initContainers: [sized("1")] }, { initContainers: [sized("2")] }), reported(init));
   const sidecar = { restartPolicy: "Always" } as const;
   assert.equal(change({ initContainers: [sized("1", sidecar)] }, { initContainers: [sized("2", sidecar)] }), undefined);
   const both = [
     { initContainers: [sized("1")] },
     { initContainers: [sized("2")], resources: { limits: { cpu: "2" } } },
   ] as const;
-  assert.equal(change(...both), told(whole, init));
-  assert.equal(change(...both, [init]), told(whole));
+  assert.equal(change(...both), reported(whole, init));
+  assert.equal(change(...both, [init]), reported(whole));
   assert.equal(undeclaredByChange(pod(both[0]), pod(both[1]), undefined), undefined);
   assert.equal(change({ containers: [sized("1")] }, { containers: [sized("2")] }), undefined);
 });

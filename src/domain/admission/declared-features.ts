@@ -1,4 +1,4 @@
-/** Abilities of a node that a pod needs, or that a change of it needs, by the names that nodes declare them with. */
+/** Node features that a pod, or an update of a pod, requires, by the names with which nodes declare them. */
 import type { Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { jsonEqual } from "../../base/json-equal.ts";
 import { everyContainer, isSidecar } from "../pod/every-container.ts";
@@ -7,7 +7,7 @@ import type { Rejection } from "./verdict.ts";
 type Need = readonly [feature: string, needs: (spec: PodSpec) => boolean];
 type ChangeNeed = readonly [feature: string, needs: (before: PodSpec, after: PodSpec) => boolean];
 
-/** In the order of their names, in which they are told. */
+/** Sorted by name, the order in which the message lists them. */
 const OF_PODS: readonly Need[] = [
   [
     "RestartAllContainersOnContainerExits",
@@ -44,7 +44,7 @@ export function undeclaredFeatures({ spec }: Pod, declared: readonly string[] | 
   return missing === undefined ? undefined : { reason: "PodFeatureUnsupported", message: missing };
 }
 
-/** What to tell of a change that this node cannot follow; undefined: it can. */
+/** Returns the message for an update that this node cannot follow; undefined: this node can follow it. */
 export function undeclaredByChange(
   before: Pod,
   after: Pod,

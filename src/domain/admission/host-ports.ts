@@ -1,4 +1,6 @@
-/** Ports of the node that a pod wants for itself, and whether another has them. Those of every address clash with those of any. */
+/**
+ * Host ports that a pod requests, and whether another pod has them. A port on all addresses conflicts with any address.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { isSidecar } from "../pod/every-container.ts";
 import type { Rejection } from "./verdict.ts";
@@ -20,7 +22,7 @@ export function hostPortsTaken(pod: Pod, others: readonly Pod[]): Rejection | un
   return { reason: "NodePorts", message: `Predicate NodePorts failed: ${why}` };
 }
 
-/** Also of containers that are started before the others and then stay. */
+/** Includes sidecars, which start before the other containers and keep running. */
 function hostPortsOf({ spec }: Pod): readonly HostPort[] {
   const staying = (spec?.initContainers ?? []).filter(isSidecar);
   const ports = [...(spec?.containers ?? []), ...staying].flatMap((container) => container.ports ?? []);

@@ -1,24 +1,24 @@
-/** The node as admission sees it: read once, for all pods that are judged in one turn. */
+/** The node as admission sees it, read once for all pods that are judged in one pass. */
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { Pressure } from "../node/conditions.ts";
 import type { SysctlRules } from "./sysctls.ts";
 
 export interface NodeForPods {
-  /** As the API server has it, or as we would write it; undefined while nobody knows what it can give. */
+  /** As the API server has it, or as we would register it; undefined while its allocatable resources are unknown. */
   readonly node: Node | undefined;
   readonly pressure: Pressure;
   readonly sysctls: SysctlRules;
-  /** Every RuntimeClass of the cluster has been heard of. */
+  /** The RuntimeClasses of the cluster have been listed. */
   readonly knowsRuntimeClasses: boolean;
-  /** The kernel enforces AppArmor's profiles. */
+  /** The kernel enforces AppArmor profiles. */
   readonly apparmor: boolean;
-  /** The runtime can keep a container's groups to those that its pod lists. */
+  /** The runtime can limit a container's groups to those that its pod lists (supplementalGroupsPolicy Strict). */
   readonly strictGroups: boolean;
   readonly gates: AdmissionGates;
-  /** Undefined: the node declares nothing, and nothing is asked of it. */
+  /** Undefined: the node declares no features, and pods are not checked for them. */
   readonly declaredFeatures: readonly string[] | undefined;
   readonly isShuttingDown: boolean;
-  /** The fields of a pod's volume that this agent has a plugin for. */
+  /** The volume source fields that this agent has a plugin for. */
   readonly volumeSources: ReadonlySet<string>;
 }
 

@@ -1,4 +1,7 @@
-/** A node that is short of something takes only critical pods; short of memory alone, also those that request some or tolerate it. */
+/**
+ * Under pressure a node admits only critical pods. Under memory pressure alone it also admits pods that are not
+ * BestEffort or that tolerate the memory-pressure taint.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Pressure } from "../node/conditions.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";

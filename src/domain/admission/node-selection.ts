@@ -1,4 +1,7 @@
-/** Whether a pod may be on this node at all: by the labels it selects, by the node's name, and by the taints that it must tolerate. */
+/**
+ * Whether a pod may run on this node: by its node selector and affinity, its nodeName, and the taints that it must
+ * tolerate.
+ */
 import type { Node, Pod, Taint, Toleration } from "../../api/gen/core-v1.ts";
 import { matchesTerm } from "../node/node-selector.ts";
 import { isStaticPod } from "../pod/pod-identity.ts";
@@ -16,7 +19,9 @@ export function selectsNode({ spec }: Pod, { metadata }: Node): boolean {
 export const namesNode = ({ spec }: Pod, { metadata }: Node): boolean =>
   (spec?.nodeName ?? "") === "" || spec?.nodeName === metadata?.name;
 
-/** Only what would end a running pod counts. The operator's own manifests stay where they are. */
+/**
+ * Only NoExecute taints count, because they would evict a running pod. Static pods, the operator's own manifests, stay.
+ */
 export function toleratesNode(pod: Pod, { spec }: Node, withComparisons: boolean): boolean {
   if (isStaticPod(pod)) return true;
   const tolerations = pod.spec?.tolerations ?? [];

@@ -1,6 +1,6 @@
 /**
- * What a pod may ask for that is not built yet. Such a pod is rejected with the field's name, never run without it. The table shrinks
- * with each step of the project.
+ * Pod fields that are not implemented yet. A pod that sets one is rejected with the field's name and never runs without
+ * it. The table shrinks with each step of the project.
  */
 import type { Container, Pod, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
 import type { Rejection } from "./verdict.ts";
@@ -24,7 +24,7 @@ const SOURCES: ReadonlySet<string> = new Set<keyof VolumeProjection>([
   "serviceAccountToken",
 ]);
 
-/** What of a volume is of a kind that there is no code for, as a path below it. */
+/** Returns the first field of a volume that no code supports, as a path below the volume. */
 function strangeVolume(volume: Volume, volumeSources: ReadonlySet<string>): string | undefined {
   const kind = Object.keys(volume).find((key) => key !== "name" && !volumeSources.has(key));
   if (kind !== undefined) return kind;
@@ -35,13 +35,13 @@ function strangeVolume(volume: Volume, volumeSources: ReadonlySet<string>): stri
   return undefined;
 }
 
-/** Rejected for the first thing it asks for that cannot be given. */
+/** Rejects the pod for its first unsupported field. */
 export function notBuilt(pod: Pod, volumeSources: ReadonlySet<string>): Rejection | undefined {
   const [field] = fieldsNotBuilt(pod, volumeSources);
   return field === undefined ? undefined : rejection(field);
 }
 
-/** All of what it asks for that cannot be given. `volumeSources`: the kinds of volumes that the node's plugins serve. */
+/** Yields every unsupported field of the pod. `volumeSources`: the kinds of volumes that the node's plugins support. */
 export function* fieldsNotBuilt(pod: Pod, volumeSources: ReadonlySet<string>): Generator<string, void, undefined> {
   for (const [field, asks] of ofPod) if (asks(pod)) yield field;
   for (const [index, volume] of (pod.spec?.volumes ?? []).entries()) {

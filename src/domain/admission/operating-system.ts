@@ -1,4 +1,7 @@
-/** A pod for another operating system, by its label or by its own field. The label is a pod's, not its node selector's: so is the Go kubelet's. */
+/**
+ * Rejects a pod for another operating system, by its label or by `spec.os`. Like the Go kubelet, this reads the pod's
+ * own label, not its node selector.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Rejection } from "./verdict.ts";
 

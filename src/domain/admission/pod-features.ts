@@ -1,4 +1,7 @@
-/** What a pod asks for that a node may lack: AppArmor in its kernel, strict groups in its runtime, resources of pods by its operator. */
+/**
+ * Pod features that a node may lack: AppArmor in the kernel, strict groups in the runtime, and pod-level resources,
+ * which the operator can disable.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { apparmorOf, enforcesApparmor } from "../container-config/security-profiles.ts";

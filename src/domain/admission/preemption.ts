@@ -1,6 +1,6 @@
 /**
- * Which pods end so that a critical one finds room: as few Guaranteed as can be, then as few Burstable, then as few BestEffort; among
- * equals those that free what is missing most closely.
+ * Chooses the pods to preempt for a critical pod: as few Guaranteed as possible, then as few Burstable, then as few
+ * BestEffort. Among equals it prefers pods whose requests match the missing amounts most closely.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
@@ -9,10 +9,10 @@ import { podQosClass } from "../resources/qos-class.ts";
 import { parseResourceList, type ResourceList } from "../resources/resource-list.ts";
 import { amountOf, type Shortage } from "./resource-fit.ts";
 
-/** What the status and the event of a pod that ends for another say. */
+/** The reason and message in the status and the event of a preempted pod. */
 export const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" } as const;
 
-/** As a requester of ends. */
+/** Preemption as the origin of a termination request. */
 export const PREEMPTION = {
   reason: PREEMPTED.reason,
   disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
@@ -20,10 +20,10 @@ export const PREEMPTION = {
 
 export type Preemption =
   | { readonly kind: "victims"; readonly victims: readonly Pod[] }
-  /** In upstream's words. */
+  /** `message` is upstream's. */
   | { readonly kind: "impossible"; readonly message: string };
 
-/** So much of it is missing. */
+/** The missing amount of a resource. */
 interface Need {
   readonly resource: string;
   readonly amount: bigint;
@@ -40,7 +40,8 @@ export function choosePreempted(pod: Pod, others: readonly Pod[], short: readonl
   const unmet = without(needs, weaker);
   if (unmet.length > 0)
     return { kind: "impossible", message: `no set of running pods found to reclaim resources: ${text(unmet)}` };
-  // Each class gives only what the ones before it could not.
+  // Each class frees only what the others cannot: Guaranteed pods only what BestEffort and Burstable pods leave
+  // missing.
   const guaranteedVictims = closest(guaranteed, without(needs, [...bestEffort, ...burstable]));
   const burstableVictims = closest(burstable, without(needs, [...bestEffort, ...guaranteedVictims]));
   const bestEffortVictims = closest(bestEffort, without(needs, [...burstableVictims, ...guaranteedVictims]));
@@ -53,7 +54,10 @@ function yields(other: Pod, to: Pod): boolean {
   return own !== undefined && theirs !== undefined && own > theirs;
 }
 
-/** The pod that frees most of what is missing, and so on, until nothing is. Of two that free as much, the smaller one. */
+/**
+ * Picks the pod that frees most of what is missing until nothing is missing. Of two that free as much, picks the
+ * smaller.
+ */
 function closest(candidates: readonly Pod[], needs: readonly Need[]): readonly Pod[] {
   const left = [...candidates];
   const chosen: Pod[] = [];
@@ -76,7 +80,7 @@ function closest(candidates: readonly Pod[], needs: readonly Need[]): readonly P
   return chosen;
 }
 
-/** How much of each need it leaves open, each weighing the same. */
+/** The part of each need that stays missing without this pod: squared fractions, summed with equal weights. */
 function distanceOf(pod: Pod, needs: readonly Need[]): number {
   return needs
     .map(({ resource, amount }) => Math.max(0, Number(amount - requestOf(pod, resource)) / Number(amount)) ** 2)
@@ -91,7 +95,7 @@ function isSmaller(one: Pod, other: Pod): boolean {
   return true;
 }
 
-/** What is still missing when these are gone. */
+/** The needs that remain once these pods are gone. */
 const without = (needs: readonly Need[], pods: readonly Pod[]): readonly Need[] =>
   needs
     .map(({ resource, amount }) => ({

@@ -1,11 +1,11 @@
-/** Whether what a pod requests is still there, beside what the pods before it have: in the whole units that the messages tell. */
+/** Whether a pod's requests fit beside those of the pods before it, in the whole units that the messages use. */
 import type { Container, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { type Quantity, quantityMilliValue, quantityValue } from "../../base/quantity.ts";
 import { isExtendedResource } from "../node/capacity.ts";
 import { podRequests, specOf } from "../resources/pod-resources.ts";
 import { HUGEPAGES_PREFIX, parseResourceList, type ResourceList } from "../resources/resource-list.ts";
 
-/** There is too little of it. */
+/** A resource that is insufficient. */
 export interface Shortage {
   readonly resource: string;
   readonly requested: bigint;
@@ -13,7 +13,7 @@ export interface Shortage {
   readonly capacity: bigint;
 }
 
-/** Told first, and in this order; others follow by name. */
+/** Reported first, in this order; other resources follow by name. */
 const FIRST = ["cpu", "memory", "ephemeral-storage"];
 
 export function shortages(
@@ -43,7 +43,7 @@ const isCounted = (name: string): boolean =>
   name.startsWith("attachable-volumes-") ||
   name.includes("/");
 
-/** What vendors and operators add, and this node does not have, is somebody else's to count. */
+/** Drops extended resources that this node does not have: other components account for them. */
 function withoutUnknown(spec: PodSpec, given: ReadonlyMap<string, bigint>): PodSpec {
   const without = <C extends Container>(container: C): C => {
     const requests = Object.entries(container.resources?.requests ?? {});
@@ -59,11 +59,11 @@ const inOrder = (names: readonly string[]): readonly string[] => {
   return names.toSorted((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
-/** Thousandths of a CPU, and whole units of all else: parts of one count as one. */
+/** CPU in millicores, every other resource in whole units; fractions round up. */
 export const amountOf = (name: string, quantity: Quantity): bigint =>
   name === "cpu" ? quantityMilliValue(quantity) : quantityValue(quantity);
 
-/** Of the pods that stay it is asked for each that comes. */
+/** Cached by pod, because the amounts of each admitted pod are needed for every new pod. */
 const remembered = new WeakMap<Pod, ReadonlyMap<string, bigint>>();
 
 function amountsOf(pod: Pod): ReadonlyMap<string, bigint> {

@@ -1,6 +1,6 @@
 /**
- * Which settings of the kernel a pod may have of its own: those that are safe, and those the operator allows, where the kernel keeps them
- * apart for each namespace and the pod has that namespace for itself.
+ * Which sysctls a pod may set: the safe ones and those that the operator allows. The kernel must namespace the sysctl,
+ * and the pod must not share that namespace with the host.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
@@ -9,13 +9,13 @@ import type { Rejection } from "./verdict.ts";
 
 type Namespace = "IPC" | "Net";
 
-/** By name, and by what a name begins with. */
+/** By full name and by name prefix. */
 export interface SysctlRules {
   readonly names: ReadonlyMap<string, Namespace>;
   readonly prefixes: ReadonlyMap<string, Namespace>;
 }
 
-/** With the first kernel that keeps it apart for each namespace, where not all do. */
+/** With the first kernel that namespaces the sysctl, where not all kernels do. */
 const SAFE: readonly (readonly [name: string, kernel?: string])[] = [
   ["kernel.shm_rmid_forced"],
   ["net.ipv4.ip_local_port_range"],
@@ -40,7 +40,7 @@ const OF_IPC: ReadonlySet<string> = new Set([
   "kernel.msgmax",
   "kernel.msgmnb",
   "kernel.msgmni",
-  // What is left of a pattern before its star.
+  // The part of a pattern before its star.
   "kernel.shm",
   "kernel.msg",
 ]);
@@ -50,7 +50,7 @@ const SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
 const PATTERN = `(${SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
 const IS_PATTERN = new RegExp(`^${PATTERN}$`);
 
-/** What is wrong with the operator's list, in upstream's words; undefined: nothing. */
+/** Returns upstream's error for an invalid list of the operator's; undefined: the list is valid. */
 export function unsafeSysctlsFault(allowed: readonly string[]): string | undefined {
   for (const pattern of allowed) {
     if (pattern.length > LENGTH_MAX || !IS_PATTERN.test(pattern)) {
@@ -62,7 +62,7 @@ export function unsafeSysctlsFault(allowed: readonly string[]): string | undefin
   return undefined;
 }
 
-/** `allowed`: without a fault. */
+/** `allowed` must be valid according to unsafeSysctlsFault. */
 export function sysctlRules(kernelVersion: string, allowed: readonly string[]): SysctlRules {
   const safe = SAFE.filter(([, kernel]) => kernel === undefined || isAtLeast(kernelVersion, kernel));
   const [names, prefixes] = [new Map<string, Namespace>(), new Map<string, Namespace>()];
@@ -101,7 +101,7 @@ function namespaceOf(name: string): Namespace | undefined {
   return name.startsWith("net.") ? "Net" : undefined;
 }
 
-/** `6.1.0-13-amd64` is at least `4.15`. A kernel without a number is none that is known. */
+/** For example, `6.1.0-13-amd64` is at least `4.15`. A version without a number counts as 0. */
 function isAtLeast(kernel: string, least: string): boolean {
   const numbers = (text: string) =>
     (/^\s*v?(?<version>\d+(?:\.\d+)*)/.exec(text)?.groups?.["version"] ?? "").split(".");

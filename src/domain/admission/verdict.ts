@@ -2,34 +2,36 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { PodAllocation } from "../allocation/pod-allocation.ts";
 import { allocationOf } from "../resize/allocation.ts";
 
-/** Why this node does not take a pod: the reason and the message that its status and its event tell. */
+/** Why this node rejects a pod: the reason and message of the pod's status and event. */
 export interface Rejection {
   readonly reason: string;
   readonly message: string;
 }
 
-/** Why it cannot be said yet whether this node takes a pod: what is waited for, as the pod's status tells it meanwhile. */
+/** Why this node cannot decide on a pod yet. Meanwhile the pod's status reports what the pod waits for. */
 export interface Deferral {
   readonly reason: `${typeof WAITING_FOR}${string}`;
   readonly message: string;
 }
 
-/** What the reason of every deferral begins with: so it is known for one, and is gone from the status once the pod is taken. */
+/**
+ * Prefix of every deferral's reason. It identifies a deferral, whose reason leaves the status once the pod is admitted.
+ */
 export const WAITING_FOR = "WaitingFor";
 
 export interface AdmittedVerdict {
   readonly kind: "admitted";
-  /** Its `resources` are those of the admitted pod's spec. A resize changes them, and nothing else. */
+  /** `resources` are those of the admitted pod's spec. A resize changes them and nothing else. */
   readonly allocation: PodAllocation;
 }
 
-/** What becomes of a pod that this node was given. Taken and not taken are final. */
+/** The decision on a pod bound to this node. Admission and rejection are final. */
 export type Verdict =
   | AdmittedVerdict
   | { readonly kind: "rejected"; readonly rejection: Rejection }
   | { readonly kind: "deferred"; readonly deferral: Deferral };
 
-/** With the resources of this pod's spec. What its containers have for themselves stays. */
+/** Replaces the resources with those of this pod's spec. Allocations of individual containers stay. */
 export const withResourcesOf = ({ allocation }: AdmittedVerdict, pod: Pod): AdmittedVerdict => ({
   kind: "admitted",
   allocation: { ...allocation, resources: allocationOf(pod) },

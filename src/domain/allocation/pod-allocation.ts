@@ -1,6 +1,7 @@
 /**
- * What this node gives a pod: amounts of CPU and memory, and for each container what it has for itself. Admission makes it, the journal keeps it, and
- * everything that runs the pod reads it. A kind of resource that is added is a field of `ContainerAllocation`.
+ * What this node allocates to a pod: amounts of CPU and memory, and exclusive resources for each container. Admission
+ * creates it, the journal stores it, and everything that runs the pod reads it. A new kind of resource becomes a field
+ * of `ContainerAllocation`.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { isJsonObject } from "../../base/json-equal.ts";
@@ -12,16 +13,16 @@ interface DeviceAllocation {
   readonly ids: readonly string[];
 }
 
-/** A field that is absent is not restricted. */
+/** An absent field means no restriction. */
 export interface ContainerAllocation {
-  /** The CPUs that no other container may use, as a list of the kernel's `cpuset.cpus`. */
+  /** The CPUs that no other container may use, in the list format of the kernel's `cpuset.cpus`. */
   readonly cpus?: string;
-  /** As a list of the kernel's `cpuset.mems`. */
+  /** In the list format of the kernel's `cpuset.mems`. */
   readonly memoryNodes?: string;
   readonly devices?: readonly DeviceAllocation[];
 }
 
-/** By container name; a container that has nothing for itself is absent. */
+/** By container name; containers without exclusive resources are absent. */
 export type ContainerAllocations = Readonly<Record<string, ContainerAllocation>>;
 
 export interface PodAllocation {
@@ -29,16 +30,16 @@ export interface PodAllocation {
   readonly containers: ContainerAllocations;
 }
 
-/** The amounts that the spec names, and nothing else. */
+/** Only the amounts that the spec names. */
 export const specAllocation = (pod: Pod): PodAllocation => ({ resources: allocationOf(pod), containers: {} });
 
 const NOTHING: ContainerAllocation = {};
 
-/** A container may have the name of a property that every object has. */
+/** A container's name may equal a property that every object inherits, so only own properties count. */
 export const containerAllocation = (containers: ContainerAllocations, name: string): ContainerAllocation =>
   (Object.hasOwn(containers, name) ? containers[name] : undefined) ?? NOTHING;
 
-/** Adds to what the container has; devices are appended. */
+/** Merges into the container's allocation; devices are appended. */
 export function withContainerAllocation(
   allocation: PodAllocation,
   name: string,
@@ -55,7 +56,7 @@ export const hasExclusiveCpus = (containers: ContainerAllocations): boolean =>
 
 export const isEmpty = (containers: ContainerAllocations): boolean => Object.keys(containers).length === 0;
 
-/** Of what was read from a disk. Fields of a later version are passed over. */
+/** Validates a value read from disk. Fields of a later version are ignored. */
 export const isContainerAllocations = (value: unknown): value is ContainerAllocations =>
   isJsonObject(value) && Object.values(value).every(isContainerAllocation);
 

@@ -1,4 +1,4 @@
-/** When a claim and its volume have found each other: from then on neither changes in what a node needs of it. */
+/** The binding of a claim to its volume. Once they are bound, the fields that a node needs no longer change. */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core-v1.ts";
 
 /** Undefined until the claim is bound. */
@@ -7,5 +7,8 @@ export function boundVolumeName({ spec, status }: PersistentVolumeClaim): string
   return status?.phase === "Bound" && name !== "" ? name : undefined;
 }
 
-/** Whether the volume knows whose it is. It is written before its claim, but may be read from a server that lags behind. */
+/**
+ * Whether the volume names its claim. It is written before the claim, but may be read from an API server that lags
+ * behind.
+ */
 export const isClaimed = ({ spec }: PersistentVolume): boolean => (spec?.claimRef?.uid ?? "") !== "";

@@ -1,4 +1,4 @@
-/** The objects of the cluster that a pod names and its node therefore may, and must, read. */
+/** The API objects that a pod references, which its node therefore may and must read. */
 import type { Container, EphemeralContainer, Pod, Volume } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 import { claimNameOf } from "../volumes/claims.ts";
@@ -6,7 +6,7 @@ import { objectKey, type ReferencedKind } from "./known-object.ts";
 
 export interface ObjectReference {
   readonly kind: ReferencedKind;
-  /** Empty for kinds of the cluster. */
+  /** Empty for cluster-scoped kinds. */
   readonly namespace: string;
   readonly name: string;
 }
@@ -46,7 +46,7 @@ const ofVolume = (volume: Volume, podName: string): readonly Found[] => [
     ["ConfigMap", configMap?.name],
     ["Secret", secret?.name],
   ]),
-  // What the plugins of volumes log in with.
+  // Credentials for volume plugins.
   ["Secret", volume.csi?.nodePublishSecretRef?.name],
   ["Secret", volume.iscsi?.secretRef?.name],
   ["Secret", volume.flexVolume?.secretRef?.name],

@@ -1,4 +1,4 @@
-/** A container as the runtime takes it. Labels and annotations are the contract the next kubelet goes by. */
+/** Builds the CRI configuration of a container. Its labels and annotations are the contract with the next kubelet. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { utf8Text } from "../../base/utf8.ts";
 import { containerLogPath, podNameOfObject } from "../pod/pod-names.ts";
@@ -24,20 +24,20 @@ import { containerSecurity, type GivenIdentity, type SecuritySettings } from "./
 
 export interface ContainerSettings {
   readonly restartCount: number;
-  /** What the pull answered with. */
+  /** The image reference that the pull returned. */
   readonly imageRef: string;
   readonly inputs: ContainerInputs;
-  /** The container whose processes it is to see; undefined: only its own, or what its pod shares. */
+  /** The container whose PID namespace to join; undefined: the container's own, or the one that its pod shares. */
   readonly targetId?: string | undefined;
   readonly security: SecuritySettings;
   readonly identity: GivenIdentity;
-  /** Whether a container may name the signal that asks it to end (the gate ContainerStopSignals). */
+  /** Whether a container may set its stop signal (the gate ContainerStopSignals). */
   readonly stopSignals: boolean;
-  /** Whether the node labels files; if not, the runtime is not asked to. */
+  /** Whether the node labels files for SELinux; if not, mounts request no relabeling. */
   readonly selinux: boolean;
 }
 
-/** "noText": a word would hold bytes of a Secret that are no text, which no runtime can be told. */
+/** "noText": an argument would contain bytes of a Secret that are not valid UTF-8, which the CRI cannot carry. */
 export type CommandWords =
   | ({ readonly kind: "words" } & ContainerWords)
   | { readonly kind: "noText"; readonly message: string };
@@ -86,7 +86,7 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
 function mounts({ inputs, selinux, identity }: ContainerSettings): readonly ContainerMount[] {
   const labelled = selinux ? inputs.mounts : inputs.mounts.map((mount) => ({ ...mount, selinuxRelabel: false }));
   const { uids, gids } = identity.users;
-  // Files stay whose they are on the node; within the pod they are seen as its own users'.
+  // ID-mapped mounts keep file owners on the node; within the pod, the files appear as owned by the pod's users.
   return uids.length === 0 ? labelled : labelled.map((mount) => ({ ...mount, uidMappings: uids, gidMappings: gids }));
 }
 

@@ -1,6 +1,7 @@
 /**
- * The hash by which a running container is known to be the one its spec asks for. It stands in an annotation of the container, so
- * it must be the same whichever kubelet wrote it: FNV-1a over a dump of the bytes of a small JSON text.
+ * The hash that shows whether a running container is the one that its spec describes. It is stored in an annotation of
+ * the container, so every kubelet must compute the same value. It is FNV-1a over a dump of the bytes of a small JSON
+ * text.
  */
 import { fnv1a32 } from "../../base/fnv.ts";
 import { goJson } from "../../base/go-json.ts";

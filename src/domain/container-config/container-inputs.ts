@@ -1,11 +1,11 @@
-/** What the node gives a container beside its definition. */
+/** What the node adds to a container's definition. */
 import type { ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { ImageUser } from "./security-context.ts";
 
 export interface ContainerInputs {
   readonly environment: readonly EnvironmentVariable[];
-  /** Command and arguments, every reference to a variable replaced. */
+  /** Command and arguments with every variable reference replaced. */
   readonly words: ContainerWords;
   readonly mounts: readonly ContainerMount[];
   readonly imageUser: ImageUser;
@@ -25,7 +25,7 @@ export const NO_INPUTS: ContainerInputs = {
   resources: {},
 };
 
-/** Mounts and variables are appended, resources are set one by one, and anything else replaces what was there. */
+/** Mounts and variables are appended, resources are set one by one, and any other field replaces the previous value. */
 export const withContribution = (
   { environment, mounts, resources, ...rest }: ContainerInputs,
   contribution: Partial<ContainerInputs>,

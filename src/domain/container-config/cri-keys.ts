@@ -1,4 +1,7 @@
-/** The labels and annotations that every kubelet puts on what it makes in the runtime, and finds its own by after a restart. */
+/**
+ * The labels and annotations that every kubelet sets on its sandboxes and containers, and by which it finds them after
+ * a restart.
+ */
 export const POD_NAME_LABEL = "io.kubernetes.pod.name";
 export const POD_NAMESPACE_LABEL = "io.kubernetes.pod.namespace";
 export const POD_UID_LABEL = "io.kubernetes.pod.uid";

@@ -1,6 +1,6 @@
 /**
- * The resolver a pod gets, from its policy, its own wishes, the cluster's and the host's settings, within what resolvers can take. What was left
- * out, or given for want of better, is said in warnings.
+ * The resolver configuration of a pod, from its DNS policy, its dnsConfig, the cluster's and the host's settings,
+ * within the limits of resolvers. Warnings report what was left out and which fallbacks were used.
  */
 import type { Pod, PodDNSConfigOption } from "../../api/gen/core-v1.ts";
 import { parseIp } from "../../base/ip-address.ts";
@@ -10,9 +10,9 @@ import { fittingSearches, fittingServers, type ResolverConfig } from "./resolver
 export interface DnsSettings {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Of the node's own resolver file; undefined: pods are to have nothing of it. */
+  /** From the node's own resolver file; undefined: pods inherit nothing from it. */
   readonly host: ResolverConfig | undefined;
-  /** Those the operator gave the node. */
+  /** The node IPs that the operator configured. */
   readonly nodeIps: readonly string[];
 }
 
@@ -63,7 +63,10 @@ function ofPolicy(pod: Pod, settings: DnsSettings): PodDns {
   return { config: { servers: clusterDns, searches, options: ["ndots:5"] }, warnings: [] };
 }
 
-/** Nothing of the node's means a resolver on the pod's own loopback, of each family that the node has, and no domain to search in. */
+/**
+ * Without host settings, the resolver is the pod's own loopback, in each IP family of the node, and "." is the only
+ * search.
+ */
 function hostConfig({ host, nodeIps }: DnsSettings): ResolverConfig {
   if (host !== undefined) return host;
   const servers = nodeIps.map((ip) => (parseIp(ip)?.family === "IPv6" ? "::1" : "127.0.0.1"));
@@ -80,7 +83,7 @@ function missingClusterDns(pod: Pod): readonly DnsWarning[] {
   ];
 }
 
-/** The pod's own replace those of the same name. */
+/** The pod's options replace base options of the same name. */
 function withOptions(base: readonly string[], own: readonly PodDNSConfigOption[]): readonly string[] {
   const options = new Map(base.map((option) => [optionName(option), option]));
   for (const { name = "", value = "" } of own) {

@@ -1,4 +1,4 @@
-/** The names a pod's processes see as their own. */
+/** The hostname and the domain that a pod's processes see as their own. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { dnsLabelTroubles, dnsSubdomainTroubles } from "../../base/names.ts";
@@ -8,12 +8,15 @@ const HOSTNAME_MAX = 64;
 
 export interface HostnameSettings {
   readonly clusterDomain: string;
-  /** Whether a pod may name itself without regard to anything else (the gate HostnameOverride). */
+  /** Whether a pod may override its hostname regardless of its other fields (the gate HostnameOverride). */
   readonly overrides: boolean;
 }
 
 export type Hostname =
-  /** `hostname` is what the kernel is told; `short` and `domain` are what the hosts file says, `domain` empty for a pod in none. */
+  /**
+   * `hostname` is set in the kernel; `short` and `domain` go into the hosts file. `domain` is empty for a pod without a
+   * subdomain.
+   */
   | { readonly kind: "known"; readonly hostname: string; readonly short: string; readonly domain: string }
   | { readonly kind: "refused"; readonly message: string };
 

@@ -58,6 +58,6 @@ test("[24.4] no file over a mount of the container's own, and none before the po
   assert.equal(needsHostsFile(pod(), mounting("/etc"), ips), true);
 });
 
-test("[27.1.14] it lies in the pod's folder under a name that other kubelets know", () => {
+test("[27.1.14] it lies in the pod's directory under a name that other kubelets know", () => {
   assert.equal(hostsFileOf("/var/lib/kubelet/pods/u-1"), "/var/lib/kubelet/pods/u-1/etc-hosts");
 });

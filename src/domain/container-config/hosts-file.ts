@@ -1,4 +1,4 @@
-/** The hosts file of a pod's containers, byte for byte as tools around the kubelet know it. */
+/** The hosts file of a pod's containers, byte for byte in the format that tools expect of a kubelet. */
 import type { Container, HostAlias, Pod } from "../../api/gen/core-v1.ts";
 import { concatBytes } from "../../base/bytes.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
@@ -16,9 +16,9 @@ const LOCAL = [
   "fe00::2\tip6-allrouters\n",
 ].join("");
 
-export const hostsFileOf = (podFolder: string): string => `${podFolder}/etc-hosts`;
+export const hostsFileOf = (podDirectory: string): string => `${podDirectory}/etc-hosts`;
 
-/** Not over what the container mounts there itself, and not before the pod has an address. */
+/** False if the container mounts its own file there, or if a pod off the host network has no IP yet. */
 export const needsHostsFile = ({ spec }: Pod, { volumeMounts }: Container, podIps: readonly string[]): boolean =>
   (podIps.length > 0 || spec?.hostNetwork === true) &&
   !(volumeMounts ?? []).some(({ mountPath }) => mountPath === HOSTS_PATH);
@@ -26,7 +26,7 @@ export const needsHostsFile = ({ spec }: Pod, { volumeMounts }: Container, podIp
 export interface PodHosts {
   readonly podIps: readonly string[];
   readonly hostname: string;
-  /** Empty: the pod is in none. */
+  /** Empty: the pod has no domain. */
   readonly domain: string;
 }
 
@@ -36,7 +36,7 @@ export function podHostsFile(pod: Pod, { podIps, hostname, domain }: PodHosts): 
   return utf8Bytes(`${HEADER}${LOCAL}${own}${aliases(pod.spec?.hostAliases ?? [])}`);
 }
 
-/** Of a pod on the node's network: the node's own, bytes and all. */
+/** For a pod on the host network: the bytes of the node's own file, with the pod's aliases. */
 export const nodeHostsFile = (pod: Pod, ofNode: Uint8Array): Uint8Array =>
   concatBytes([utf8Bytes(HOST_NETWORK_HEADER), ofNode, utf8Bytes(aliases(pod.spec?.hostAliases ?? []))]);
 

@@ -1,4 +1,4 @@
-/** What resolvers can take: more of it makes some ignore the rest and others fail. */
+/** The limits of resolvers: beyond them some resolvers ignore the rest, and others fail. */
 import { goQuote } from "../../base/go-text.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
 
@@ -12,7 +12,7 @@ const SERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
 const SEARCH_LINE_BYTES_MAX = 2048;
 const SEARCH_BYTES_MAX = 253;
-/** Those that the cluster puts before the host's. */
+/** The number of searches that the cluster adds before the host's. */
 const CLUSTER_SEARCHES = 3;
 
 const bytesIn = (text: string) => utf8Bytes(text).length;
@@ -29,7 +29,7 @@ export function fittingServers(servers: readonly string[]): Fitting {
   return { kept, trouble };
 }
 
-/** The first ones that fit; one that is too long by itself only loses its own place. */
+/** Keeps the first searches that fit. A single search that is too long is dropped without affecting the others. */
 export function fittingSearches(searches: readonly string[]): Fitting {
   const kept = searches.slice(0, SEARCHES_MAX).filter((search) => bytesIn(search) <= SEARCH_BYTES_MAX);
   while (bytesIn(kept.join(" ")) > SEARCH_LINE_BYTES_MAX) kept.pop();
@@ -38,7 +38,7 @@ export function fittingSearches(searches: readonly string[]): Fitting {
   return { kept, trouble };
 }
 
-/** What is wrong with a node's resolver file, said once at the start; undefined when all of it fits. */
+/** Returns the problem of a node's resolver file, reported once at startup; undefined: everything fits. */
 export function resolverFileTrouble(
   path: string,
   { searches }: ResolverConfig,

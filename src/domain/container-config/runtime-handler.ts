@@ -1,15 +1,15 @@
-/** Which of the runtime's handlers runs a pod: the one that its RuntimeClass names, or the default one. */
+/** Selects the runtime handler of a pod: the one of its RuntimeClass, or the default. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { RuntimeClass } from "../../api/gen/node-v1.ts";
 
-/** By name; undefined until they were first listed. */
+/** By name; undefined until the first list. */
 export type RuntimeClasses = ReadonlyMap<string, RuntimeClass> | undefined;
 
 export type HandlerAnswer =
-  /** "": the default one. */
+  /** "": the default handler. */
   { readonly kind: "handler"; readonly handler: string } | { readonly kind: "missing"; readonly message: string };
 
-/** Beside the keys of objects: the RuntimeClasses as a whole. */
+/** The key to wait for the RuntimeClasses as a whole; other keys are those of objects. */
 export const RUNTIME_CLASSES_KEY = "runtimeClasses";
 
 export const runtimeClassOf = ({ spec }: Pod): string | undefined => spec?.runtimeClassName || undefined;

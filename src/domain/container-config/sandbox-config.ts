@@ -1,6 +1,9 @@
-/** The sandbox a pod asks for, as the runtime takes it. Labels and annotations are the contract the next kubelet finds it by. */
+/**
+ * Builds the CRI configuration of a pod's sandbox. Its labels and annotations are the contract by which the next
+ * kubelet finds it.
+ */
 import type { ContainerPort, Pod } from "../../api/gen/core-v1.ts";
-import { podLogFolder, podNameOfObject } from "../pod/pod-names.ts";
+import { podLogDirectory, podNameOfObject } from "../pod/pod-names.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { PortMapping, SandboxConfig } from "../runtime/sandbox.ts";
 import { dottedSysctl } from "../static-pods/sysctl-name.ts";
@@ -24,7 +27,7 @@ export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettin
   return {
     metadata: { ...name, attempt },
     ...(pod.spec?.hostNetwork === true ? {} : { hostname }),
-    logDirectory: podLogFolder(settings.podLogsDir, name),
+    logDirectory: podLogDirectory(settings.podLogsDir, name),
     dns: settings.dns,
     portMappings: (pod.spec?.containers ?? []).flatMap(({ ports }) => portMappings(ports ?? [])),
     labels: {
@@ -44,7 +47,7 @@ export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettin
   };
 }
 
-/** What a container says twice is mapped once: by its name, else by all of it. */
+/** Maps a port that containers list twice only once: keyed by its name, else by all of its fields. */
 function portMappings(ports: readonly ContainerPort[]): readonly PortMapping[] {
   const named = new Map<string, ContainerPort>();
   for (const port of ports) {

@@ -1,4 +1,7 @@
-/** A pod's and its containers' security settings as the runtime takes them. What cannot be honoured is refused at admission, never dropped. */
+/**
+ * Builds the CRI security settings of a pod and its containers. Settings that cannot be honored are rejected at
+ * admission, never dropped.
+ */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 import type { ContainerSecurityContext, NamespaceOptions, SecurityContext } from "../runtime/security.ts";
@@ -15,9 +18,9 @@ function namespaceOptions(pod: Pod, user: UserNamespace): NamespaceOptions {
   };
 }
 
-/** What of a pod's identity is not said by itself. */
+/** The parts of a pod's identity that its spec does not contain. */
 export interface GivenIdentity {
-  /** What its volumes give its processes, beside the groups it lists. */
+  /** The groups of its volumes, in addition to its supplemental groups. */
   readonly volumeGroups: readonly bigint[];
   readonly users: UserNamespace;
 }
@@ -34,14 +37,14 @@ export function sandboxSecurity(pod: Pod, { volumeGroups, users }: GivenIdentity
   };
 }
 
-/** The user an image says its programs run as, where the pod does not say. */
+/** The user of an image, which applies where the pod sets none. */
 export interface ImageUser {
   readonly uid?: bigint;
   readonly username?: string;
 }
 
 export interface SecuritySettings extends SeccompSettings {
-  /** What of each CPU tells of its heat: hidden like the rest, where the machine has it. */
+  /** The thermal files of each CPU, masked like the other paths where the machine has them. */
   readonly thermalPaths: readonly string[];
 }
 
@@ -51,7 +54,7 @@ export function containerSecurity(
   settings: SecuritySettings &
     GivenIdentity & {
       readonly imageUser: ImageUser;
-      /** The container whose processes it is to see. */
+      /** The container whose PID namespace to join. */
       readonly targetId?: string | undefined;
     },
 ): ContainerSecurityContext {
@@ -61,7 +64,8 @@ export function containerSecurity(
   const user = own?.runAsUser ?? ofPod?.runAsUser;
   const group = own?.runAsGroup ?? ofPod?.runAsGroup;
   const apparmor = apparmorProfile(pod, container);
-  // As the API server demands: in the node's own user namespace /proc opens the kernel's settings to root in the container.
+  // The API server has the same rule: in the host's user namespace, an unmasked /proc gives root in the container
+  // access to the kernel's settings.
   const isUnmasked = own?.procMount === "Unmasked" && pod.spec?.hostUsers === false;
   return {
     namespaces: lookingInto(settings.targetId, namespaceOptions(pod, settings.users)),
@@ -77,17 +81,17 @@ export function containerSecurity(
     ...(own?.capabilities === undefined
       ? {}
       : { capabilities: { add: own.capabilities.add ?? [], drop: own.capabilities.drop ?? [], addAmbient: [] } }),
-    // Of a privileged container too: the runtime knows that it sees everything as it is.
+    // Set for privileged containers too: the runtime knows that it must not mask anything for them.
     maskedPaths: isUnmasked ? [] : [...MASKED_PATHS, ...settings.thermalPaths],
     readonlyPaths: isUnmasked ? [] : READONLY_PATHS,
   };
 }
 
-/** Where processes are shared or the node's, they are all seen already. */
+/** In a shared PID namespace, or the host's, the processes of the target are visible already. */
 const lookingInto = (targetId: string | undefined, own: NamespaceOptions): NamespaceOptions =>
   targetId === undefined || own.pid !== "container" ? own : { ...own, pid: "target", targetId };
 
-/** An image that names nobody is root's. */
+/** An image without a user runs as root. */
 const userOfImage = ({ uid, username }: ImageUser) =>
   uid === undefined && username !== undefined ? { runAsUsername: username } : { runAsUser: uid ?? 0n };
 

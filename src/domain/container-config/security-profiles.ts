@@ -1,4 +1,4 @@
-/** Which profiles of seccomp and AppArmor a container runs under: its own, else the pod's. */
+/** The seccomp and AppArmor profiles of a container: its own, else the pod's. */
 import type { AppArmorProfile, Container, Pod, SeccompProfile } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { joinPath } from "../../base/join-path.ts";
@@ -7,9 +7,9 @@ import type { SecurityProfile } from "../runtime/security.ts";
 const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
 
 export interface SeccompSettings {
-  /** What has none of its own runs under the runtime's. */
+  /** Containers without a profile run under the runtime's default profile. */
   readonly seccompDefault: boolean;
-  /** Where the node's own profiles lie. */
+  /** The directory of the node's own profiles. */
   readonly seccompRoot: string;
 }
 
@@ -44,13 +44,13 @@ export function apparmorProfile(pod: Pod, container: Container): SecurityProfile
   }
 }
 
-/** A static pod's manifest may still say it by annotation. */
+/** A static pod's manifest may still set the profile by annotation. */
 export const apparmorOf = (pod: Pod, container: Container): AppArmorProfile | undefined =>
   container.securityContext?.appArmorProfile ??
   annotated(pod.metadata?.annotations?.[`${APPARMOR_ANNOTATION}${container.name}`]) ??
   pod.spec?.securityContext?.appArmorProfile;
 
-/** Whether any of it asks for a profile to be enforced. */
+/** Whether the pod or one of its containers requires that a profile be enforced. */
 export function enforcesApparmor({ metadata, spec }: Pod, containers: readonly Container[]): boolean {
   const profiles = [spec, ...containers].map((one) => one?.securityContext?.appArmorProfile?.type);
   if (profiles.some((type) => type !== undefined && type !== "Unconfined")) return true;
@@ -68,13 +68,13 @@ function annotated(value: string | undefined): AppArmorProfile | undefined {
   return { type: "Localhost", localhostProfile: value.slice(LOCALHOST_PREFIX.length) };
 }
 
-/** Why a container cannot be made under the profile it asks for, in upstream's words. */
+/** Returns upstream's error if the container's profile cannot be used. */
 export function unusableProfile(pod: Pod, container: Container): string | undefined {
   const seccomp = seccompOf(pod, container);
   if (seccomp?.type === "Localhost" && (seccomp.localhostProfile ?? "") === "") {
     return "localhostProfile must be set if seccompProfile type is Localhost.";
   }
-  // The API server refuses such a profile; the manifest of a static pod is read by nobody but this node.
+  // The API server rejects such a profile, but only this node validates the manifest of a static pod.
   if (seccomp?.type === "Localhost" && leavesRoot(seccomp.localhostProfile ?? "")) {
     return `seccompProfile.localhostProfile ${goQuote(seccomp.localhostProfile ?? "")} must be a descending relative path`;
   }

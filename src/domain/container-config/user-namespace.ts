@@ -1,6 +1,7 @@
 /**
- * Users and groups of pods that have a user namespace: each such pod has a range of the node's numbers for itself, as wide as every other,
- * and its own number 0 is the first of it. The range is on disk, for whoever runs the node next.
+ * User and group IDs of pods with a user namespace. Each such pod has its own range of the node's IDs. All ranges have
+ * the same length, and a pod's ID 0 is the first ID of its range. The range is stored on disk for the next kubelet
+ * process.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { RuntimeStatus } from "../runtime/runtime-info.ts";
@@ -8,22 +9,22 @@ import type { NamespaceOptions } from "../runtime/security.ts";
 
 export type UserNamespace = NonNullable<NamespaceOptions["user"]>;
 
-/** The narrowest range there is; a wider one is a multiple of it. */
+/** The shortest range; a longer range is a multiple of it. */
 export const IDS_UNIT = 65_536;
 
-/** Numbers that ranges are cut from, in ranges of `length`. */
+/** The IDs from which `count` ranges of `length` IDs are allocated. */
 export interface IdSpace {
   readonly first: number;
   readonly count: number;
   readonly length: number;
 }
 
-/** Numbers that the machine's operator gives to pods; undefined: all but the first range, which is the node's own. */
+/** The IDs that the operator assigns to pods; undefined: all but the first range, which is the node's own. */
 export type GivenIds = { readonly first: number; readonly length: number } | undefined;
 
 export type IdSpaceAnswer =
   | ({ readonly kind: "space" } & IdSpace)
-  /** In upstream's words, which end its start. */
+  /** Upstream's message, with which startup fails. */
   | { readonly kind: "unusable"; readonly message: string };
 
 const ALL_IDS = 2 ** 32;
@@ -41,7 +42,7 @@ export function idSpace(given: GivenIds, idsPerPod: number, podsMax: number): Id
   return { kind: "space", first, count, length: idsPerPod };
 }
 
-/** The first free range; undefined: none is. */
+/** Returns the first free range; undefined: no range is free. */
 export function freeRange({ first, count, length }: IdSpace, taken: ReadonlySet<number>): number | undefined {
   for (let index = 0; index < count; index += 1) {
     const candidate = first + index * length;
@@ -52,7 +53,7 @@ export function freeRange({ first, count, length }: IdSpace, taken: ReadonlySet<
 
 export const asksForUsers = ({ spec }: Pod): boolean => spec?.hostUsers === false;
 
-/** With the node's own users. */
+/** The node's own user namespace. */
 export const NODE_USERS: UserNamespace = { mode: "node", uids: [], gids: [] };
 
 export function ownUsers(firstId: number, length: number): UserNamespace {
@@ -60,7 +61,7 @@ export function ownUsers(firstId: number, length: number): UserNamespace {
   return { mode: "pod", uids: mapping, gids: mapping };
 }
 
-/** Why the handler cannot run a pod with users of its own, in upstream's words; undefined: it can. */
+/** Returns upstream's error if the handler does not support user namespaces; undefined: it does. */
 export function whyNoUsers({ handlers }: Pick<RuntimeStatus, "handlers">, handler: string): string | undefined {
   const found = handlers.find(({ name }) => name === handler);
   if (found?.userNamespaces === true) return undefined;
@@ -69,7 +70,7 @@ export function whyNoUsers({ handlers }: Pick<RuntimeStatus, "handlers">, handle
   return `can't set \`spec.hostUsers: false\`, ${who} does not support user namespaces${unknown}`;
 }
 
-/** As it lies in the pod's folder. */
+/** The content of the mappings file in the pod's directory. */
 export const mappingsText = ({ uids, gids }: UserNamespace): string =>
   JSON.stringify({ uidMappings: uids, gidMappings: gids });
 
@@ -77,7 +78,7 @@ export type KnownRange =
   | { readonly kind: "range"; readonly firstId: number }
   | { readonly kind: "invalid"; readonly message: string };
 
-/** What an earlier agent wrote. It must be one range of ours, whole and at its place. */
+/** Parses what a previous kubelet process wrote. It must be exactly one range of this ID space, at a valid offset. */
 export function parseMappings(text: string, { first, count, length }: IdSpace): KnownRange {
   const invalid = (message: string): KnownRange => ({ kind: "invalid", message });
   const configuration = (why: string) => invalid(`invalid user namespace configuration: ${why}`);
@@ -113,6 +114,6 @@ function parse(
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : undefined;
   } catch {
-    return undefined; // Not even JSON: said as such.
+    return undefined; // Not JSON: the caller reports the file as invalid.
   }
 }

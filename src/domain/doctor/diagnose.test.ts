@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { stripVTControlCharacters } from "node:util";
 import { diagnose } from "./diagnose.ts";
 import type { AgentProcess, DiskSeen, HostFacts, KernelSetting, PairSeen } from "./facts.ts";
 import { FINDING_NAMES, FINDINGS, type FindingName, type Looked } from "./finding.ts";
-import { diagnosisJson, diagnosisText, exitCodeOf } from "./show.ts";
+import { diagnosisJson, diagnosisText, exitCodeOf, type FailOn } from "./show.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY = 86_400_000;
@@ -12,7 +13,7 @@ const GIB = 1n << 30n;
 const seen = <T>(value: T): Looked<T> => ({ kind: "seen", value });
 const unseen = { kind: "unseen", why: "EACCES" } as const;
 
-/** Between which days, from now, it is good. */
+/** A certificate and key that are valid from one day to another, relative to now. */
 const pair = (from: number, to: number, user = "system:node:n1", keyFits = true): PairSeen => ({
   kind: "there",
   where: "/pki/a.pem",
@@ -53,9 +54,9 @@ const SETTINGS = [
   setting("kernel.pid_max", "4194304"),
 ];
 
-const programs = (...names: readonly string[]) => ({ folders: ["/opt/cni/bin"], found: seen(names) });
+const programs = (...names: readonly string[]) => ({ directories: ["/opt/cni/bin"], found: seen(names) });
 const configuredBy = (configuration: NonNullable<HostFacts["network"]["configured"]>["configuration"]) => ({
-  configured: { folder: "/etc/cni/net.d", configuration },
+  configured: { directory: "/etc/cni/net.d", configuration },
 });
 
 const SOUND: HostFacts = {
@@ -72,12 +73,12 @@ const SOUND: HostFacts = {
     ]),
     driver: seen("systemd"),
     driverOfSettings: "systemd",
-    imageFolder: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
+    imageDirectory: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
     imageTrouble: undefined,
   },
   network: {
     configured: {
-      folder: "/etc/cni/net.d",
+      directory: "/etc/cni/net.d",
       configuration: seen({ file: "/etc/cni/net.d/10-bridge.conflist", plugins: ["bridge", "host-local", "portmap"] }),
     },
     programs: programs("bridge", "host-local", "loopback", "portmap"),
@@ -170,7 +171,7 @@ const answers = (name: string, version: string, apiVersion = "v1") =>
 const notReady = (type: string) =>
   seen([{ type, status: false, reason: "Broken", message: "it is" }]) as HostFacts["runtime"]["conditions"];
 
-/** The host, what is found, and what it says was seen. */
+/** The host, the expected findings, and what the first finding must say. */
 const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonly FindingName[], RegExp]>> = {
   "a file that does not decode": [
     changed.configuration({ refused: "invalid configuration: maxPods" }),
@@ -185,7 +186,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
         ...SOUND.runtime,
         answer: { kind: "silent", why: "refused" },
         driver: seen("cgroupfs"),
-        imageFolder: undefined,
+        imageDirectory: undefined,
         imageTrouble: { endpoint: "unix:///i.sock", why: "refused" },
       },
       network: { ...SOUND.network, ...configuredBy(seen(undefined)) },
@@ -263,7 +264,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     /refused/,
   ],
   "containerd without CRI": [
-    changed.runtime({ answer: { kind: "stranger", why: "unknown service runtime.v1.RuntimeService" } }),
+    changed.runtime({ answer: { kind: "noCri", why: "unknown service runtime.v1.RuntimeService" } }),
     "runtime-without-cri",
     /unknown service/,
   ],
@@ -328,7 +329,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "cni-plugin-missing",
     /^loopback/,
   ],
-  "a CNI folder that cannot be read": [changed.network(configuredBy(unseen)), "could-not-look", /net\.d: EACCES/],
+  "a CNI directory that cannot be read": [changed.network(configuredBy(unseen)), "could-not-look", /net\.d: EACCES/],
 
   "no control groups": [changed.cgroups({ tree: seen(undefined) }), "cgroup-missing", /sys\/fs\/cgroup/],
   "control groups that are read-only": [
@@ -527,7 +528,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
   ],
   "no inodes": [changed.room({ inodesFree: 0n }), "inodes-gone", /0 of 1000000/],
   "few inodes": [changed.room({ inodesFree: 9n }), "inodes-pressure", /less than 50000/],
-  "a folder that is read-only": [changed.disk({ writeTrouble: seen("EROFS") }), "folder-unwritable", /EROFS/],
+  "a directory that is read-only": [changed.disk({ writeTrouble: seen("EROFS") }), "folder-unwritable", /EROFS/],
   "a disk that does not answer": [changed.disk({ room: unseen }), "could-not-look", /disk of .*: EACCES/],
   "no resolv.conf": [
     { ...SOUND, resolver: { path: "/r", text: { kind: "refused", why: "ENOENT" } } },
@@ -556,8 +557,8 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
 describe("doctor", () => {
   test("finds nothing on a sound host", () => {
     assert.deepEqual(diagnose(SOUND), []);
-    assert.equal(diagnosisText([]), "Nothing on this host would stop or hurt a node.\n");
-    assert.equal(exitCodeOf([]), 0);
+    assert.equal(diagnosisText([], true), "No problems found.\n");
+    assert.equal(exitCodeOf([], "warning"), 0);
   });
 
   for (const [host, [facts, wanted, says]] of Object.entries(BROKEN)) {
@@ -591,13 +592,13 @@ describe("what doctor advises", () => {
     test(`gets a node a new client certificate: ${name}`, () => {
       const { advice } = FINDINGS[name];
       assert.match(advice, /kubeadm kubeconfig user --org system:nodes --client-name system:node:/);
-      assert.match(advice, /join anew/);
+      assert.match(advice, /join again/);
       assert.doesNotMatch(advice, /certs renew/, "which renews those of the control plane alone");
     });
   }
 });
 
-/** What is not wrong, though it might seem so. */
+/** Conditions that are not problems, though they might seem so. */
 const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
   "swap where it is allowed": { ...SOUND, swap: { failsOn: false, devices: seen(["/dev/sda2"]) } },
   "no bridge, and no br_netfilter": {
@@ -608,7 +609,7 @@ const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
       programs: programs("cilium-cni", "loopback"),
     },
   },
-  "CRI-O, which names no folders": {
+  "CRI-O, which names no directories": {
     ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
     runtime: { ...SOUND.runtime, answer: answers("cri-o", "1.30.1") },
     network: { configured: undefined, programs: undefined, needsLoopback: false },
@@ -620,11 +621,11 @@ const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
   "an old release that can do what is asked of it": changed.runtime({ answer: answers("containerd", "1.7.24") }),
   "no overlay under images on btrfs": {
     ...changed.kernel({ fileSystems: seen(["btrfs"]) }),
-    runtime: { ...SOUND.runtime, imageFolder: "/var/lib/containerd/io.containerd.snapshotter.v1.btrfs" },
+    runtime: { ...SOUND.runtime, imageDirectory: "/var/lib/containerd/io.containerd.snapshotter.v1.btrfs" },
   },
   "no overlay under images on zfs": {
     ...changed.kernel({ fileSystems: seen(["zfs"]) }),
-    runtime: { ...SOUND.runtime, imageFolder: "/var/lib/containers/storage/zfs-images" },
+    runtime: { ...SOUND.runtime, imageDirectory: "/var/lib/containers/storage/zfs-images" },
   },
   "kernel settings that cannot be written from a user namespace": changed.kernel({
     mayFail: true,
@@ -649,7 +650,7 @@ describe("doctor is silent about", () => {
   for (const [what, facts] of Object.entries(SOUND_TOO)) test(what, () => assert.deepEqual(diagnose(facts), []));
 });
 
-test("the worst comes first, and the exit code is of the worst: 0 with notes only, 1 hurts, 2 stops", () => {
+test("doctor prints the most severe finding first and fails from the given severity on", () => {
   const all = diagnose({
     ...SOUND,
     node: { ...SOUND.node, standalone: true },
@@ -658,10 +659,22 @@ test("the worst comes first, and the exit code is of the worst: 0 with notes onl
   });
   assert.deepEqual(
     all.map(({ severity }) => severity),
-    ["stops", "hurts", "note"],
+    ["error", "warning", "note"],
   );
-  assert.deepEqual([exitCodeOf(all), exitCodeOf(all.slice(1)), exitCodeOf(all.slice(2))], [2, 1, 0]);
-  assert.match(diagnosisText(all), /^STOPS {2}not-root\n {7}doctor runs as user 5\n {7}→ run it.*\n\nHURTS/);
-  assert.match(diagnosisText(all), /\n1 that stop a node, 1 that hurt it, 1 to know\.\n$/);
-  assert.deepEqual(JSON.parse(diagnosisJson(all)), { exitCode: 2, findings: all });
+  const codes = (failOn: FailOn) => [0, 1, 2].map((from) => exitCodeOf(all.slice(from), failOn));
+  assert.deepEqual(
+    [codes("error"), codes("warning")],
+    [
+      [1, 0, 0],
+      [1, 1, 0],
+    ],
+  );
+  const text = diagnosisText(all, false);
+  assert.match(text, /^ERROR {4}not-root\n {9}doctor runs as user 5\n {9}→ run it.*\n\nWARNING {2}/);
+  assert.match(text, /\n1 error, 1 warning, 1 note\.\n$/);
+  assert.match(diagnosisText(all.slice(1).concat(all.slice(1)), false), /\n0 errors, 2 warnings, 2 notes\.\n$/);
+  const colored = diagnosisText(all, true);
+  assert.ok(colored.startsWith("\u001b[1;31mERROR  \u001b[0m  not-root\n"));
+  assert.equal(stripVTControlCharacters(colored), text);
+  assert.deepEqual(JSON.parse(diagnosisJson(all, "error")), { exitCode: 1, findings: all });
 });

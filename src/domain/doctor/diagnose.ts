@@ -1,6 +1,6 @@
 /**
- * What is wrong with a host, from what was seen of it. Pure: the facts hold the time and everything else that is looked at. Each finding tells one
- * cause; the worst come first, otherwise in the order in which an agent meets them.
+ * Diagnoses a host from observed facts. Pure: the facts contain the time and everything else that is inspected. Each
+ * finding reports one cause. The most severe come first, otherwise in the order in which an agent would encounter them.
  */
 import type { HostFacts } from "./facts.ts";
 import type { Finding, FindingName, Severity } from "./finding.ts";
@@ -10,8 +10,11 @@ import { judgeCgroups, judgeKernel, judgeSwap } from "./judge-kernel.ts";
 import { judgeConfiguration, judgeNode, judgePorts } from "./judge-node.ts";
 import { judgeRuntime } from "./judge-runtime.ts";
 
-const ORDER: readonly Severity[] = ["stops", "hurts", "note"];
-/** What holds however the agent is set. Of a configuration that is refused nothing is known, and the defaults are nobody's wish. */
+const ORDER: readonly Severity[] = ["error", "warning", "note"];
+/**
+ * Findings that hold for any configuration. A refused configuration leaves the settings unknown, and nobody chose the
+ * defaults.
+ */
 const IN_ANY_CASE: readonly FindingName[] = [
   "configuration-refused",
   "configuration-lenient",
@@ -50,6 +53,6 @@ export function diagnose(facts: HostFacts): readonly Finding[] {
     ...asConfigured(judgeResolver(facts.resolver)),
     ...judgePrograms(facts.programs),
   ];
-  const told = found.filter(({ name }) => isKnown || IN_ANY_CASE.includes(name));
-  return ORDER.flatMap((severity) => told.filter((each) => each.severity === severity));
+  const reported = found.filter(({ name }) => isKnown || IN_ANY_CASE.includes(name));
+  return ORDER.flatMap((severity) => reported.filter((each) => each.severity === severity));
 }

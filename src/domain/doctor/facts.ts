@@ -1,4 +1,4 @@
-/** What doctor knows of a host when it judges: what the agent is set to do, beside what is there. */
+/** The facts that doctor judges: the agent's configuration and the observed state of the host. */
 import type { CertificateFacts } from "../identity/certificate-pair.ts";
 import type { CgroupDriver, RuntimeCondition, RuntimeVersion } from "../runtime/runtime-info.ts";
 import type { Looked } from "./finding.ts";
@@ -22,7 +22,7 @@ export interface HostFacts {
 }
 
 export interface ConfigurationSeen {
-  /** Why the agent would not start; what depends on it is not judged then. */
+  /** Why the agent would not start; findings that depend on its settings are then omitted. */
   readonly refused: string | undefined;
   readonly lenient: string | undefined;
   readonly warnings: readonly string[];
@@ -32,50 +32,50 @@ export interface ConfigurationSeen {
 export interface NodeSeen {
   readonly name: string;
   readonly standalone: boolean;
-  /** Why it has no address; undefined when it has one. */
+  /** Why the node has no address; undefined: it has one. */
   readonly addressTrouble: Looked<string | undefined>;
-  /** Whether one of its addresses is of IPv6. */
+  /** Whether one of the node's addresses is an IPv6 address. */
   readonly ipv6: boolean;
 }
 
 export type RuntimeAnswer =
   | { readonly kind: "answers"; readonly version: RuntimeVersion }
   | { readonly kind: "silent"; readonly why: string }
-  /** Something is there that does not know the question. */
-  | { readonly kind: "stranger"; readonly why: string };
+  /** The server at the endpoint does not implement the CRI. */
+  | { readonly kind: "noCri"; readonly why: string };
 
 export interface RuntimeSeen {
   readonly endpoint: string;
   readonly answer: RuntimeAnswer;
-  /** Looked at when it answers. */
+  /** Queried only if the runtime answers. */
   readonly conditions: Looked<readonly RuntimeCondition[]>;
-  /** Undefined: it does not know the question. */
+  /** Undefined: the runtime does not implement the request. */
   readonly driver: Looked<CgroupDriver | undefined>;
-  /** What its own settings name, where it shows them. */
+  /** The driver in the runtime's own settings, where the runtime reports them. */
   readonly driverOfSettings: CgroupDriver | undefined;
-  /** Where images are kept; undefined: it does not say. */
-  readonly imageFolder: string | undefined;
-  /** Why the image service, where it is another one, does not answer. */
+  /** Where the runtime keeps images; undefined: the runtime does not report it. */
+  readonly imageDirectory: string | undefined;
+  /** Why a separate image service does not answer. */
   readonly imageTrouble: { readonly endpoint: string; readonly why: string } | undefined;
 }
 
 export interface NetworkConfiguration {
   readonly file: string;
-  /** By their types, with those that hand out addresses; or why it cannot be used. */
+  /** The plugin types, including those of IPAM plugins; or why the configuration cannot be used. */
   readonly plugins: readonly string[] | { readonly fault: string };
 }
 
-/** Undefined each: the runtime does not say where. */
+/** Undefined fields: the runtime does not report its CNI directories. */
 export interface NetworkSeen {
   readonly configured:
     | {
-        readonly folder: string;
-        /** The one that the runtime takes: the first by name. Undefined: there is none. */
+        readonly directory: string;
+        /** The configuration that the runtime uses: the first by name. Undefined: there is none. */
         readonly configuration: Looked<NetworkConfiguration | undefined>;
       }
     | undefined;
-  readonly programs: { readonly folders: readonly string[]; readonly found: Looked<readonly string[]> } | undefined;
-  /** Whether each pod's loopback is made by the plug-in of that name. */
+  readonly programs: { readonly directories: readonly string[]; readonly found: Looked<readonly string[]> } | undefined;
+  /** Whether the runtime uses the CNI plugin `loopback` to set up the loopback of each pod. */
   readonly needsLoopback: boolean;
 }
 
@@ -93,30 +93,30 @@ export interface CgroupsSeen {
 
 export interface KernelSetting {
   readonly name: string;
-  /** Undefined: this kernel does not have it. */
+  /** Undefined: this kernel does not have the setting. */
   readonly value: string | undefined;
   readonly writable: boolean;
 }
 
 export interface KernelSeen {
   readonly release: Looked<string>;
-  /** Whether the agent may only look at the settings. */
+  /** Whether the agent may only read the settings (protectKernelDefaults). */
   readonly protect: boolean;
-  /** Whether it goes on where it cannot write one. */
+  /** Whether the agent continues when it cannot write a setting. */
   readonly mayFail: boolean;
-  /** Those that the agent sees to, with what it wants. */
+  /** The settings that the agent manages, with the wanted values. */
   readonly tunables: Looked<readonly (KernelSetting & { readonly wanted: string })[]>;
-  /** The others that matter, by name. */
+  /** The other settings that matter. */
   readonly settings: Looked<readonly KernelSetting[]>;
   readonly fileSystems: Looked<readonly string[]>;
-  /** Undefined: it need not be. */
+  /** Whether kernel messages can be read; undefined: not required. */
   readonly messages: Looked<true> | undefined;
 }
 
 export interface Listener {
   readonly address: string;
   readonly port: number;
-  /** Undefined: it belongs to none that can be seen. */
+  /** Undefined: no visible process owns it. */
   readonly process: { readonly pid: number; readonly command: string } | undefined;
 }
 
@@ -138,11 +138,11 @@ export interface PortsSeen {
   readonly agents: Looked<readonly AgentProcess[]>;
 }
 
-/** A certificate with its key, as it was found. */
+/** A certificate with its key, as found on disk. */
 export type PairSeen =
   | { readonly kind: "absent" }
   | { readonly kind: "refused"; readonly why: string }
-  /** Whether it is there could not be seen. */
+  /** Whether the files exist could not be determined. */
   | { readonly kind: "unseen"; readonly why: string }
   | {
       readonly kind: "there";
@@ -154,32 +154,32 @@ export type PairSeen =
 export interface IdentitySeen {
   /** Why the kubeconfig cannot be used. */
   readonly kubeconfigTrouble: string | undefined;
-  /** Undefined: there is no other to begin with. */
+  /** Undefined: no bootstrap kubeconfig is configured. */
   readonly bootstrapTrouble: { readonly why: string | undefined } | undefined;
   readonly rotates: boolean;
-  /** Of the kubeconfig; absent where it speaks by a token. */
+  /** The kubeconfig's client certificate; absent where the kubeconfig uses a token. */
   readonly client: PairSeen;
   readonly serving: PairSeen;
   readonly servingRotates: boolean;
-  /** The authorities that callers are checked by; undefined: none are configured. */
+  /** The CAs that verify client certificates; undefined: none are configured. */
   readonly clientCa: PairSeen | undefined;
 }
 
 export type ApiSeen =
-  /** There is none to ask, or nothing to ask it with. */
+  /** There is no API server to query, or there are no credentials for it. */
   | { readonly kind: "notAsked" }
   | { readonly kind: "silent"; readonly url: string; readonly why: string }
   | {
       readonly kind: "answers";
       readonly url: string;
-      /** Of the question for our own Node. */
+      /** The status code of the request for our own Node. */
       readonly status: number;
       readonly message: string;
-      /** Undefined: it does not say. */
+      /** Undefined: the server does not report it. */
       readonly version: { readonly major: number; readonly minor: number } | undefined;
-      /** Its clock, less ours. */
+      /** The server's clock minus ours. */
       readonly aheadMs: number | undefined;
-      /** Another machine that is alive under our name, by its machine id. */
+      /** The machine ID of another live machine that reports under our node name. */
       readonly otherMachine: string | undefined;
     };
 
@@ -193,26 +193,26 @@ export interface DiskSeen {
     readonly inodes: bigint;
     readonly inodesFree: bigint;
   }>;
-  /** Undefined: the agent does not write there itself. */
+  /** Undefined: the agent itself does not write there. */
   readonly writeTrouble: Looked<string | undefined> | undefined;
-  /** With less than these, pods are evicted; undefined: with nothing. */
+  /** The eviction thresholds: below them the node is under disk pressure; undefined: no threshold. */
   readonly bytesMin: Least | undefined;
   readonly inodesMin: Least | undefined;
 }
 
-/** So many, or that share of all there are, from 0 to 1. */
+/** An absolute amount, or a share of the capacity from 0 to 1. */
 export type Least =
   | { readonly kind: "amount"; readonly amount: bigint }
   | { readonly kind: "share"; readonly share: number };
 
 export interface ResolverSeen {
-  /** Empty: pods get none of the node's. */
+  /** Empty: pods get nothing from the node's resolver file. */
   readonly path: string;
   readonly text: { readonly kind: "text"; readonly text: string } | { readonly kind: "refused"; readonly why: string };
 }
 
 export interface ProgramsSeen {
   readonly wantsIptables: boolean;
-  /** By name, whether it is there. */
+  /** By program name, whether it is installed. */
   readonly found: Looked<Readonly<Record<string, boolean>>>;
 }

@@ -1,9 +1,9 @@
-/** Disks, the resolver's file, and programs. */
+/** Judges disks, the resolver file, and programs. */
 import { parseIp, scopeOf } from "../../base/ip-address.ts";
 import type { DiskSeen, Least, ProgramsSeen, ResolverSeen } from "./facts.ts";
 import { type Findings, finding, seenOf, unseen } from "./finding.ts";
 
-/** With less, not even a record of the journal can be written. */
+/** Below this, not even a record of the journal can be written. */
 const BYTES_MIN = 1n << 20n;
 
 export function* judgeDisk({ use, path, room, writeTrouble, bytesMin, inodesMin }: DiskSeen): Findings {
@@ -13,11 +13,11 @@ export function* judgeDisk({ use, path, room, writeTrouble, bytesMin, inodesMin 
   const seen = seenOf(room);
   if (seen === undefined) return;
   const { availableBytes, capacityBytes, inodes, inodesFree } = seen;
-  const told = `the disk of ${path} (${use}) has ${mebibytes(availableBytes)} of ${mebibytes(capacityBytes)} left`;
-  if (availableBytes < BYTES_MIN) yield finding("disk-full", told);
+  const reported = `the disk of ${path} (${use}) has ${mebibytes(availableBytes)} of ${mebibytes(capacityBytes)} left`;
+  if (availableBytes < BYTES_MIN) yield finding("disk-full", reported);
   else if (availableBytes < leastOf(bytesMin, capacityBytes))
-    yield finding("disk-pressure", `${told}, less than ${mebibytes(leastOf(bytesMin, capacityBytes))}`);
-  // Some file systems make them as they go, and count none.
+    yield finding("disk-pressure", `${reported}, less than ${mebibytes(leastOf(bytesMin, capacityBytes))}`);
+  // Some file systems create inodes on demand and report none.
   if (inodes === 0n) return;
   const files = `the disk of ${path} (${use}) has ${inodesFree} of ${inodes} inodes left`;
   if (inodesFree === 0n) yield finding("inodes-gone", files);

@@ -1,9 +1,9 @@
-/** Certificates, the clock they are read by, and what the API server makes of them. */
+/** Judges certificates, the clock that they are checked against, and how the API server responds to them. */
 import type { ApiSeen, HostFacts, IdentitySeen, PairSeen } from "./facts.ts";
 import { type FindingName, type Findings, finding, unseen } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
-/** No release of Kubernetes that this program knows of was there before. */
+/** This program knows of no Kubernetes release from before this date, so an earlier clock is not set. */
 const NOT_BEFORE_WALL_MS = Date.UTC(2025, 0, 1);
 const SKEW_MS_MAX = 30_000;
 
@@ -22,7 +22,7 @@ export function* judgeIdentity({ identity, nowWallMs, node }: HostFacts): Findin
   }
   if (clientCa?.kind === "refused") yield finding("client-ca-refused", clientCa.why);
   if (clientCa?.kind !== "there") return;
-  // One that is over does not harm beside its successor.
+  // An expired CA does no harm beside its successor.
   const over = clientCa.chain.findLast(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
   if (over !== undefined && clientCa.chain.every(({ notAfterWallMs }) => nowWallMs > notAfterWallMs))
     yield finding(
@@ -38,13 +38,14 @@ function* judgeClient(
 ): Findings {
   const over =
     client.kind === "there" ? client.chain.find(({ notAfterWallMs }) => nowWallMs > notAfterWallMs) : undefined;
-  // As the agent does: what is not there or no longer good is asked for anew, where there is something to ask with.
+  // As the agent does: a missing or expired certificate is requested again if there is a bootstrap kubeconfig.
   if (bootstrapTrouble !== undefined && (kubeconfigTrouble !== undefined || over !== undefined)) {
     const { why } = bootstrapTrouble;
     const cause = kubeconfigTrouble ?? "the client certificate is over";
     if (why === undefined) return yield finding("bootstrap-needed", cause);
     if (kubeconfigTrouble !== undefined) return yield finding("bootstrap-kubeconfig-refused", `${cause}, and ${why}`);
-    // kubeadm's drop-in names a bootstrap kubeconfig for good, and its file is gone after the join: the certificate is what went wrong.
+    // kubeadm's drop-in always names a bootstrap kubeconfig, whose file is removed after the join. The cause is the
+    // certificate.
     const ended = dayOf(over?.notAfterWallMs ?? nowWallMs);
     return yield finding("client-certificate-expired", `the client certificate ended on ${ended}, and ${why}`);
   }
@@ -58,7 +59,10 @@ function* judgeClient(
   yield* judgeTimes("client", client, { nowWallMs, rotates });
 }
 
-/** One that is renewed by itself is late when nine tenths of its life are over; the others are to be told of a month before. */
+/**
+ * A certificate that is rotated is late once nine tenths of its lifetime have passed. Others are reported 30 days
+ * before they expire, but not before the last fifth of their lifetime.
+ */
 function* judgeTimes(
   which: "client" | "serving",
   { where, chain }: Chain,
@@ -88,7 +92,7 @@ export function* judgeApi(api: ApiSeen, nodeName: string): Findings {
   const { url, status, message, version, aheadMs, otherMachine } = api;
   if (status === 401) yield finding("api-unauthorized", `${url}: ${message}`);
   else if (status === 403) yield finding("api-forbidden", `${url}: ${message}`);
-  // A node that is not registered yet is no fault.
+  // A node that is not registered yet is not a problem.
   else if (status !== 200 && status !== 404) yield finding("api-unreachable", `${url} answered ${status}: ${message}`);
   if (version !== undefined && (version.major !== 1 || version.minor < 36 || version.minor > 39))
     yield finding("api-version-skew", `${url} is Kubernetes ${version.major}.${version.minor}`);

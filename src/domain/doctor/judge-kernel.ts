@@ -1,4 +1,4 @@
-/** Control groups, swap, and the kernel's settings. */
+/** Judges cgroups, swap, and kernel settings. */
 import type { CgroupDriver } from "../runtime/runtime-info.ts";
 import type { CgroupsSeen, HostFacts, KernelSeen, KernelSetting } from "./facts.ts";
 import { type Finding, type Findings, finding, seenOf, unseen } from "./finding.ts";
@@ -69,12 +69,12 @@ export function* judgeKernel({ kernel, cgroups, runtime, network, node }: HostFa
     if (network.configured !== undefined) yield* judgeBridge(there, seenOf(network.configured.configuration)?.plugins);
   }
   const known = seenOf(fileSystems);
-  if (known !== undefined && !known.includes("overlay") && !isWithoutOverlay(runtime.imageFolder))
+  if (known !== undefined && !known.includes("overlay") && !isWithoutOverlay(runtime.imageDirectory))
     yield finding("overlay-missing", "/proc/filesystems does not name overlay");
   if (messages?.kind === "unseen") yield finding("kmsg-unreadable", messages.why);
 }
 
-/** Nothing is said of a version that is no number. */
+/** Returns false for a version that is not numeric. */
 function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
   const match = /^v?(\d+)\.(\d+)/.exec(version);
   if (match === null) return false;
@@ -82,18 +82,22 @@ function isOlder(version: string, [major, minor]: readonly [number, number]): bo
   return has < major || (has === major && hasMinor < minor);
 }
 
-/** Runtimes call the folder by what they put images together with: "io.containerd.snapshotter.v1.btrfs", "zfs-images". */
-const isWithoutOverlay = (imageFolder: string | undefined) =>
-  /[./](?:btrfs|zfs|native|devmapper|blockfile|vfs)(?:-images)?$/.test(imageFolder ?? "");
+/**
+ * Runtimes name the directory after the snapshotter or storage driver: "io.containerd.snapshotter.v1.btrfs",
+ * "zfs-images".
+ */
+const isWithoutOverlay = (imageDirectory: string | undefined) =>
+  /[./](?:btrfs|zfs|native|devmapper|blockfile|vfs)(?:-images)?$/.test(imageDirectory ?? "");
 
 const valueOf = (settings: readonly KernelSetting[], name: string) =>
   settings.find((setting) => setting.name === name)?.value;
 
 function* judgeForwarding(settings: readonly KernelSetting[], ipv6: boolean): Findings {
-  const told = (name: string) => `${name} is ${valueOf(settings, name) ?? "not there"}`;
-  if (valueOf(settings, "net.ipv4.ip_forward") !== "1") yield finding("ip-forward-off", told("net.ipv4.ip_forward"));
+  const reported = (name: string) => `${name} is ${valueOf(settings, name) ?? "not there"}`;
+  if (valueOf(settings, "net.ipv4.ip_forward") !== "1")
+    yield finding("ip-forward-off", reported("net.ipv4.ip_forward"));
   const v6 = "net.ipv6.conf.all.forwarding";
-  if (ipv6 && valueOf(settings, v6) !== "1") yield finding("ipv6-forward-off", told(v6));
+  if (ipv6 && valueOf(settings, v6) !== "1") yield finding("ipv6-forward-off", reported(v6));
 }
 
 function* judgeLimits(settings: readonly KernelSetting[]): Findings {
@@ -110,7 +114,7 @@ function* judgeLimits(settings: readonly KernelSetting[]): Findings {
     if (isBelow(setting, min)) yield finding(name, `${setting} is ${valueOf(settings, setting)}, less than ${min}`);
 }
 
-/** Only where pods are on a bridge, or may come to be: others do not pass one. */
+/** Only where pods are on a bridge, or may be later: other networks have no bridge. */
 function* judgeBridge(
   settings: readonly KernelSetting[],
   plugins: readonly string[] | { readonly fault: string } | undefined,

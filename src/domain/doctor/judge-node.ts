@@ -1,4 +1,4 @@
-/** The configuration, the node's name and address, and where the agent listens. */
+/** Judges the configuration, the node's name and address, and the ports that the agent listens on. */
 
 import { parseIp, scopeOf } from "../../base/ip-address.ts";
 import { dnsSubdomainTroubles } from "../../base/names.ts";
@@ -29,11 +29,12 @@ export function* judgePorts({ wanted, listeners, agents }: PortsSeen): Findings 
   yield* unseen({ "who listens on this host": listeners, "which agents run on this host": agents });
   const running = seenOf(agents) ?? [];
   const ours = running.filter(({ isDeckhand }) => isDeckhand);
-  const told = (list: typeof running) => list.map(({ pid, command }) => `pid ${pid} (${command})`).join(", ");
-  if (ours.length === 1) yield finding("agent-running", told(ours));
-  if (ours.length > 1) yield finding("second-agent", told(ours));
-  for (const other of running.filter(({ isDeckhand }) => !isDeckhand)) yield finding("another-kubelet", told([other]));
-  // What an agent holds was told with the agent.
+  const reported = (list: typeof running) => list.map(({ pid, command }) => `pid ${pid} (${command})`).join(", ");
+  if (ours.length === 1) yield finding("agent-running", reported(ours));
+  if (ours.length > 1) yield finding("second-agent", reported(ours));
+  for (const other of running.filter(({ isDeckhand }) => !isDeckhand))
+    yield finding("another-kubelet", reported([other]));
+  // A port that an agent holds was reported with that agent.
   const known = new Set(running.map(({ pid }) => pid));
   for (const port of wanted) {
     const taken = (seenOf(listeners) ?? []).find(
@@ -49,7 +50,7 @@ function portTaken({ use, address, port }: WantedPort, { address: at, process }:
   return `${address}:${port}, for ${use}, is taken by ${by}, which listens on ${at}`;
 }
 
-/** A wildcard of either family takes the port of every address; that of IPv6 takes the addresses of IPv4 too. */
+/** A wildcard address of either family takes the port on every address; the IPv6 wildcard takes IPv4 addresses too. */
 function isInTheWay(wanted: WantedPort, { address, port }: Listener): boolean {
   return wanted.port === port && (isWildcard(wanted.address) || isWildcard(address) || wanted.address === address);
 }

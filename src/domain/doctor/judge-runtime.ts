@@ -1,4 +1,4 @@
-/** The runtime, and the network that it gives to pods. */
+/** Judges the runtime and the network that it sets up for pods. */
 import type { NetworkSeen, RuntimeSeen } from "./facts.ts";
 import { type Findings, finding, seenOf, unseen } from "./finding.ts";
 
@@ -7,9 +7,9 @@ export function* judgeRuntime(runtime: RuntimeSeen, network: NetworkSeen): Findi
   if (imageTrouble !== undefined)
     yield finding("image-service-unreachable", `${imageTrouble.endpoint}: ${imageTrouble.why}`);
   if (answer.kind === "silent") return yield finding("runtime-unreachable", `${endpoint}: ${answer.why}`);
-  if (answer.kind === "stranger") return yield finding("runtime-without-cri", `${endpoint}: ${answer.why}`);
+  if (answer.kind === "noCri") return yield finding("runtime-without-cri", `${endpoint}: ${answer.why}`);
   const { name, version, apiVersion } = answer.version;
-  // Where its configuration lies is for the runtime to say: of one that does not answer nothing is said.
+  // Only the runtime knows where its configuration is, so the network of a runtime that does not answer is not judged.
   const networkFindings = [...judgeNetwork(network)];
   yield* networkFindings;
   if (apiVersion !== "v1")
@@ -21,26 +21,29 @@ export function* judgeRuntime(runtime: RuntimeSeen, network: NetworkSeen): Findi
     if (status) continue;
     const seen = `${name} says ${type} is false: ${[reason, message].filter((text) => text !== "").join(": ")}`;
     if (type === "RuntimeReady") yield finding("runtime-not-ready", seen);
-    // What is wrong with its configuration was told already.
+    // A problem with the network's configuration was reported already.
     if (type === "NetworkReady" && networkFindings.length === 0) yield finding("network-not-ready", seen);
   }
 }
 
-/** Only where the runtime says that it looks: elsewhere its own word for the whole, NetworkReady, has to do. */
+/** Only where the runtime reports its CNI directories; elsewhere its condition NetworkReady has to do. */
 function* judgeNetwork({ configured, programs, needsLoopback }: NetworkSeen): Findings {
   if (configured === undefined) return;
-  const { folder, configuration } = configured;
-  yield* unseen({ [`network configurations in ${folder}`]: configuration });
+  const { directory, configuration } = configured;
+  yield* unseen({ [`network configurations in ${directory}`]: configuration });
   if (programs !== undefined) yield* unseen({ "network plug-ins": programs.found });
   if (configuration.kind === "unseen") return;
   const taken = configuration.value;
   if (taken === undefined)
-    return yield finding("cni-configuration-missing", `${folder} holds no .conf, .conflist or .json`);
+    return yield finding("cni-configuration-missing", `${directory} holds no .conf, .conflist or .json`);
   const { file, plugins } = taken;
   if ("fault" in plugins) return yield finding("cni-configuration-broken", `${file}: ${plugins.fault}`);
   const there = programs === undefined ? undefined : seenOf(programs.found);
   if (there === undefined) return;
   const needed = [...new Set([...plugins, ...(needsLoopback ? ["loopback"] : [])])];
   for (const plugin of needed.filter((each) => !there.includes(each)))
-    yield finding("cni-plugin-missing", `${plugin}, needed by ${file}, is not in ${programs?.folders.join(" or ")}`);
+    yield finding(
+      "cni-plugin-missing",
+      `${plugin}, needed by ${file}, is not in ${programs?.directories.join(" or ")}`,
+    );
 }

@@ -1,16 +1,16 @@
-/** Which processes are kubelets, by how they were called. */
+/** Recognizes kubelet processes by their command lines. */
 
-/** What an agent calls itself with for a helper process, which is not another agent. */
+/** The first argument of a helper process that an agent starts, which is not another agent. */
 const HELPER = "volume-helper";
 
-/** "other": a kubelet that is not this program. Undefined: no kubelet. */
+/** "other": a kubelet that is not Deckhand. Undefined: not a kubelet. */
 export function kubeletKind(args: readonly string[], executable: string): "deckhand" | "other" | undefined {
   const [called = "", first = ""] = args;
   const name = lastPart(called);
   if (name === "kubelet" && first === HELPER) return undefined;
   if (name === "kubelet") return lastPart(executable) === "deckhand" ? "deckhand" : "other";
   if (name === "deckhand") return first === "kubelet" ? "deckhand" : undefined;
-  // Run from its sources, or from the bundle, by Node: the script is the first that is no option of Node's.
+  // Run by Node from its sources or from the bundle: the script is the first argument that has one of these names.
   if (lastPart(executable) !== "node") return undefined;
   const script = args.findIndex(
     (arg, at) => at > 0 && /(?:\/src\/app\/main\.ts|\/deckhand(?:\.js)?|\/kubelet)$/.test(arg),

@@ -1,7 +1,7 @@
-/** Which plug-ins a network configuration needs, from a file of the runtime's CNI folder. */
+/** Which plugins a network configuration needs, from a file in the runtime's CNI directory. */
 import type { NetworkConfiguration } from "./facts.ts";
 
-/** The one that a runtime takes: the first by name. Undefined: none of these is a configuration. */
+/** The file that a runtime uses: the first by name. Undefined: none of these is a configuration. */
 export const configurationName = (names: readonly string[]): string | undefined =>
   names.filter((name) => /\.(?:conf|conflist|json)$/.test(name)).toSorted()[0];
 

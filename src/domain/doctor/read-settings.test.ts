@@ -8,21 +8,21 @@ test("containerd's settings are taken from what it tells, and nothing is assumed
     defaultRuntimeName: "runc",
     runtimes: { runc: { options: { SystemdCgroup: isSystemd } } },
   });
-  const told = (config: object) => runtimeSettings({ config: JSON.stringify(config) });
-  assert.deepEqual(told({ cni: { confDir: "/c", binDirs: ["/a", "/b"] }, containerd: handler(true) }), {
-    networkFolder: "/c",
-    networkProgramFolders: ["/a", "/b"],
+  const reported = (config: object) => runtimeSettings({ config: JSON.stringify(config) });
+  assert.deepEqual(reported({ cni: { confDir: "/c", binDirs: ["/a", "/b"] }, containerd: handler(true) }), {
+    networkDirectory: "/c",
+    networkProgramDirectories: ["/a", "/b"],
     driver: "systemd",
     needsLoopback: true,
   });
-  assert.deepEqual(told({ cni: { binDir: "/old" }, containerd: handler(false) }), {
+  assert.deepEqual(reported({ cni: { binDir: "/old" }, containerd: handler(false) }), {
     ...NO_SETTINGS,
-    networkProgramFolders: ["/old"],
+    networkProgramDirectories: ["/old"],
     driver: "cgroupfs",
     needsLoopback: true,
   });
-  assert.equal(told({ cni: { useInternalLoopback: true } }).needsLoopback, false);
-  assert.deepEqual(told({ sandboxImage: "pause" }), NO_SETTINGS, "as CRI-O");
+  assert.equal(reported({ cni: { useInternalLoopback: true } }).needsLoopback, false);
+  assert.deepEqual(reported({ sandboxImage: "pause" }), NO_SETTINGS, "as CRI-O");
   assert.deepEqual(runtimeSettings({ other: "{" }), NO_SETTINGS);
   assert.throws(() => runtimeSettings({ config: "{" }), SyntaxError);
 });

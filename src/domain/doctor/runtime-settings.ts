@@ -1,44 +1,47 @@
-/** What a runtime tells of its own settings when it is asked to be verbose. containerd does; others tell little, and nothing is assumed of them. */
+/**
+ * The settings that a runtime reports in a verbose status. containerd does; other runtimes report little, and nothing
+ * is assumed about them.
+ */
 import type { CgroupDriver } from "../runtime/runtime-info.ts";
 
 export interface RuntimeSettings {
-  /** Undefined each: it does not say. */
-  readonly networkFolder: string | undefined;
-  readonly networkProgramFolders: readonly string[] | undefined;
+  /** Undefined fields: the runtime does not report them. */
+  readonly networkDirectory: string | undefined;
+  readonly networkProgramDirectories: readonly string[] | undefined;
   readonly driver: CgroupDriver | undefined;
-  /** Whether it makes each pod's loopback by the plug-in of that name. */
+  /** Whether the runtime uses the CNI plugin `loopback` to set up the loopback of each pod. */
   readonly needsLoopback: boolean;
 }
 
 export const NO_SETTINGS: RuntimeSettings = {
-  networkFolder: undefined,
-  networkProgramFolders: undefined,
+  networkDirectory: undefined,
+  networkProgramDirectories: undefined,
   driver: undefined,
   needsLoopback: false,
 };
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** Throws where it says something that cannot be read. */
+/** Throws if the runtime reports something that cannot be parsed. */
 export function runtimeSettings(info: Readonly<Record<string, string>>): RuntimeSettings {
   const text = info["config"];
   if (text === undefined) return NO_SETTINGS;
   const config = entryOf(JSON.parse(text));
   const cni = entryOf(config["cni"]);
   const containerd = entryOf(config["containerd"]);
-  const folder = cni["confDir"];
-  const folders = Array.isArray(cni["binDirs"]) ? cni["binDirs"] : [cni["binDir"]];
-  const named = folders.filter((each): each is string => typeof each === "string" && each !== "");
+  const directory = cni["confDir"];
+  const directories = Array.isArray(cni["binDirs"]) ? cni["binDirs"] : [cni["binDir"]];
+  const named = directories.filter((each): each is string => typeof each === "string" && each !== "");
   return {
-    networkFolder: typeof folder === "string" && folder !== "" ? folder : undefined,
-    networkProgramFolders: named.length > 0 ? named : undefined,
+    networkDirectory: typeof directory === "string" && directory !== "" ? directory : undefined,
+    networkProgramDirectories: named.length > 0 ? named : undefined,
     driver: driverOf(containerd),
-    // Those of containerd are the only ones that are known by this name.
+    // Only containerd reports settings under this name.
     needsLoopback: config["cni"] !== undefined && cni["useInternalLoopback"] !== true,
   };
 }
 
-/** That of the handler which pods get unless they name another. */
+/** The driver of the default handler. */
 function driverOf(containerd: Entry): CgroupDriver | undefined {
   const name = containerd["defaultRuntimeName"];
   if (typeof name !== "string") return undefined;

@@ -20,7 +20,7 @@ const event = (message: string, more: Partial<RecordedEvent> = {}): RecordedEven
 const fresh = (burst = 1000) => new EventCorrelator({ ...usualLimits, burst });
 
 /** "name xN message", or "-" where nothing is written. */
-const told = (correlator: EventCorrelator, one: RecordedEvent, name: string, nowMs = 0) => {
+const reported = (correlator: EventCorrelator, one: RecordedEvent, name: string, nowMs = 0) => {
   const result = correlator.observe(one, name, nowMs);
   return result.kind === "dropped"
     ? "-"
@@ -29,7 +29,7 @@ const told = (correlator: EventCorrelator, one: RecordedEvent, name: string, now
 
 test("[23.1] the same event again is the first one counted up, with its name and first time", () => {
   const correlator = fresh();
-  assert.equal(told(correlator, event("a"), "e1"), "new e1 x1 a");
+  assert.equal(reported(correlator, event("a"), "e1"), "new e1 x1 a");
   const again = correlator.observe(event("a", { wallMs: 1_700_000_005_000 }), "e2", 5000);
   assert.deepEqual(again.kind === "write" ? again.counted : undefined, {
     name: "e1",
@@ -51,7 +51,7 @@ test("[23.1] another message, reason, type, field or object is another event", (
     event("a", { subject: { ...web, uid: "u2" } }),
   ];
   assert.deepEqual(
-    others.map((one, index) => told(correlator, one, `e${index}`).slice(0, 9)),
+    others.map((one, index) => reported(correlator, one, `e${index}`).slice(0, 9)),
     ["new e0 x1", "new e1 x1", "new e2 x1", "new e3 x1", "new e4 x1", "new e5 x1"],
   );
 });
@@ -59,7 +59,7 @@ test("[23.1] another message, reason, type, field or object is another event", (
 test("[23.1] the tenth similar message within ten minutes and those after it are combined into one event", () => {
   const correlator = fresh();
   const lines = Array.from({ length: 12 }, (_, index) =>
-    told(correlator, event(`m${index + 1}`), `e${index + 1}`, index),
+    reported(correlator, event(`m${index + 1}`), `e${index + 1}`, index),
   );
   assert.deepEqual(lines.slice(8), [
     "new e9 x1 m9",
@@ -67,37 +67,37 @@ test("[23.1] the tenth similar message within ten minutes and those after it are
     "e10 x2 (combined from similar events): m11",
     "e10 x3 (combined from similar events): m12",
   ]);
-  assert.equal(told(correlator, event("m3"), "e13", 20), "e3 x2 m3");
+  assert.equal(reported(correlator, event("m3"), "e13", 20), "e3 x2 m3");
 });
 
 test("[23.1] after ten quiet minutes similar messages are told each on their own again", () => {
   const correlator = fresh();
-  for (let index = 1; index <= 11; index += 1) told(correlator, event(`m${index}`), `e${index}`, 0);
-  assert.equal(told(correlator, event("late"), "e12", 600_000), "e10 x3 (combined from similar events): late");
-  assert.equal(told(correlator, event("later"), "e13", 1_200_001), "new e13 x1 later");
+  for (let index = 1; index <= 11; index += 1) reported(correlator, event(`m${index}`), `e${index}`, 0);
+  assert.equal(reported(correlator, event("late"), "e12", 600_000), "e10 x3 (combined from similar events): late");
+  assert.equal(reported(correlator, event("later"), "e13", 1_200_001), "new e13 x1 later");
 });
 
 test("[23.1] of one object 25 events are told, then one in five minutes, and nobody else pays for it", () => {
   const correlator = fresh(25);
-  const tell = (nowMs: number) => told(correlator, event("a"), "e1", nowMs) !== "-";
+  const tell = (nowMs: number) => reported(correlator, event("a"), "e1", nowMs) !== "-";
   const atOnce = Array.from({ length: 30 }, () => tell(0));
   assert.equal(atOnce.filter(Boolean).length, 25);
   assert.deepEqual([tell(299_000), tell(300_000), tell(301_000), tell(600_000)], [false, true, false, true]);
-  assert.equal(told(correlator, event("a", { subject: { ...web, name: "other" } }), "e2", 301_000), "new e2 x1 a");
-  assert.equal(told(correlator, event("a", { type: "Normal" }), "e3", 301_000), "new e3 x1 a");
+  assert.equal(reported(correlator, event("a", { subject: { ...web, name: "other" } }), "e2", 301_000), "new e2 x1 a");
+  assert.equal(reported(correlator, event("a", { type: "Normal" }), "e3", 301_000), "new e3 x1 a");
 });
 
 test("[23.1] what was not told is counted all the same", () => {
   const correlator = fresh(2);
-  for (let index = 0; index < 10; index += 1) told(correlator, event("a"), "e1", 0);
-  assert.equal(told(correlator, event("a"), "e1", 300_000), "e1 x11 a");
+  for (let index = 0; index < 10; index += 1) reported(correlator, event("a"), "e1", 0);
+  assert.equal(reported(correlator, event("a"), "e1", 300_000), "e1 x11 a");
 });
 
 test("what it remembers has an end", () => {
   const correlator = new EventCorrelator({ ...usualLimits, rememberedMax: 2 });
-  for (const message of ["a", "b", "c"]) told(correlator, event(message), message);
-  assert.equal(told(correlator, event("c"), "x"), "c x2 c");
-  assert.equal(told(correlator, event("a"), "y"), "new y x1 a");
+  for (const message of ["a", "b", "c"]) reported(correlator, event(message), message);
+  assert.equal(reported(correlator, event("c"), "x"), "c x2 c");
+  assert.equal(reported(correlator, event("a"), "y"), "new y x1 a");
 });
 
 const counted = {

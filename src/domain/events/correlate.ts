@@ -1,13 +1,12 @@
 /**
- * Keeps what is told from flooding the API server, as users of Kubernetes know it: the same event again counts up; the tenth message of
- * one reason within ten minutes, and those after it, become one event "(combined from similar events)"; and an object that is talked
- * about all the time is heard 25 times, then once in five minutes.
+ * Keeps events from flooding the API server, as users of Kubernetes know it. A repeated event counts up. The tenth
+ * message of the same object, type and reason within ten minutes, and those after it, become one event "(combined from
+ * similar events)". Each object gets 25 events of a type at once, then one every five minutes.
  *
- * It remembers, so that it is no function; but it does nothing and knows no clock: the same events at the same times give the same
- * answers.
+ * A correlator has state, but no side effects and no clock: the same events at the same times give the same results.
  */
 import { RecentMap } from "../../base/recent-map.ts";
-import type { Counted, EventedObject, RecordedEvent } from "./recorded-event.ts";
+import type { Counted, EventSubject, RecordedEvent } from "./recorded-event.ts";
 
 export interface CorrelationLimits {
   readonly similarMax: number;
@@ -27,7 +26,7 @@ export const usualLimits: CorrelationLimits = {
 
 export type Correlated =
   | { readonly kind: "dropped" }
-  /** `first`: nothing was written of this one before, as far as we remember. */
+  /** `first`: the correlator does not remember an earlier occurrence of this event. */
   | { readonly kind: "write"; readonly key: string; readonly first: boolean; readonly counted: Counted };
 
 interface Similar {
@@ -53,7 +52,7 @@ export class EventCorrelator {
     this.#budgets = new RecentMap(limits.rememberedMax);
   }
 
-  /** `name` is what the event will be called if it is a new one. `nowMs` never goes back. */
+  /** `name` is the name of the event if it is new. `nowMs` never decreases. */
   observe(event: RecordedEvent, name: string, nowMs: number): Correlated {
     const combined = this.#isOneOfMany(event, nowMs);
     const message = combined ? `(combined from similar events): ${event.message}` : event.message;
@@ -81,7 +80,7 @@ export class EventCorrelator {
     record.messages.add(event.message);
     this.#similar.set(key, record);
     if (record.messages.size < similarMax) return false;
-    // The first nine go on being counted each; this one and all later ones are combined.
+    // The first nine messages keep their own counts; this message and all later ones are combined.
     record.messages.delete(event.message);
     return true;
   }
@@ -99,7 +98,7 @@ export class EventCorrelator {
   }
 }
 
-const objectParts = ({ kind, namespace, name, uid, fieldPath }: EventedObject, withField: boolean) => [
+const objectParts = ({ kind, namespace, name, uid, fieldPath }: EventSubject, withField: boolean) => [
   kind,
   namespace,
   name,

@@ -1,10 +1,10 @@
-/** An event as it was told, before anyone decides whether and how it is written. */
+/** An event as it was emitted, before the correlator decides whether and how to write it. */
 import type { Event, ObjectReference, Pod } from "../../api/gen/core-v1.ts";
 import { dnsSubdomainTroubles } from "../../base/names.ts";
 import { apiTime } from "../../base/timestamp.ts";
 
 export interface RecordedEvent {
-  readonly subject: EventedObject;
+  readonly subject: EventSubject;
   readonly type: "Normal" | "Warning";
   readonly reason: string;
   readonly message: string;
@@ -12,17 +12,19 @@ export interface RecordedEvent {
   readonly wallMs: number;
 }
 
-/** The same as the port's EventSubject, which this layer cannot name. */
-export interface EventedObject {
+/** The object that an event is about. */
+export interface EventSubject {
   readonly kind: "Pod" | "Node";
   readonly name: string;
   readonly namespace: string;
+  /** Empty for a Node. */
   readonly uid: string;
   readonly resourceVersion?: string;
+  /** Such as `spec.containers{app}`. */
   readonly fieldPath?: string;
 }
 
-export function podSubject(pod: Pod, fieldPath?: string): EventedObject {
+export function podSubject(pod: Pod, fieldPath?: string): EventSubject {
   const { name = "", namespace = "", uid = "", resourceVersion } = pod.metadata ?? {};
   return {
     kind: "Pod",
@@ -35,15 +37,15 @@ export function podSubject(pod: Pod, fieldPath?: string): EventedObject {
 }
 
 /** The recorder adds the Node's UID when it writes the event. */
-export const nodeSubject = (name: string): EventedObject => ({ kind: "Node", name, namespace: "", uid: "" });
+export const nodeSubject = (name: string): EventSubject => ({ kind: "Node", name, namespace: "", uid: "" });
 
-/** Who tells it: the same in every event of one agent. */
+/** The source of an event, the same in every event of one agent. */
 export interface Reporter {
   readonly component: string;
   readonly host: string;
 }
 
-/** "name.hex", or `spare` where that is no name for an object. */
+/** "name.hex", or `spare` where that is not a valid object name. */
 export function eventName(objectName: string, wallNs: bigint, spare: string): string {
   const name = `${objectName}.${wallNs.toString(16)}`;
   return dnsSubdomainTroubles(name).length === 0 ? name : spare;
@@ -57,7 +59,7 @@ export interface Counted {
   readonly message: string;
 }
 
-/** The object to create. Events of the node are kept in the default namespace, as it has none. */
+/** The event to create. Events of the node go into the default namespace, because a Node has no namespace. */
 export function eventObject(event: RecordedEvent, counted: Counted, reporter: Reporter): Event {
   const { subject, type, reason, annotations } = event;
   const involvedObject: ObjectReference = {
@@ -90,11 +92,11 @@ export function eventObject(event: RecordedEvent, counted: Counted, reporter: Re
   };
 }
 
-/** What changes when the same happens again. */
+/** The fields that change when the event repeats. */
 export const eventPatch = ({ count, lastWallMs, message }: Counted) => ({
   count,
   lastTimestamp: apiTime(lastWallMs),
   message,
 });
 
-export const namespaceOf = ({ namespace }: EventedObject) => (namespace === "" ? "default" : namespace);
+export const namespaceOf = ({ namespace }: EventSubject) => (namespace === "" ? "default" : namespace);

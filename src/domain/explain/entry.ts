@@ -1,10 +1,13 @@
-/** A record as whoever explains reads it: one that this version knows, or one of a kind that it does not, which is passed on by its name. */
+/**
+ * A journal record as `explain` reads it: of a kind that this version knows, or of an unknown kind, which is passed on
+ * by name.
+ */
 import { parseJournalRecord } from "../journal/parse-record.ts";
 import type { JournalRecord } from "../journal/records.ts";
 
 export interface UnknownRecord {
   readonly kind: "unknown";
-  /** What its writer calls it. */
+  /** The kind in the record. */
   readonly name: string;
   readonly uid: string;
   readonly pod: string;
@@ -13,7 +16,7 @@ export interface UnknownRecord {
 
 export type Entry = JournalRecord | UnknownRecord;
 
-/** Undefined for what does not even say of which pod it is. */
+/** Undefined for a value that does not name its pod. */
 export function toEntry(value: unknown): Entry | undefined {
   const known = parseJournalRecord(value);
   if (known !== undefined) return known;
@@ -24,7 +27,7 @@ export function toEntry(value: unknown): Entry | undefined {
   return fits ? { kind: "unknown", name: kind, uid, pod, wallMs } : undefined;
 }
 
-/** The container's name in `spec.initContainers{setup}`, and which list it stands in. */
+/** The container's name in `spec.initContainers{setup}`, and the list that contains the container. */
 export function partOf(on: string): { readonly list: string; readonly name: string } | undefined {
   const parts = /^spec\.(?<list>\w+)\{(?<name>.*)\}$/.exec(on)?.groups;
   return parts === undefined ? undefined : { list: parts["list"] ?? "", name: parts["name"] ?? "" };

@@ -1,4 +1,4 @@
-/** What is said of a pod, from records as the agent writes them. */
+/** Explanations of a pod, from records as the agent writes them. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ActionName, Decision } from "../journal/decisions.ts";
@@ -16,7 +16,7 @@ type Own<K extends JournalRecord["kind"]> = Omit<
   "uid" | "pod" | "wallMs" | "kind"
 >;
 
-/** So many seconds after noon. */
+/** A time in seconds after noon. */
 const at = (seconds: number, uid = "u1") => ({ uid, pod: POD, wallMs: NOON + seconds * 1000 });
 const admitted = (seconds: number, uid?: string): Entry => ({ kind: "admitted", ...at(seconds, uid) });
 const finished = (seconds: number, uid?: string): Entry => ({ kind: "finished", ...at(seconds, uid) });
@@ -42,7 +42,7 @@ const terminal = (seconds: number, phase: "Succeeded" | "Failed"): Entry => ({
 const decided = (seconds: number, decision: Decision): Entry => decisionRecord(at(seconds), decision);
 const acted = (seconds: number, action: ActionName, more: Partial<Extract<Decision, { kind: "act" }>> = {}): Entry =>
   decided(seconds, { kind: "act", action, why: "{}", probeStops: [], ...more });
-const told = (seconds: number, on: string, reason: string, why: string, times = 1): Entry => ({
+const reported = (seconds: number, on: string, reason: string, why: string, times = 1): Entry => ({
   kind: "told",
   ...at(seconds),
   on: on === "" ? "" : `spec.containers{${on}}`,
@@ -60,7 +60,8 @@ const ofNode = (seconds: number, reason: string, why: string): Entry => ({
   why,
   times: 1,
 });
-const started = (seconds: number, container = "app"): Entry => told(seconds, container, "Started", "Container started");
+const started = (seconds: number, container = "app"): Entry =>
+  reported(seconds, container, "Started", "Container started");
 const exited = (from: number, to: number, own: Partial<Own<"exited">> = {}): Entry => ({
   kind: "exited",
   ...at(to),
@@ -95,19 +96,19 @@ describe("the sentence", () => {
     [
       "an image that cannot be pulled, with the next try while that is known",
       25,
-      [admitted(0), startContainer(1), told(11, "app", "Failed", NOT_FOUND, 2)],
+      [admitted(0), startContainer(1), reported(11, "app", "Failed", NOT_FOUND, 2)],
       'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried 2 times, next try at 12:00:31).',
     ],
     [
       "an image that cannot be pulled, for long",
       4000,
-      [admitted(0), startContainer(1), told(11, "app", "Failed", NOT_FOUND, 8)],
+      [admitted(0), startContainer(1), reported(11, "app", "Failed", NOT_FOUND, 8)],
       'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least 8 times, last seen at 12:00:11).',
     ],
     [
       "an image that is being pulled",
       60,
-      [admitted(0), startContainer(1), told(1, "app", "Pulling", 'Pulling image "x"')],
+      [admitted(0), startContainer(1), reported(1, "app", "Pulling", 'Pulling image "x"')],
       'The container "app" waits for its image, which is being pulled since 12:00:01.',
     ],
     [
@@ -116,8 +117,8 @@ describe("the sentence", () => {
       [
         admitted(0),
         startContainer(1),
-        told(2, "app", "Failed", NOT_FOUND),
-        told(20, "app", "Pulled", "Successfully pulled"),
+        reported(2, "app", "Failed", NOT_FOUND),
+        reported(20, "app", "Pulled", "Successfully pulled"),
         started(21),
       ],
       "It runs since 12:00:21, with its container started.",
@@ -125,7 +126,7 @@ describe("the sentence", () => {
     [
       "a start that the runtime refuses",
       20,
-      [admitted(0), startContainer(1), told(2, "app", "Failed", 'Error: exec: "nope": not found', 4)],
+      [admitted(0), startContainer(1), reported(2, "app", "Failed", 'Error: exec: "nope": not found', 4)],
       'The container "app" cannot start: exec: "nope": not found (at least 4 times since 12:00:02).',
     ],
     [
@@ -134,7 +135,12 @@ describe("the sentence", () => {
       [
         admitted(0),
         acted(0, "createSandbox"),
-        told(1, "", "FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI"),
+        reported(
+          1,
+          "",
+          "FailedCreatePodSandBox",
+          "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI",
+        ),
       ],
       "Its sandbox cannot be made: no CNI (at 12:00:01).",
     ],
@@ -147,14 +153,17 @@ describe("the sentence", () => {
     [
       "volumes that do not come",
       20,
-      [admitted(0), told(1, "", "FailedMount", 'MountVolume.SetUp failed for volume "v" : secret "s" not found', 4)],
+      [
+        admitted(0),
+        reported(1, "", "FailedMount", 'MountVolume.SetUp failed for volume "v" : secret "s" not found', 4),
+      ],
       'Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "s" not found (at least 4 times since 12:00:01).',
     ],
     ["one that was just taken in", 1, [admitted(0)], "It was taken in and is being set up."],
     [
       "a network that is not ready",
       20,
-      [admitted(0), told(1, "", "NetworkNotReady", "network is not ready: cni config uninitialized", 16)],
+      [admitted(0), reported(1, "", "NetworkNotReady", "network is not ready: cni config uninitialized", 16)],
       "It waits for the network of this node's pods: network is not ready: cni config uninitialized (at least 16 times since 12:00:01).",
     ],
     [
@@ -162,7 +171,7 @@ describe("the sentence", () => {
       20,
       [
         admitted(0),
-        told(1, "", "NetworkNotReady", "network is not ready", 16),
+        reported(1, "", "NetworkNotReady", "network is not ready", 16),
         acted(9, "createSandbox"),
         startContainer(10),
         started(11),
@@ -206,7 +215,7 @@ describe("the sentence", () => {
       [
         admitted(0),
         started(1),
-        told(3, "app", "Unhealthy", "Liveness probe failed: no answer", 2),
+        reported(3, "app", "Unhealthy", "Liveness probe failed: no answer", 2),
         acted(5, "stopContainers", { probeStops: [{ container: "app", probe: "liveness" }] }),
         exited(1, 6, { exitCode: 143 }),
         restarting(6, 10_000),
@@ -217,13 +226,13 @@ describe("the sentence", () => {
     [
       "a failing readiness probe, before it ever succeeded",
       20,
-      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY, 8)],
+      [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY, 8)],
       `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
     ],
     [
       "a readiness probe that failed once and holds",
       20,
-      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY), probed(4, "success")],
+      [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY), probed(4, "success")],
       "It runs since 12:00:01, with its container started.",
     ],
     [
@@ -233,7 +242,7 @@ describe("the sentence", () => {
         admitted(0),
         started(1),
         probed(4, "success"),
-        told(60, "app", "Unhealthy", UNHEALTHY, 2),
+        reported(60, "app", "Unhealthy", UNHEALTHY, 2),
         probed(62, "failure"),
       ],
       `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 2 times since 12:01:00).`,
@@ -247,7 +256,7 @@ describe("the sentence", () => {
     [
       "a postStart hook that failed",
       20,
-      [admitted(0), started(1), told(3, "app", "FailedPostStartHook", "PostStartHook failed")],
+      [admitted(0), started(1), reported(3, "app", "FailedPostStartHook", "PostStartHook failed")],
       'The container "app" was stopped because its postStart hook failed (at 12:00:03).',
     ],
     [
@@ -256,7 +265,7 @@ describe("the sentence", () => {
       [
         admitted(0),
         started(1),
-        told(3, "app", "FailedPostStartHook", "PostStartHook failed"),
+        reported(3, "app", "FailedPostStartHook", "PostStartHook failed"),
         exited(1, 4, { exitCode: 0 }),
         hook(5, "postStartDue"),
         started(5),
@@ -270,7 +279,7 @@ describe("the sentence", () => {
       [
         admitted(0),
         started(1),
-        told(3, "app", "FailedPostStartHook", "PostStartHook failed"),
+        reported(3, "app", "FailedPostStartHook", "PostStartHook failed"),
         exited(1, 4, { exitCode: 0 }),
         hook(5, "postStartDue"),
         started(5),
@@ -281,7 +290,7 @@ describe("the sentence", () => {
     [
       "a readiness probe that failed in the run before and has not succeeded since",
       3600,
-      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY, 8), exited(1, 9), started(10)],
+      [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY, 8), exited(1, 9), started(10)],
       `The container "app" runs since 12:00:10 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
     ],
     [
@@ -297,7 +306,7 @@ describe("the sentence", () => {
         admit(["init", "a"], ["init", "b"], ["regular", "app"]),
         admitted(0),
         exited(1, 2, { container: "a", exitCode: 0, reason: "Completed" }),
-        told(3, "b", "Failed", NOT_FOUND),
+        reported(3, "b", "Failed", NOT_FOUND),
       ],
       'The init container "b" (2 of 2) cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least once, last seen at 12:00:03).',
     ],
@@ -308,7 +317,7 @@ describe("the sentence", () => {
         admit(["sidecar", "proxy"], ["regular", "app"]),
         admitted(0),
         started(1, "proxy"),
-        told(2, "proxy", "Unhealthy", "Startup probe failed: no", 4),
+        reported(2, "proxy", "Unhealthy", "Startup probe failed: no", 4),
       ],
       'The sidecar "proxy" runs since 12:00:01 but has not started up: Startup probe failed: no (at least 4 times since 12:00:02).',
     ],
@@ -397,9 +406,9 @@ describe("the sentence", () => {
         admitted(0),
         started(1),
         ofNode(60, "RuntimeNotReady", "container runtime is down"),
-        told(61, "", "FailedSync", "no answer"),
+        reported(61, "", "FailedSync", "no answer"),
         ofNode(70, "RuntimeReady", ""),
-        told(71, "", "Resumed", ""),
+        reported(71, "", "Resumed", ""),
       ],
       "It runs since 12:00:01, with its container started.",
     ],
@@ -431,7 +440,12 @@ test("the timeline: one line each, with durations, repeats folded, and kinds tha
     acted(1, "createSandbox"),
     startContainer(2),
     ...(unknown === undefined ? [] : [unknown]),
-    told(3, "app", "Pulled", 'Successfully pulled image "x" in 1.2s (1.5s including waiting). Image size: 5 bytes.'),
+    reported(
+      3,
+      "app",
+      "Pulled",
+      'Successfully pulled image "x" in 1.2s (1.5s including waiting). Image size: 5 bytes.',
+    ),
     started(4),
     exited(4, 9),
     restarting(9, 10_000),
@@ -439,7 +453,7 @@ test("the timeline: one line each, with durations, repeats folded, and kinds tha
     started(10),
     exited(10, 21, { restartCount: 1 }),
     exited(10, 21, { restartCount: 1 }),
-    told(30, "app", "Unhealthy", `${UNHEALTHY}: ${"far too long a text for one line ".repeat(4)}`, 64),
+    reported(30, "app", "Unhealthy", `${UNHEALTHY}: ${"far too long a text for one line ".repeat(4)}`, 64),
   ];
   const explanation = explain(entries, { pod: POD, nowWallMs: NOON + 40_000 }) ?? assert.fail("it is known");
   assert.equal(

@@ -1,6 +1,6 @@
 /**
- * Answers "why is this pod in this state?" from the journal's records alone. The newest life of the name is explained, older ones are listed;
- * what is said of the node as a whole counts for all.
+ * Answers "why is this pod in this state?" from the journal's records alone. It explains the newest instance of the
+ * pod's name and lists earlier ones. Records about the node as a whole apply to all pods.
  */
 import type { Entry } from "./entry.ts";
 import { drawPicture } from "./picture.ts";
@@ -24,14 +24,14 @@ export interface EarlierLife {
 }
 
 export interface Question {
-  /** Its namespace and name. */
+  /** Namespace and name. */
   readonly pod: string;
-  /** Of which life, where not of the newest. */
+  /** The instance to explain; undefined: the newest. */
   readonly uid?: string | undefined;
   readonly nowWallMs: number;
 }
 
-/** Undefined when the records know no such pod. They are in the order they were written. */
+/** Undefined when no record names the pod. The records are in the order in which they were written. */
 export function explain(entries: readonly Entry[], { pod, uid, nowWallMs }: Question): Explanation | undefined {
   const lives = livesOf(entries, pod);
   const chosen = uid === undefined ? lives.at(-1) : lives.findLast((life) => life.uid === uid);
@@ -56,15 +56,15 @@ export function explain(entries: readonly Entry[], { pod, uid, nowWallMs }: Ques
 
 interface Life {
   readonly uid: string;
-  /** With what was said of the node meanwhile. */
+  /** Includes records about the node from the same time. */
   readonly entries: Entry[];
   readonly own: Entry[];
   isFinished: boolean;
-  /** Ids of containers whose end is known: what is written twice counts once. */
+  /** IDs of containers whose exit is known, so that an exit that was written twice counts once. */
   readonly exits: Set<string>;
 }
 
-/** In the order they began. */
+/** In the order in which they began. */
 function livesOf(entries: readonly Entry[], pod: string): readonly Life[] {
   const lives: Life[] = [];
   const open = new Map<string, Life>();
@@ -72,12 +72,12 @@ function livesOf(entries: readonly Entry[], pod: string): readonly Life[] {
   for (const entry of entries) {
     if (entry.uid === "") {
       for (const life of open.values()) if (!life.isFinished) life.entries.push(entry);
-      // What was wrong before it came is wrong still.
+      // A problem from before the pod was created still applies to it.
       ofNode = entry.kind === "told" && entry.reason !== "RuntimeReady" ? [entry] : [];
     } else if (entry.pod === pod) {
       const known = open.get(entry.uid);
       if (entry.kind === "exited" && known?.exits.has(entry.containerId)) continue;
-      // Only a static pod has a second life under its UID.
+      // Only a static pod can begin again under its UID.
       const life =
         known === undefined || (known.isFinished && entry.kind === "admitted") ? begin(entry, ofNode) : known;
       if (life !== known) lives.push(life);
@@ -99,7 +99,7 @@ const begin = ({ uid }: Entry, ofNode: readonly Entry[]): Life => ({
   exits: new Set(),
 });
 
-/** Names of pods that somebody may have meant, best first. */
+/** Names of pods similar to `pod`, best match first. */
 export function nearNames(entries: readonly Entry[], pod: string, most: number): readonly string[] {
   const [, name = pod] = pod.split("/");
   const known = [...new Set(entries.map((entry) => entry.pod))].filter((each) => each !== "");
@@ -113,7 +113,9 @@ export function nearNames(entries: readonly Entry[], pod: string, most: number):
 
 const FAR = 100;
 
-/** The same name elsewhere, then names that begin or contain each other, then few typing errors. */
+/**
+ * The same name in another namespace, then names that begin or contain each other, then names with few typing errors.
+ */
 function distanceOf(known: string, pod: string, name: string): number {
   const [, own = known] = known.split("/");
   if (own === name) return 0;
@@ -123,7 +125,7 @@ function distanceOf(known: string, pod: string, name: string): number {
   return errors <= Math.max(2, Math.floor(pod.length / 5)) ? 2 + errors : FAR;
 }
 
-/** How many letters are to be changed, added or taken away. */
+/** The edit distance: how many letters to change, add or remove. */
 function editsBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i += 1) {

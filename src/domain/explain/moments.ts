@@ -2,7 +2,7 @@
 
 const DAY_CHARS = "2026-01-01".length;
 
-/** `12:00:31`; with its day where that is not today. */
+/** `12:00:31`; with the date if it is not today. */
 export function shortTime(wallMs: number, nowWallMs: number): string {
   const [at, now] = [new Date(wallMs), new Date(nowWallMs)].map((date) => date.toISOString());
   const [day, time] = [at?.slice(0, DAY_CHARS), at?.slice(DAY_CHARS + 1, DAY_CHARS + 9)];

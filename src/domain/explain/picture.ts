@@ -1,6 +1,6 @@
 /**
- * Where a pod stands, folded from the records of one life in their order: what each of its containers is at, what was last told to be wrong and
- * has not been overtaken by something that went well. It says nothing itself: `sentence.ts` does.
+ * The state of a pod, folded from the records of one instance in order. It contains the state of each container, and
+ * the last problems that no later success has resolved. This module writes no text; `sentence.ts` does.
  */
 import { assertNever } from "../../base/assert.ts";
 import type { Decision, FailedProbe } from "../journal/decisions.ts";
@@ -11,7 +11,7 @@ import { causeFromText, type TerminationCause } from "../pod/pod-lifecycle.ts";
 import { type Entry, partOf } from "./entry.ts";
 
 export type Exit = Extract<JournalRecord, { kind: "exited" }>;
-type Told = Extract<JournalRecord, { kind: "told" }>;
+type Reported = Extract<JournalRecord, { kind: "told" }>;
 type DecisionRecord = Extract<JournalRecord, { kind: "decision" }>;
 type ActDecision = Extract<Decision, { kind: "act" }>;
 
@@ -19,9 +19,9 @@ export interface Trouble {
   readonly reason: string;
   readonly why: string;
   readonly sinceWallMs: number;
-  /** When it was last told, which need not be when it last was so. */
+  /** When the problem was last reported, which need not be when it last occurred. */
   readonly lastWallMs: number;
-  /** How often at least. */
+  /** The minimum number of occurrences. */
   readonly times: number;
 }
 
@@ -30,17 +30,17 @@ export interface ContainerPicture {
   role: ContainerRole;
   trouble: Trouble | undefined;
   pullingSinceWallMs: number | undefined;
-  /** Of the run that has not ended. */
+  /** The start of the current run; undefined: the container does not run. */
   startedWallMs: number | undefined;
   postStartSinceWallMs: number | undefined;
   preStopSinceWallMs: number | undefined;
   lastExit: Exit | undefined;
-  /** What its next restart has to wait for, from its end. */
+  /** The backoff before the next restart, counted from the last exit. */
   delayMs: number | undefined;
-  /** The probe for which it is to be stopped, and the one for which its last run was. */
+  /** The failed probe for which the container is being stopped, and the one for which its last run was stopped. */
   stoppedFor: FailedProbe | undefined;
   lastStoppedFor: FailedProbe | undefined;
-  /** The last that each probe said against it, by the probe's name. */
+  /** The last failure of each probe, by the probe's name. */
   readonly unhealthy: Map<string, Trouble>;
   verdicts: Pick<Extract<JournalRecord, { kind: "probed" }>, "startup" | "liveness" | "readiness"> | undefined;
 }
@@ -51,19 +51,19 @@ export interface Picture {
     | { readonly kind: "admitted" }
     | { readonly kind: "deferred"; readonly why: string; readonly sinceWallMs: number }
     | { readonly kind: "rejected"; readonly reason: string; readonly message: string; readonly wallMs: number };
-  /** In the order of the spec, as far as that is known. */
+  /** In the order of the spec, as far as it is known. */
   readonly containers: Map<string, ContainerPicture>;
-  /** Of the pod as a whole. */
+  /** A problem of the pod as a whole. */
   trouble: Trouble | undefined;
-  /** Since when one is being made. */
+  /** Since when a sandbox is being created. */
   sandboxSinceWallMs: number | undefined;
-  /** The step of its end that failed, as long as it has not gone well. */
+  /** The termination step that failed and has not succeeded since. */
   endHeldUp: { readonly text: string; readonly sinceWallMs: number } | undefined;
   preemptedFor: string | undefined;
   ending: { readonly why: TerminationCause; readonly sinceWallMs: number; readonly graceSeconds: number } | undefined;
   terminal: { readonly phase: "Succeeded" | "Failed"; readonly wallMs: number } | undefined;
   finishedWallMs: number | undefined;
-  /** Of the node. */
+  /** A problem of the node's runtime. */
   runtimeTrouble: Trouble | undefined;
 }
 
@@ -132,9 +132,9 @@ function add(picture: Picture, entry: Entry): void {
     case "decision":
       return addDecision(picture, entry);
     case "told":
-      return addTold(picture, entry);
+      return addReported(picture, entry);
     default:
-      // What this version does not know, or what explains nothing.
+      // Records that this version does not know, or that explain nothing.
       return;
   }
 }
@@ -165,7 +165,7 @@ function addDecision(picture: Picture, { decision, wallMs }: DecisionRecord): vo
       containerIn(picture, decision.container).preStopSinceWallMs = wallMs;
       return;
     case "startAgent":
-      // The new agent reports them again if they still hold.
+      // The new agent process reports these problems again if they persist.
       picture.runtimeTrouble = undefined;
       if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
       return;
@@ -203,22 +203,22 @@ function addAction(picture: Picture, { action, probeStops }: ActDecision, wallMs
   }
 }
 
-function addTold(picture: Picture, told: Told): void {
-  const { uid, on, reason } = told;
+function addReported(picture: Picture, reported: Reported): void {
+  const { uid, on, reason } = reported;
   const part = partOf(on);
   if (uid === "") {
-    if (on === "runtime") picture.runtimeTrouble = reason === "RuntimeReady" ? undefined : troubleOf(told);
+    if (on === "runtime") picture.runtimeTrouble = reason === "RuntimeReady" ? undefined : troubleOf(reported);
   } else if (part !== undefined) {
-    addToContainer(containerIn(picture, part.name, ROLES[part.list]), told);
+    addToContainer(containerIn(picture, part.name, ROLES[part.list]), reported);
   } else if (reason === "Resumed") {
     if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
   } else if (POD_TROUBLES.has(reason)) {
-    picture.trouble = troubleOf(told, picture.trouble);
+    picture.trouble = troubleOf(reported, picture.trouble);
   }
 }
 
-function addToContainer(container: ContainerPicture, told: Told): void {
-  const { reason, why, wallMs } = told;
+function addToContainer(container: ContainerPicture, reported: Reported): void {
+  const { reason, why, wallMs } = reported;
   switch (reason) {
     case "Pulling":
       container.pullingSinceWallMs = wallMs;
@@ -228,7 +228,7 @@ function addToContainer(container: ContainerPicture, told: Told): void {
       if (container.trouble !== undefined && isOfImage(container.trouble)) container.trouble = undefined;
       return;
     case "Started":
-      // Whether a hook that failed does better now is known when it is done.
+      // Whether a hook that failed before succeeds now is known once the hook is done.
       if (container.trouble?.reason !== "FailedPostStartHook") container.trouble = undefined;
       container.pullingSinceWallMs = undefined;
       container.startedWallMs = wallMs;
@@ -236,23 +236,23 @@ function addToContainer(container: ContainerPicture, told: Told): void {
       return;
     case "Unhealthy": {
       const probe = why.slice(0, Math.max(0, why.indexOf(" "))).toLowerCase();
-      container.unhealthy.set(probe, troubleOf(told, container.unhealthy.get(probe)));
+      container.unhealthy.set(probe, troubleOf(reported, container.unhealthy.get(probe)));
       return;
     }
     default:
       if (!CONTAINER_TROUBLES.has(reason)) return;
       container.pullingSinceWallMs = undefined;
-      container.trouble = troubleOf(told, container.trouble);
+      container.trouble = troubleOf(reported, container.trouble);
   }
 }
 
-/** The same cause goes on where it was told already. */
-function troubleOf({ reason, why, wallMs, times }: Told, before?: Trouble): Trouble {
+/** A report with a higher count continues the same problem, which keeps its start. */
+function troubleOf({ reason, why, wallMs, times }: Reported, before?: Trouble): Trouble {
   const goesOn = before?.reason === reason && times > before.times;
   return { reason, why, times, lastWallMs: wallMs, sinceWallMs: goesOn ? before.sinceWallMs : wallMs };
 }
 
-/** Whether it is for its image that a container does not start. */
+/** Whether the container does not start because of its image. */
 export const isOfImage = ({ reason, why }: Trouble): boolean =>
   reason === "ErrImageNeverPull" ||
   reason === "InspectFailed" ||
@@ -278,7 +278,7 @@ const POD_TROUBLES: ReadonlySet<string> = new Set([
   "VolumePermissionChangeInProgress",
 ]);
 
-/** Where no more is known. */
+/** The role of a container that no admission record names, by its list. */
 const ROLES: Readonly<Record<string, ContainerRole>> = {
   initContainers: "init",
   containers: "regular",

@@ -1,13 +1,13 @@
 /**
- * Why a pod is where it is, in one sentence: what holds it up now comes first, with the cause in its own words. Of several causes the one that
- * the others wait for is named.
+ * Explains in one sentence why a pod is in its state. What blocks the pod now comes first, with the cause in its
+ * original wording. Of several causes, the sentence names the one that the others depend on.
  */
 import { pullDelayMs } from "../images/pull-backoff.ts";
 import { describeCause } from "../pod/pod-lifecycle.ts";
 import { msOfNs, shortTime } from "./moments.ts";
 import { type ContainerPicture, type Exit, isOfImage, type Picture, type Trouble } from "./picture.ts";
 
-/** A container that ended lately explains more than that it runs. */
+/** An exit within this time explains more than the fact that the container runs. */
 const LATELY_MS = 15 * 60_000;
 
 export function sentenceOf(picture: Picture, nowWallMs: number): string {
@@ -15,7 +15,7 @@ export function sentenceOf(picture: Picture, nowWallMs: number): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-/** Of a pod that is over, or on its way. */
+/** For a pod that was rejected, that terminates or that has terminated. */
 function overOf(picture: Picture, now: number): string | undefined {
   const { admission, ending, terminal, finishedWallMs } = picture;
   if (admission.kind === "rejected") {
@@ -52,7 +52,7 @@ function endCause({ ending, preemptedFor }: Picture): string {
   return preemptedFor === undefined ? cause : `${cause} (${preemptedFor})`;
 }
 
-/** What a pod that is being ended waits for. */
+/** What a terminating pod waits for. */
 function endWaitsFor(picture: Picture, now: number): string | undefined {
   const { endHeldUp, containers } = picture;
   if (endHeldUp !== undefined) return `It cannot be ended: ${stepText(endHeldUp, now)}`;
@@ -106,7 +106,7 @@ const POD_WORDS: Readonly<Record<string, string>> = {
   VolumePermissionChangeInProgress: "It waits for the owner of its volumes' files to be set",
 };
 
-/** What others wrap around a cause; the timeline has it whole. */
+/** Prefixes that other components add to a cause; the timeline shows the whole text. */
 const WRAPPINGS =
   /^Error: |Failed to create pod sandbox: |rpc error: code = \w+ desc = |failed to (?:pull and unpack image|resolve reference) "[^"]*": /g;
 
@@ -115,7 +115,7 @@ const causeText = ({ why }: { readonly why: string }): string => why.replaceAll(
 const podText = (trouble: Trouble, now: number): string =>
   `${POD_WORDS[trouble.reason] ?? "It cannot be set up"}: ${causeText(trouble)}${repeated(trouble, now)}`;
 
-/** The first that does not come further; those that only run badly come after those that do not run. */
+/** The first container that is blocked. Containers that do not run come before those that run with problems. */
 function heldUp(containers: readonly ContainerPicture[], picture: Picture, now: number): string | undefined {
   const worst = (words: typeof notRunning) => {
     for (const container of containers) {
@@ -170,18 +170,21 @@ function runningBadly(container: ContainerPicture, picture: Picture, now: number
   const since = `runs since ${shortTime(startedWallMs, now)}`;
   const last = lastExit === undefined ? undefined : `its last run ${exitText(container, lastExit)}`;
   for (const probe of ["startup", "liveness", "readiness"] as const) {
-    const told = unhealthy.get(probe);
-    if (told === undefined || !isBad(probe, told, container, now)) continue;
+    const reported = unhealthy.get(probe);
+    if (reported === undefined || !isBad(probe, reported, container, now)) continue;
     const so = { startup: "has not started up", liveness: "is not well", readiness: "is not ready" }[probe];
     const after = last === undefined || probe === "readiness" ? "" : `; ${last}`;
-    return `${since} but ${so}: ${told.why}${repeated(told, now)}${after}`;
+    return `${since} but ${so}: ${reported.why}${repeated(reported, now)}${after}`;
   }
   if (role === "init") return `${since} and has not ended yet${waitsFor(picture)}`;
   const isLate = lastExit !== undefined && now - msOfNs(lastExit.finishedWallNs) < LATELY_MS;
   return isLate ? `${since}, again: ${last}${countOf(lastExit)}` : undefined;
 }
 
-/** What was told against a container holds until the probe succeeds, in each run anew; of liveness, for as long as it is told. */
+/**
+ * A failed startup or readiness probe counts until the probe succeeds in the current run. A failed liveness probe
+ * counts while its verdict is a failure, or while its last report in the current run is recent.
+ */
 function isBad(
   probe: "startup" | "liveness" | "readiness",
   { lastWallMs }: Trouble,
@@ -233,7 +236,7 @@ const repeated = ({ times, sinceWallMs }: Trouble, now: number): string =>
     ? ` (at ${shortTime(sinceWallMs, now)})`
     : ` (at least ${times} times since ${shortTime(sinceWallMs, now)})`;
 
-/** Of a pull; when the next one comes is known as long as the last count is exact. */
+/** For a pull. The time of the next attempt is known while the count is exact. */
 function tried({ times, lastWallMs }: Trouble, now: number): string {
   const dueWallMs = lastWallMs + pullDelayMs(times);
   const often = times === 1 ? "once" : `${times} times`;

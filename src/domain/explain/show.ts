@@ -35,14 +35,17 @@ function hanging(head: string, text: string): readonly string[] {
   return [first, ...rest];
 }
 
-/** Containers choose some of the words: what would move a terminal's cursor or change its colors is shown as its number. */
+/**
+ * Containers choose parts of the text, so characters that would move a terminal's cursor or change its colors are shown
+ * as code points.
+ */
 const printable = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
     const point = (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
     return `\\u${point}`;
   });
 
-/** Breaks at spaces where there are some; each line but the first is indented. */
+/** Breaks at spaces where there are some; indents every line but the first. */
 function wrapped(text: string, columns: number, indent = 0): readonly string[] {
   const lines: string[] = [];
   let left = printable(text.replaceAll(/\s*\n\s*/g, " "));

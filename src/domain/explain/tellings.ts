@@ -1,22 +1,23 @@
 /**
- * Which of the things that are told of a pod the journal keeps, so that a cause that repeats a thousand times costs a dozen records: each when
- * it is new, when it comes back after something else, and at every doubling of its count. Texts that differ in numbers only are the same.
+ * Selects the events of a pod that the journal keeps, so that a cause that repeats a thousand times costs a dozen
+ * records. An event is kept when it is new, when it returns after another event, and whenever its count doubles. Texts
+ * that differ only in numbers are the same.
  */
 import { firstBytes } from "../../base/cut-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
 import { EXPLANATION_BYTES_MAX } from "../limits.ts";
 
-export interface Telling {
+export interface Note {
   readonly uid: string;
   readonly on: string;
   readonly reason: string;
   readonly why: string;
 }
 
-/** As many pods as a node may have had lately. */
+/** The number of pods that a node may have had recently. */
 const UIDS_MAX = 2_000;
 const CAUSES_PER_UID_MAX = 50;
-/** So often what comes back is kept each time. */
+/** This many returns of an event are kept; later returns only when their count doubles. */
 const RETURNS_KEPT = 4;
 
 interface Heard {
@@ -24,14 +25,14 @@ interface Heard {
   last: string;
 }
 
-export class Tellings {
+export class NoteDeduplicator {
   readonly #heard = new RecentMap<string, Heard>(UIDS_MAX);
 
-  /** What to keep of it, or nothing. */
-  observe(telling: Telling): (Telling & { readonly times: number }) | undefined {
-    if (isEcho(telling)) return undefined;
-    const { uid, on, reason } = telling;
-    const why = firstBytes(telling.why, EXPLANATION_BYTES_MAX);
+  /** Returns the event to keep with its count, or undefined. */
+  observe(note: Note): (Note & { readonly times: number }) | undefined {
+    if (isEcho(note)) return undefined;
+    const { uid, on, reason } = note;
+    const why = firstBytes(note.why, EXPLANATION_BYTES_MAX);
     const heard = this.#heardOf(uid);
     const cause = `${on} ${reason} ${withoutNumbers(why)}`;
     const count = heard.counts.get(cause) ?? { times: 0, returns: 0 };
@@ -56,11 +57,14 @@ export class Tellings {
   }
 }
 
-/** The first begins what the next end closes, and each end is kept as well; the others are told when they change only. */
+/**
+ * Started begins the run that the next exit ends, and every exit is kept. The others are emitted only when the state
+ * changes.
+ */
 const ALWAYS_KEPT: ReadonlySet<string> = new Set(["Started", "RuntimeReady", "RuntimeNotReady"]);
 
-/** Says nothing that was not told before it, with its cause, or that the journal's facts do not say better. */
-const isEcho = ({ reason, why }: Telling): boolean =>
+/** Whether an event repeats an earlier one that has the cause, or what other records of the journal say better. */
+const isEcho = ({ reason, why }: Note): boolean =>
   reason === "BackOff" || reason === "Created" || (reason === "Failed" && /^Error: [A-Z]\w+$/.test(why));
 
 const withoutNumbers = (text: string): string => text.replaceAll(/\b[0-9a-f]{12,}\b|\d+/g, "#");

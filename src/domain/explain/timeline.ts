@@ -1,6 +1,6 @@
 /**
- * What happened to a pod, a line each: when, what, how long it took where that is known. What repeats is one line with its count and its last
- * time. A kind of record without words here is shown by its name.
+ * The timeline of a pod, one line per event: when, what, and how long it took where that is known. Repeated events
+ * become one line with the count and the last time. A kind of record without a text here is shown by its name.
  */
 import { assertNever } from "../../base/assert.ts";
 import { parseGoDuration } from "../../base/duration.ts";
@@ -19,16 +19,16 @@ export interface TimelineLine {
   readonly lastWallMs: number;
 }
 
-/** What a record comes to. `begins` and `ends` name a stretch of time, whose length is told at its end. */
+/** What a record contributes. `begins` and `ends` name an interval, whose duration is shown at its end. */
 interface Step {
-  /** Nothing: it is only where a stretch begins. */
+  /** Undefined: the record only begins an interval. */
   readonly what: string | undefined;
   readonly begins?: string;
   readonly ends?: string;
-  /** It is nothing to tell where that stretch had not begun. */
+  /** The step is skipped if the interval had not begun. */
   readonly onlyAtEnd?: true;
   readonly durationMs?: number;
-  /** How often it had happened by then, where its writer counts. */
+  /** How often the event had occurred by then, where its writer counts. */
   readonly times?: number;
 }
 
@@ -56,7 +56,7 @@ export function timelineOf(entries: readonly Entry[]): readonly TimelineLine[] {
 
 type WordsOf<K> = (record: Extract<JournalRecord, { kind: K }>) => Step;
 
-/** One line a kind. */
+/** The text of each kind of record. */
 const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
   admitted: () => ({ what: "taken in by this node" }),
   rejected: ({ reason, message }) => ({ what: `not taken in by this node: ${reason}: ${message}` }),
@@ -70,7 +70,7 @@ const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
   }),
   hook: ({ container, hook }) => hookStep(container, hook),
   restarting: () => ({ what: undefined }),
-  // Resizes are told as they go.
+  // Other records show the progress of a resize.
   allocated: () => ({ what: undefined }),
   resized: () => ({ what: undefined }),
   restartForResize: ({ container }) => ({ what: `${container}: to be restarted with other resources` }),
@@ -86,7 +86,7 @@ const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
   mounting: ({ volume }) => ({ what: `volume "${volume}" being mounted` }),
   staticPod: ({ source }) => ({ what: `known as a static pod from ${source}` }),
   decision: (record) => decisionStep(record),
-  told: (record) => toldStep(record),
+  told: (record) => reportedStep(record),
 };
 
 function stepOf(entry: Entry): Step {
@@ -105,7 +105,7 @@ function hookStep(container: string, hook: "postStartDue" | "postStartDone" | "p
   return { what: `${container}: preStop hook done`, ends: `preStop ${container}` };
 }
 
-/** Those that have something to say. */
+/** Only probes that have a verdict. */
 function verdictsText(verdicts: Readonly<Record<string, string>>): string {
   const said = Object.entries(verdicts).filter(([, verdict]) => verdict !== "unknown");
   return said.length === 0 ? "nothing yet" : said.map(([probe, verdict]) => `${probe} ${verdict}`).join(", ");
@@ -141,7 +141,7 @@ function actionStep({ action, why, container = "" }: Extract<Decision, { kind: "
     case "startContainer":
     case "startCreated":
       return { what: "sandbox made", ends: "sandbox", onlyAtEnd: true, begins: `start ${container}` };
-    // The events of each container say the same, and more.
+    // The events of each container say the same, in more detail.
     case "makeRoom":
     case "postStart":
     case "stopContainers":
@@ -156,7 +156,7 @@ function actionStep({ action, why, container = "" }: Extract<Decision, { kind: "
   }
 }
 
-function toldStep({ uid, on, reason, why, times }: Extract<JournalRecord, { kind: "told" }>): Step {
+function reportedStep({ uid, on, reason, why, times }: Extract<JournalRecord, { kind: "told" }>): Step {
   const name = partOf(on)?.name;
   if (uid === "") return { what: why === "" ? `(${on}: ${reason})` : `(${on}: ${reason}: ${why})` };
   switch (reason) {
@@ -174,14 +174,14 @@ function toldStep({ uid, on, reason, why, times }: Extract<JournalRecord, { kind
   }
 }
 
-/** A container by its name; what is none is a volume. */
+/** A container by its name; anything else is a volume. */
 function partText(on: string): string {
   const name = partOf(on)?.name;
   if (name !== undefined) return `${name}: `;
   return on === "" ? "" : `volume "${on}": `;
 }
 
-/** The Go kubelet's words in fewer, where they are known. */
+/** Shortens the Go kubelet's messages where they are known. */
 function inWords(reason: string, why: string): string {
   const image = /^(?:Pulling|Successfully pulled|Container) image "(?<image>[^"]*)"/.exec(why)?.groups?.["image"];
   if (image !== undefined) {
@@ -193,7 +193,7 @@ function inWords(reason: string, why: string): string {
   return `asked to end: ${why.replace(/^(?:Init c|C)ontainer \S+ /, "")}`;
 }
 
-/** Of `in 1.2s (1.5s including waiting)`, the latter. */
+/** Of `in 1.2s (1.5s including waiting)`, the latter duration. */
 function durationIn(why: string): { readonly durationMs?: number } {
   const text = /\((?<text>[\dhms.µ]+) including waiting\)/.exec(why)?.groups?.["text"];
   if (text === undefined) return {};

@@ -1,4 +1,4 @@
-/** The kernel settings that a kubelet sees to, whatever the machine was set up with. The values are the Go kubelet's. */
+/** The kernel settings that a kubelet enforces, however the machine was set up. The values are the Go kubelet's. */
 
 export interface KernelTunable {
   readonly name: string;
@@ -6,14 +6,14 @@ export interface KernelTunable {
 }
 
 export const KERNEL_TUNABLES: readonly KernelTunable[] = [
-  // Memory is promised beyond what is there: limits are kept by control groups.
+  // Memory is overcommitted: cgroups enforce the limits.
   { name: "vm.overcommit_memory", wanted: "1" },
-  // Want of memory costs a process, not the machine.
+  // Running out of memory kills a process and does not panic the kernel.
   { name: "vm.panic_on_oom", wanted: "0" },
-  // A machine that fell comes back by itself.
+  // A machine that panicked reboots by itself.
   { name: "kernel.panic", wanted: "10" },
   { name: "kernel.panic_on_oops", wanted: "1" },
-  // Each container of root's has keys of its own.
+  // Each container that runs as root needs its own keys.
   { name: "kernel.keys.root_maxkeys", wanted: "1000000" },
   { name: "kernel.keys.root_maxbytes", wanted: "25000000" },
 ];
@@ -24,7 +24,7 @@ export interface TunablePlan {
   readonly writes: readonly KernelTunable[];
 }
 
-/** What to do about values as they are read; undefined: this kernel does not have it. */
+/** Decides what to do about the current values; undefined: this kernel does not have the setting. */
 export function planTunables(values: ReadonlyMap<string, string | undefined>, protect: boolean): TunablePlan {
   const faults: string[] = [];
   const writes: KernelTunable[] = [];
@@ -40,6 +40,6 @@ export function planTunables(values: ReadonlyMap<string, string | undefined>, pr
   return { faults, writes };
 }
 
-/** Several as one, as the Go kubelet writes them. */
+/** Joins several errors as the Go kubelet does. */
 export const tunablesFault = (faults: readonly string[]): string =>
   faults.length === 1 ? (faults[0] ?? "") : `[${faults.join(", ")}]`;

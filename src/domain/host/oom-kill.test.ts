@@ -1,4 +1,4 @@
-/** Lines as kernels of several ages wrote them, the records' heads taken off. */
+/** Messages of several kernel versions, without the record headers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type OomKill, type OomReading, readOomLine, systemOomMessage } from "./oom-kill.ts";
@@ -14,7 +14,7 @@ function kills(lines: string): readonly OomKill[] {
   return found;
 }
 
-/** As it reads, what was killed, and what the node's event says. */
+/** The messages, the kills in them, and the message of the node's event for each. */
 const ROWS: Readonly<Record<string, readonly [string, readonly OomKill[], readonly (string | undefined)[]]>> = {
   "[1.22] 6.1, the whole machine": [
     `

@@ -1,17 +1,18 @@
 /**
- * Kills for want of memory, read out of the kernel's messages one after the other. Since 5.0 one line says it all ("oom-kill:constraint=..."), before
- * that the control group and the victim stand in lines of their own, after the one that begins it.
+ * Reads OOM kills from the kernel's messages, one message after the other. Since 5.0 one line contains everything
+ * ("oom-kill:constraint=..."). Before that, the cgroup and the victim are on separate lines, after the line that begins
+ * the report.
  */
 
 export interface OomKill {
-  /** The control group whose limit was met; "/": the whole machine was out of memory. */
+  /** The cgroup whose limit was reached; "/": the whole machine was out of memory. */
   readonly group: string;
-  /** Empty and 0 where the kernel did not say. */
+  /** `process` is empty and `pid` is 0 if the kernel did not report them. */
   readonly process: string;
   readonly pid: number;
 }
 
-/** What was read of a kill that is not told to its end yet. Undefined: nothing. */
+/** A kill whose report is not complete yet. Undefined: none. */
 export type OomReading = { readonly group: string } | undefined;
 
 const BEGIN = /invoked oom-killer:/;
@@ -24,9 +25,9 @@ export function readOomLine(
   reading: OomReading,
   text: string,
 ): { readonly reading: OomReading; readonly kill?: OomKill } {
-  // One that begins anew while another is open: the end of that one was lost.
+  // A report that begins while another is open: the end of the earlier one was lost.
   if (BEGIN.test(text)) return { reading: { group: "/" } };
-  // Lines of a kill whose beginning was not seen, such as the second victim of a group.
+  // Lines of a report whose beginning was not read, such as the second victim of a cgroup.
   if (reading === undefined) return { reading };
   const whole = WHOLE.exec(text)?.groups;
   if (whole !== undefined) return { reading: undefined, kill: killOf(whole["group"] ?? "/", whole) };
@@ -42,7 +43,10 @@ const killOf = (group: string, { task = "", pid = "0" }: Readonly<Record<string,
   pid: Number(pid),
 });
 
-/** What the node's event says; undefined for a group that met its own limit, which is that container's affair. */
+/**
+ * The message of the node's event; undefined for a cgroup that reached its own limit, which concerns only that
+ * container.
+ */
 export function systemOomMessage({ group, process, pid }: OomKill): string | undefined {
   if (group !== "/") return undefined;
   const victim = process === "" || pid === 0 ? "" : `, victim process: ${process}, pid: ${pid}`;

@@ -1,6 +1,7 @@
 /**
- * The chains that a kubelet makes for others: the hint by which they tell which iptables this machine uses, a canary in each table that whoever flushes
- * them takes away, and the rule that keeps strangers from addresses of the machine's own loopback. Exactly the Go kubelet's: kube-proxy makes some too.
+ * The iptables chains that a kubelet creates for other components. A hint shows which iptables variant this machine
+ * uses. A canary in each table disappears when the table is flushed. A rule protects the machine's loopback addresses
+ * from other hosts. The chains are exactly the Go kubelet's, because kube-proxy creates some of them too.
  */
 
 export type ChainStep =
@@ -16,7 +17,7 @@ export type ChainStep =
 const FIREWALL = "KUBE-FIREWALL";
 const CANARY = "KUBE-KUBELET-CANARY";
 
-/** In the order in which the Go kubelet makes and misses them. */
+/** In the order in which the Go kubelet creates and checks them. */
 export const CANARIES = (["mangle", "nat", "filter"] as const).map((table) => ({ table, chain: CANARY }));
 
 export function chainSteps(family: "IPv4" | "IPv6"): readonly ChainStep[] {

@@ -1,4 +1,4 @@
-/** Which dead containers and sandboxes of a pod the runtime may forget. */
+/** Selects the dead containers and sandboxes of a pod that may be removed from the runtime. */
 import { containerNameOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
 
 export interface GcPlan {
@@ -7,8 +7,8 @@ export interface GcPlan {
 }
 
 /**
- * Of a pod that lives on, each container's newest dead instance stays, for its logs and its exit code, and the newest sandbox stays. Of
- * a pod that is over nothing stays. What may still run is not ours to remove.
+ * A pod that continues keeps the newest dead instance of each container, for its logs and its exit code, and its newest
+ * sandbox. A terminated pod keeps nothing. Containers and sandboxes that may still run are never removed.
  */
 export function gcPlan(view: PodRuntimeView, podIsOver: boolean): GcPlan {
   const containers = view.containers.filter(
@@ -24,7 +24,7 @@ export function gcPlan(view: PodRuntimeView, podIsOver: boolean): GcPlan {
 
 const isDead = ({ state }: PodContainer) => state === "exited" || state === "created";
 
-/** The newest instance, and beside a running one the newest that ended. */
+/** The newest instance is kept, and beside a running one the newest that exited. */
 function isKept(container: PodContainer, view: PodRuntimeView): boolean {
   const name = containerNameOf(container);
   const instances = view.containers.filter((other) => containerNameOf(other) === name);

@@ -47,7 +47,7 @@ test("whoever writes at up to 10 MB/s, quiet before or not, passes a limit of 10
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10_000 }), fc.nat(10 * MIB - 1), (rate, start) => {
       const bytesMax = 10 * MIB;
-      // The first look sees a log that was quiet; the next comes because it is written to.
+      // At the first check the log was idle; the second comes because the log is written to.
       const first = nextLook(start, 0, { bytesMax });
       assert.equal(first.kind, "whenWritten");
       let waitMs = first.kind === "whenWritten" ? first.notBeforeMs : 0;

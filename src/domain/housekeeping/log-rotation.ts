@@ -1,25 +1,25 @@
 /**
- * What one rotation of a log does with the files beside it, and when a log has to be looked at again. The limit holds for whoever writes fast
- * too: the next look is at the moment at which the log reaches it at the rate seen last.
+ * Plans the rotation of a log, and decides when to check the log again. The limit holds for fast writers too: the next
+ * check is at the time at which the log reaches the limit at the last measured rate.
  */
 import { nextPart, rotatedLogs } from "../logs/rotated-logs.ts";
 
 export interface RotationPolicy {
   readonly bytesMax: number;
-  /** At least two: the log itself and the part that was rotated last. */
+  /** At least two: the log itself and the most recently rotated file. */
   readonly filesMax: number;
-  /** How often every log is looked at, whatever is seen of it. */
+  /** The interval at which every log is checked, whatever its growth. */
   readonly everyMs: number;
 }
 
 export interface RotationPlan {
-  /** First: it makes room, and takes none. */
+  /** Removed before the rename, because that frees space and needs none. */
   readonly remove: readonly string[];
-  /** What the log is called then. */
+  /** The new name of the log. */
   readonly renameTo: string;
 }
 
-/** `names`: what is in the log's folder. */
+/** `names`: the entries of the log's directory. */
 export function rotationPlan(
   fileName: string,
   names: readonly string[],
@@ -27,7 +27,7 @@ export function rotationPlan(
   wallMs: number,
 ): RotationPlan {
   const { inUse, unused } = rotatedLogs(fileName, names);
-  // The log that is rotated now and the new one come to what is kept.
+  // The log that is rotated now and its new file count towards the limit.
   const excess = inUse.slice(0, Math.max(0, inUse.length - Math.max(0, filesMax - 2)));
   return {
     remove: [...unused, ...excess.map(({ name }) => name)],
@@ -35,32 +35,35 @@ export function rotationPlan(
   };
 }
 
-/** All but the newest, which others may still read or write to. Oldest first. */
+/** All rotated files but the newest, which others may still read or write. Oldest first. */
 export const partsToCompress = (fileName: string, names: readonly string[]): readonly string[] =>
   rotatedLogs(fileName, names)
     .inUse.slice(0, -1)
     .filter(({ isCompressed }) => !isCompressed)
     .map(({ part }) => part);
 
-/** A log's size at a moment of the monotonic clock. */
+/** A log's size at a time of the monotonic clock. */
 export interface LogSize {
   readonly bytes: number;
   readonly atMs: number;
 }
 
-/** Not sooner, whatever the rate: a file is not to be polled. */
+/** The minimum interval at any rate: a file must not be polled. */
 const LOOK_MS_MIN = 50;
-/** How far beyond the limit the log is when it is looked at: a share of it, and not less than this. Sooner would be too soon half of the time. */
+/**
+ * How far beyond the limit the log should be at the check: a share of the limit, but at least BEYOND_BYTES_MIN. Without
+ * this margin the check would come too early half of the time.
+ */
 const BEYOND_SHARE = 0.02;
 const BEYOND_BYTES_MIN = 32 * 1024;
-/** What a container that was quiet so far may come to write. */
+/** The rate at which a container that was idle so far may start to write. */
 const BURST_BYTES_PER_MS = 10_000;
 const LOOK_MS_MAX = 1_000;
 
 export type NextLook =
-  /** It grows so fast that time alone says when. */
+  /** The log grows so fast that only the time determines the next check. */
   | { readonly kind: "in"; readonly ms: number }
-  /** Once it is written to again, and not sooner than in so long. */
+  /** Check when the log is written to again, but not before `notBeforeMs`. */
   | { readonly kind: "whenWritten"; readonly notBeforeMs: number };
 
 export function nextLook(bytes: number, bytesPerMs: number, { bytesMax }: Pick<RotationPolicy, "bytesMax">): NextLook {
@@ -70,7 +73,7 @@ export function nextLook(bytes: number, bytesPerMs: number, { bytesMax }: Pick<R
   return { kind: "whenWritten", notBeforeMs: within(leftBytes / BURST_BYTES_PER_MS) };
 }
 
-/** Of a log that was replaced since, what is there was written since. */
+/** If the log has shrunk, it was replaced, and all of its bytes are new. */
 export function growthPerMs(before: LogSize | undefined, now: LogSize): number {
   if (before === undefined || now.atMs <= before.atMs) return 0;
   return (now.bytes >= before.bytes ? now.bytes - before.bytes : now.bytes) / (now.atMs - before.atMs);

@@ -1,4 +1,7 @@
-/** The kubeconfig that a kubelet writes for itself once it knows where its certificate will be, key by key as the Go kubelet's. */
+/**
+ * The kubeconfig that a kubelet writes once it knows the path of its certificate, with the same keys as the Go
+ * kubelet's.
+ */
 import { encodeBase64 } from "../../base/base64.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
 
@@ -11,7 +14,7 @@ export interface BootstrappedCluster {
     | undefined;
 }
 
-/** Every text in JSON's form, which YAML takes for the same. */
+/** Every string is in JSON form, which is valid YAML. */
 export function bootstrappedKubeconfig(cluster: BootstrappedCluster, pairPath: string): string {
   const { url, serverName, authority } = cluster;
   const line = (key: string, value: string) => `${key}: ${JSON.stringify(value)}`;

@@ -1,12 +1,12 @@
-/** A certificate with its key, as it is asked for, kept and shown. */
+/** A certificate with its key, as requested, stored and presented. */
 
-/** Whom a certificate names. */
+/** The subject that a certificate names. */
 export interface Subject {
   readonly commonName: string;
   readonly organizations: readonly string[];
 }
 
-/** What a certificate is to say. */
+/** The contents to request for a certificate. */
 export interface CertificateTemplate {
   readonly subject: Subject;
   readonly dnsNames: readonly string[];
@@ -14,7 +14,7 @@ export interface CertificateTemplate {
   readonly ipAddresses: readonly string[];
 }
 
-/** What a certificate says. */
+/** The contents of a certificate. */
 export interface CertificateFacts extends CertificateTemplate {
   readonly issuer: Subject;
   readonly notBeforeWallMs: number;
@@ -24,14 +24,14 @@ export interface CertificateFacts extends CertificateTemplate {
 }
 
 export interface CertificatePair {
-  /** The certificate, then those between it and its root. */
+  /** The certificate, followed by its intermediate certificates. */
   readonly certificatePem: string;
   readonly keyPem: string;
   /** Of the first certificate. */
   readonly facts: CertificateFacts;
 }
 
-/** Where both halves are; a file may hold them both. */
+/** The files of the certificate and of the key; one file may contain both. */
 export interface PairPaths {
   readonly certificate: string;
   readonly key: string;

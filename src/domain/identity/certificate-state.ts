@@ -1,13 +1,13 @@
-/** What is known of the certificate of one purpose, for who shows it and for who measures it. */
+/** The state of the certificate for one purpose, for the code that presents it and for its metrics. */
 import type { HistogramSample } from "../../base/metrics/family.ts";
 import type { CertificatePair, CertificateTemplate } from "./certificate-pair.ts";
 
 export interface CertificateState {
-  /** It may have expired. */
+  /** The pair may have expired. */
   readonly pair: CertificatePair | undefined;
-  /** How often a new one could not be had. */
+  /** The number of failed renewals. */
   readonly renewErrors: number;
-  /** How long those that were replaced had been good for, in seconds. */
+  /** The ages of replaced certificates at their replacement, in seconds. */
   readonly rotationAges: HistogramSample;
 }
 
@@ -22,7 +22,7 @@ export const NO_CERTIFICATE: CertificateState = {
   rotationAges: { labels: [], buckets: AGE_BOUNDS_SECONDS.map((upTo) => [upTo, 0]), count: 0, sum: 0 },
 };
 
-/** After another pair took the place of the one there was. */
+/** The state after another pair replaced the current one. */
 export function renewed(state: CertificateState, pair: CertificatePair, wallMs: number): CertificateState {
   if (state.pair === undefined) return { ...state, pair };
   const age = (wallMs - state.pair.facts.notBeforeWallMs) / 1000;
@@ -36,29 +36,35 @@ export const failedToRenew = (state: CertificateState): CertificateState => ({
   renewErrors: state.renewErrors + 1,
 });
 
-/** The pair, as long as its time has not passed. */
+/** The pair, unless it has expired. */
 export const validPair = ({ pair }: Pick<CertificateState, "pair">, wallMs: number): CertificatePair | undefined =>
   pair === undefined || wallMs > pair.facts.notAfterWallMs ? undefined : pair;
 
-/** Whole seconds until its time has passed; infinite where there is none that is valid. */
+/** Whole seconds until the pair expires; infinite if there is no valid pair. */
 export function ttlSeconds(state: CertificateState, wallMs: number): number {
   const pair = validPair(state, wallMs);
   return pair === undefined ? Number.POSITIVE_INFINITY : Math.trunc((pair.facts.notAfterWallMs - wallMs) / 1000);
 }
 
-/** At a moment between 70 and 90 % of its life, so that nodes of one hour do not come back in one hour. */
+/**
+ * At a time between 70 and 90 % of the lifetime, so that nodes that were created within one hour do not rotate within
+ * one hour.
+ */
 export function rotateAtWallMs({ facts }: CertificatePair, fraction: number): number {
   const lifeMs = facts.notAfterWallMs - facts.notBeforeWallMs;
   return facts.notBeforeWallMs + lifeMs * (0.7 + 0.2 * fraction);
 }
 
-/** A calendar may jump while a timer sleeps: how often to look at it, a thousandth of the life but neither all the time nor never. */
+/**
+ * How often to check the wall clock, which may jump while a timer sleeps: a thousandth of the lifetime, between 10
+ * seconds and 1 hour.
+ */
 export function lookEveryMs({ facts }: CertificatePair): number {
   const lifeMs = facts.notAfterWallMs - facts.notBeforeWallMs;
   return Math.min(Math.max(lifeMs / 1000, 10_000), 3_600_000);
 }
 
-/** Whether it names all that is wanted; it may name more. */
+/** Whether the pair names everything in `wanted`; it may name more. */
 export function satisfies({ facts }: CertificatePair, wanted: CertificateTemplate): boolean {
   const hasAll = (has: readonly string[], wants: readonly string[]) => wants.every((each) => has.includes(each));
   return (

@@ -1,4 +1,4 @@
-/** PEM: bytes between lines that say what they are. What stands between blocks is not looked at. */
+/** Reads and writes PEM. Text between blocks is ignored. */
 import { base64Bytes, encodeBase64 } from "../../base/base64.ts";
 
 export interface PemBlock {
@@ -9,7 +9,7 @@ export interface PemBlock {
 
 const BLOCK = /^-----BEGIN (?<label>[A-Z0-9 ]+)-----[ \t\r]*$(?<body>[^-]*)^-----END \k<label>-----[ \t\r]*$/gm;
 
-/** In their order. A block that is no base64 is left out, as it says nothing. */
+/** In order. Blocks that are not valid base64 are left out. */
 export function pemBlocks(text: string): readonly PemBlock[] {
   return [...text.matchAll(BLOCK)].flatMap(({ groups: { label = "", body = "" } = {} }) => {
     const bytes = base64Bytes(body.replaceAll(/[ \t]/g, ""));
@@ -25,7 +25,7 @@ export function pemText({ label, bytes }: PemBlock): string {
 export const CERTIFICATE_LABEL = "CERTIFICATE";
 const KEY_LABELS: readonly string[] = ["EC PRIVATE KEY", "RSA PRIVATE KEY", "PRIVATE KEY"];
 
-/** The certificates of a text, without what else is in it. */
+/** The certificates in a text, without its other content. */
 export const certificatesPem = (text: string): string =>
   pemBlocks(text)
     .filter(({ label }) => label === CERTIFICATE_LABEL)

@@ -1,4 +1,4 @@
-/** What has become of a request for a certificate, and whether one that is there already is the one we would make. */
+/** The state of a certificate signing request, and whether an existing request is the one that we would create. */
 import type { CertificateSigningRequest } from "../../api/gen/certificates-v1.ts";
 import { base64Bytes } from "../../base/base64.ts";
 import { DerError } from "../../base/der/read-der.ts";
@@ -9,28 +9,28 @@ import { certificateFacts, requestFacts } from "./x509-read.ts";
 
 export type RequestState =
   | { readonly kind: "waiting" }
-  /** As the API has it, in base64. */
+  /** Base64, as in the API. */
   | { readonly kind: "issued"; readonly certificate: string }
   | { readonly kind: "refused"; readonly why: string };
 
-/** `request` is undefined where a list is complete and has none of that name. */
+/** `request` is undefined if a complete list does not contain it. */
 export function requestState(request: CertificateSigningRequest | undefined, uid: string): RequestState {
   if (request === undefined) return { kind: "refused", why: "the csr was deleted" };
   if (request.metadata?.uid !== uid) return { kind: "refused", why: `csr "${request.metadata?.name}" changed UIDs` };
   const { conditions = [], certificate = "" } = request.status ?? {};
-  const told = (type: string, word: string): RequestState | undefined => {
+  const reported = (type: string, word: string): RequestState | undefined => {
     const condition = conditions.find((each) => each.type === type);
     if (condition === undefined) return undefined;
     const { reason = "", message = "" } = condition;
     return { kind: "refused", why: `certificate signing request ${word}, reason: ${reason}, message: ${message}` };
   };
-  const refusal = told("Denied", "is denied") ?? told("Failed", "failed");
+  const refusal = reported("Denied", "is denied") ?? reported("Failed", "failed");
   if (refusal !== undefined) return refusal;
   const isApproved = conditions.some(({ type }) => type === "Approved");
   return isApproved && certificate !== "" ? { kind: "issued", certificate } : { kind: "waiting" };
 }
 
-/** True, or why not. */
+/** Returns true, or why the request does not fit. */
 export function stillFits(
   found: CertificateSigningRequest,
   wish: { readonly template: { readonly subject: Subject }; readonly signerName: string },

@@ -1,6 +1,6 @@
-/** What the node shows of itself to those who ask it, with the key that proves it. */
+/** The certificate that the node's server presents, with its key. */
 export interface ServingCertificate {
-  /** The certificate, and those between it and its root. */
+  /** The certificate, followed by its intermediate certificates. */
   readonly certificatePem: string;
   readonly keyPem: string;
 }

@@ -1,9 +1,9 @@
-/** The names that a node's serving certificate is asked for: all by which it says it can be reached. */
+/** The names to request for a node's serving certificate: all of the node's addresses. */
 import type { NodeAddress } from "../../api/gen/core-v1.ts";
 import { parseIp } from "../../base/ip-address.ts";
 import { type CertificateTemplate, nodeSubject } from "./certificate-pair.ts";
 
-/** Undefined where there is not enough to ask for: an address, or with `dnsIsEnough` a name. */
+/** Undefined if the node lacks an IP address and, with `dnsIsEnough`, also a DNS name. */
 export function servingTemplate(
   nodeName: string,
   addresses: readonly NodeAddress[],
@@ -16,7 +16,7 @@ export function servingTemplate(
   return isEnough ? { subject: nodeSubject(nodeName), dnsNames, ipAddresses } : undefined;
 }
 
-/** None, or one. A host name may be an address; a name of the cloud's is taken for a name whatever it looks like. */
+/** Returns no name or one. A host name may be an IP address; a DNS name of the cloud provider is never read as one. */
 function nameOf({ type, address }: NodeAddress): readonly { readonly kind: "dns" | "ip"; readonly text: string }[] {
   if (address === "") return [];
   const ip = parseIp(address);

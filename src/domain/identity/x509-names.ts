@@ -1,4 +1,4 @@
-/** Names of X.509 in DER and back: of subjects and issuers, and the alternative ones that a server goes by. */
+/** Reads and writes the names of X.509 in DER: subjects, issuers, and subject alternative names. */
 import { type DerElement, expectTag, members, objectIdOf, textOf } from "../../base/der/read-der.ts";
 import { TAG } from "../../base/der/tags.ts";
 import { contextPlain, objectId, sequence, setOf, text } from "../../base/der/write-der.ts";
@@ -11,7 +11,7 @@ const ORGANIZATION = "2.5.4.10";
 
 const attribute = (type: string, value: string) => sequence(objectId(type), text(value));
 
-/** Organizations first and in one set, as Go writes them: a name in another order is another name. */
+/** Organizations come first and in one set, as in Go, because the order is part of a name. */
 export const nameDer = ({ commonName, organizations }: Subject): Uint8Array =>
   sequence(
     ...(organizations.length === 0 ? [] : [setOf(...organizations.map((each) => attribute(ORGANIZATION, each)))]),
@@ -29,7 +29,7 @@ export function nameOf(element: DerElement | undefined): Subject {
   return { commonName: valuesOf(COMMON_NAME).at(-1) ?? "", organizations: valuesOf(ORGANIZATION) };
 }
 
-/** Kinds of alternative names, by their number in the definition. */
+/** Kinds of alternative names, by their numbers in the definition. */
 const DNS_NAME = 2;
 const IP_ADDRESS = 7;
 
@@ -47,7 +47,7 @@ export const alternativeNamesDer = ({ dnsNames, ipAddresses }: AlternativeNames)
     }),
   );
 
-/** Kinds that no node goes by (addresses of mail, of pages) are passed over. */
+/** Ignores kinds that no node uses, such as email addresses and URIs. */
 export function alternativeNamesOf(element: DerElement): AlternativeNames {
   const names = members(expectTag(element, TAG.sequence));
   const contents = (kind: number) => names.filter(({ tag }) => tag === (0x80 | kind)).map(({ content }) => content);

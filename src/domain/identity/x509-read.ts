@@ -1,4 +1,4 @@
-/** What certificates and requests for them say. Throws a `DerError` at what is none; whether a signature holds is not looked at. */
+/** Reads certificates and certificate requests. Throws a `DerError` for invalid input. Signatures are not verified. */
 import { type DerElement, expectTag, members, objectIdOf, readDer, timeOf } from "../../base/der/read-der.ts";
 import { TAG } from "../../base/der/tags.ts";
 import type { CertificateFacts, CertificateTemplate } from "./certificate-pair.ts";
@@ -8,7 +8,7 @@ import { alternativeNamesOf, nameOf } from "./x509-names.ts";
 const ALTERNATIVE_NAMES = "2.5.29.17";
 const EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 
-/** Of every certificate of a PEM text, in their order. */
+/** Of every certificate in a PEM text, in order. */
 export const certificateFacts = (pem: string): readonly CertificateFacts[] =>
   pemBlocks(pem)
     .filter(({ label }) => label === CERTIFICATE_LABEL)
@@ -17,7 +17,7 @@ export const certificateFacts = (pem: string): readonly CertificateFacts[] =>
 function factsOf(der: Uint8Array): CertificateFacts {
   const [content] = members(expectTag(readDer(der), TAG.sequence));
   const parts = members(expectTag(content, TAG.sequence));
-  // The version may be left out, and stands in brackets where it is not.
+  // The version is optional; where present, it is in a context element.
   const [, , issuer, validity, subject, publicKey, ...rest] = parts[0]?.tag === 0xa0 ? parts.slice(1) : parts;
   const [notBefore, notAfter] = members(expectTag(validity, TAG.sequence)).map(timeOf);
   return {
@@ -34,7 +34,7 @@ export interface RequestFacts extends CertificateTemplate {
   readonly publicKeyDer: Uint8Array;
 }
 
-/** Of the first request of a PEM text; undefined where there is none. */
+/** Of the first request in a PEM text; undefined: there is none. */
 export function requestFacts(pem: string): RequestFacts | undefined {
   const block = pemBlocks(pem).find(({ label }) => label === REQUEST_LABEL);
   if (block === undefined) return undefined;
@@ -53,12 +53,12 @@ export function requestFacts(pem: string): RequestFacts | undefined {
 
 export const REQUEST_LABEL = "CERTIFICATE REQUEST";
 
-/** From sequences of extensions. */
+/** Finds the alternative names in sequences of extensions. */
 function namesAmong(sequences: readonly DerElement[]): Pick<CertificateTemplate, "dnsNames" | "ipAddresses"> {
   for (const one of sequences.flatMap((each) => members(expectTag(each, TAG.sequence)))) {
     const parts = members(one);
     if (objectIdOf(parts[0]) !== ALTERNATIVE_NAMES) continue;
-    // Whether it is critical may stand between.
+    // The optional critical flag comes before the value.
     return alternativeNamesOf(readDer(expectTag(parts.at(-1), TAG.octetString).content));
   }
   return { dnsNames: [], ipAddresses: [] };

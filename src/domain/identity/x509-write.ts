@@ -1,6 +1,6 @@
 /**
- * Requests for certificates (PKCS #10) and certificates of X.509, in two steps: what is to be signed, and that with its signature. Who
- * signs is not known here; signatures are of ECDSA with SHA-256 unless the key is of RSA.
+ * Writes certificate requests (PKCS #10) and X.509 certificates in two steps: the content to sign, and the content with
+ * its signature. The caller signs. Signatures are ECDSA with SHA-256, or RSA with SHA-256 for an RSA key.
  */
 import {
   bitString,
@@ -34,7 +34,7 @@ const SIGNATURE_ALGORITHM = {
   rsa: sequence(objectId("1.2.840.113549.1.1.11"), element(0x05)),
 } as const;
 
-/** Of either: what was signed, how, and the signature. */
+/** A request or a certificate: the content, the algorithm, and the signature. */
 export const signed = (toSign: Uint8Array, algorithm: KeyAlgorithm, signature: Uint8Array): Uint8Array =>
   sequence(toSign, SIGNATURE_ALGORITHM[algorithm], bitString(signature));
 
@@ -46,12 +46,12 @@ export function requestToSign(template: CertificateTemplate, publicKeyDer: Uint8
 
 export interface CertificateContent extends CertificateTemplate {
   readonly issuer: Subject;
-  /** Positive, of whoever signs. */
+  /** Positive, chosen by the issuer. */
   readonly serial: Uint8Array;
   readonly notBeforeWallMs: number;
   readonly notAfterWallMs: number;
   readonly publicKeyDer: Uint8Array;
-  /** Any bytes by which the key that signs is found among others. */
+  /** Any bytes that identify the signing key among others. */
   readonly authorityKeyId: Uint8Array;
   readonly use: "authority" | "server";
 }
@@ -70,7 +70,7 @@ export function certificateToSign(content: CertificateContent, algorithm: KeyAlg
   );
 }
 
-/** Bits of a key's usage, from the left: the first is to sign, the sixth to sign certificates. */
+/** Bits of the key usage, from the left: the first is digitalSignature, the sixth is keyCertSign. */
 const DIGITAL_SIGNATURE = 0x80;
 const CERTIFICATE_SIGN = 0x04;
 

@@ -1,6 +1,7 @@
 /**
- * Registry logins as files and Secrets hold them: `{"auths": {place: login}}` of config.json, and the bare map of the older .dockercfg. Read
- * as Go reads JSON: names in any case, null for nothing, one bad login spoils all of it.
+ * Registry credentials in files and Secrets: `{"auths": {place: login}}` of config.json, and the bare map of the older
+ * .dockercfg. They are parsed as Go parses JSON: field names in any case, and null for absent. One invalid login
+ * invalidates the whole file.
  */
 import { decodeBase64 } from "../../base/base64.ts";
 import { utf8Text } from "../../base/utf8.ts";
@@ -10,7 +11,7 @@ export interface Login {
   readonly password: string;
 }
 
-/** What somebody wrote where the login is for, and the login. */
+/** The registry as written in the file, and its login. */
 export type Logins = readonly (readonly [place: string, login: Login])[];
 
 export type ParsedLogins =
@@ -28,7 +29,7 @@ export function parseDockerConfig(text: string, form: DockerConfigForm): ParsedL
     return { kind: "logins", logins: Object.entries(auths).map(([place, entry]) => [place, loginOf(entry)] as const) };
   } catch (error) {
     if (error instanceof Fault) return { kind: "invalid", why: error.message };
-    // Of the parser, whose message could quote a password.
+    // The message of the JSON parser could quote a password.
     return { kind: "invalid", why: UNREADABLE };
   }
 }

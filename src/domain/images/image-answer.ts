@@ -1,34 +1,34 @@
-/** What becomes of the wish for an image, and what that means for a container that mounts some. */
+/** The result of requesting an image, and what it means for a container that mounts image volumes. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import type { Image, ImageSpec } from "../runtime/image.ts";
 import type { UnderWay } from "./pull-progress.ts";
 
 export interface PresentImage {
   readonly kind: "present";
-  /** What the runtime is asked for from now on. */
+  /** The reference that is passed to the runtime from now on. */
   readonly ref: string;
   readonly image: Image | undefined;
 }
 
 export interface RefusedImage {
   readonly kind: "refused";
-  /** Of the container that waits. */
+  /** The waiting reason of the container. */
   readonly reason: string;
   readonly message: string;
-  /** No use in asking before. */
+  /** An earlier retry is useless. */
   readonly retryMs: number | undefined;
 }
 
 export type ImageAnswer = PresentImage | { readonly kind: "underWay"; readonly progress: UnderWay } | RefusedImage;
 
 export type MountableImages =
-  /** By the name of the volume, as a mount names them to the runtime. */
+  /** By the name of the volume, as mounts pass the images to the runtime. */
   | { readonly kind: "ready"; readonly specs: ReadonlyMap<string, ImageSpec> }
   | { readonly kind: "underWay"; readonly progress: UnderWay }
-  /** Each is told of; the last one is why the container waits. */
+  /** Each refusal is reported; the last one is the reason for which the container waits. */
   | { readonly kind: "refused"; readonly all: readonly RefusedImage[]; readonly last: RefusedImage };
 
-/** Of the images in `answers`, by volume, those that this container mounts. One that it does not mount does not hold it up. */
+/** Selects from `answers`, by volume, the images that this container mounts. Other images do not block it. */
 export function mountableImages(
   pod: Pod,
   container: Container,

@@ -1,11 +1,12 @@
 /**
- * Names of images as people write them in a pod: [registry/]path[:tag][@digest]. What can be pulled and what cannot is what the Go kubelet's
- * parser says, with its words. A name without a registry stays without one: which is the default is the runtime's to say.
+ * Image names as written in a pod: [registry/]path[:tag][@digest]. Which names are valid, and the messages for those
+ * that are not, are those of the Go kubelet's parser. A name without a registry stays without one, because the runtime
+ * chooses the default.
  */
 import { goQuote } from "../../base/go-text.ts";
 
 export interface ImageName {
-  /** With the registry, the default one where none is written: what credentials are looked up by. */
+  /** With the registry, the default one where none is written. Credentials are looked up by it. */
   readonly repository: string;
   readonly tag: string | undefined;
   readonly digest: string | undefined;
@@ -32,7 +33,7 @@ const DIGEST = "[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{
 const REFERENCE = new RegExp(
   `^(?<repository>(?:${REGISTRY}/)?(?<path>${PATH}))(?::(?<tag>${TAG}))?(?:@(?<digest>${DIGEST}))?$`,
 );
-/** The id of an image, which names no image of a registry. */
+/** The ID of an image, which names no image of a registry. */
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 
 export function parseImageName(text: string): ParsedImageName {
@@ -62,11 +63,11 @@ export function parseImageName(text: string): ParsedImageName {
   return fault === undefined ? { kind: "name", name: { repository, tag, digest } } : invalid(fault);
 }
 
-/** The name that the runtime is asked for: as it is written, with the default tag where it has neither tag nor digest. */
+/** The name that is passed to the runtime: as written, with the default tag if there is neither a tag nor a digest. */
 export const pullableName = (text: string, { tag, digest }: ImageName): string =>
   tag === undefined && digest === undefined ? `${text}:${DEFAULT_TAG}` : text;
 
-/** What stands before the first slash is a registry where it cannot be a part of a path. */
+/** The text before the first slash is a registry if it cannot be part of a path. */
 function split(text: string): { readonly registry: string; readonly rest: string } {
   const slash = text.indexOf("/");
   if (slash < 0) return { registry: DEFAULT_REGISTRY, rest: OFFICIAL + text };

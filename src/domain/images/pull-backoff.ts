@@ -1,24 +1,25 @@
 /**
- * How long a pod waits with an image after a failed pull: 10 s, doubled with each failure up to 5 minutes. A success in between changes
- * nothing; ten minutes without a failure do.
+ * How long a pod waits before it pulls an image again after a failed pull: 10 s, doubled with each failure up to 5
+ * minutes. A success in between does not reset the delay; ten minutes without a failure do.
  */
+import { doublingMs } from "../../base/backoff.ts";
+
 export interface PullBackoff {
   readonly delayMs: number;
   readonly failedMonotonicMs: number;
 }
 
-const FIRST_MS = 10_000;
-const CAP_MS = 300_000;
-const FORGET_MS = 2 * CAP_MS;
+const CURVE = { firstMs: 10_000, maxMs: 300_000 };
+const FORGET_MS = 2 * CURVE.maxMs;
 
 export function afterFailedPull(before: PullBackoff | undefined, nowMonotonicMs: number): PullBackoff {
   const isFirst = before === undefined || isForgotten(before, nowMonotonicMs);
-  const delayMs = isFirst ? FIRST_MS : Math.min(before.delayMs * 2, CAP_MS);
+  const delayMs = isFirst ? CURVE.firstMs : Math.min(before.delayMs * 2, CURVE.maxMs);
   return { delayMs, failedMonotonicMs: nowMonotonicMs };
 }
 
-/** After so many failures in a row. */
-export const pullDelayMs = (failures: number): number => Math.min(FIRST_MS * 2 ** (failures - 1), CAP_MS);
+/** The delay after this many failures in a row. */
+export const pullDelayMs = (failures: number): number => doublingMs(CURVE, failures);
 
 /** 0: pull now. */
 export const pullBackoffLeftMs = (backoff: PullBackoff, nowMonotonicMs: number): number =>

@@ -1,7 +1,7 @@
-/** Whether an image is used as it is on the node, pulled, or neither. */
+/** Whether to use the image that is on the node, to pull it, or to refuse it. */
 export type PullDecision = "use" | "pull" | "refuse";
 
-/** Under "Always" what the node has does not count, and is not asked for. */
+/** Under "Always", an image on the node does not count and is not looked up. */
 export const asksNode = (policy: string): boolean => policy !== "Always";
 
 export function decidePull(policy: string, isPresent: boolean): PullDecision {

@@ -1,4 +1,4 @@
-/** What events and statuses say of images and their pulls: the Go kubelet's texts, word for word. */
+/** The messages of events and statuses about images and pulls: the Go kubelet's texts, word for word. */
 import { formatGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { rpcErrorText } from "../../base/grpc-status.ts";
@@ -15,7 +15,7 @@ export interface PullFigures {
   readonly sizeBytes: bigint;
 }
 
-/** One who came while the pull was under way did not wait for all of it. */
+/** A container that joined a running pull did not wait for all of it. */
 export function pulledText(image: string, { pullMs, wholeMs, sizeBytes }: PullFigures): string {
   const [pull, whole] = [Math.min(pullMs, wholeMs), wholeMs].map(milliseconds);
   return `Successfully pulled image ${goQuote(image)} in ${pull} (${whole} including waiting). Image size: ${sizeBytes} bytes.`;
@@ -34,17 +34,17 @@ export const neverPullText = (image: string): string =>
 export const invalidNameText = (image: string, why: string): string =>
   `Failed to apply default image tag ${goQuote(image)}: ${why}`;
 
-/** The name in it is that of what was found, and nothing was. */
+/** The Go kubelet prints the name of the image that it found, and it found none. */
 export const inspectFailedText = (error: string): string => `Failed to inspect image "": ${error}`;
 
 export const secretsMissingText = (names: readonly string[]): string =>
   `Unable to retrieve some image pull secrets (${names.join(", ")}); attempting to pull the image may not succeed.`;
 
-/** With credentials or without, pulls are so many a second and no more. */
+/** The pull rate limit applies with credentials and without. */
 export const PULL_RATE_EXCEEDED = "pull QPS exceeded";
 
 export interface PullFailure {
-  /** Of the container that waits. */
+  /** The waiting reason of the container. */
   readonly reason: string;
   readonly message: string;
 }
@@ -54,7 +54,7 @@ const KNOWN_CAUSES: readonly (readonly [reason: string, cause: string])[] = [
   ["SignatureValidationFailed", "the signature validation failed"],
 ];
 
-/** A runtime that knows why says so with the first word of its error. */
+/** A runtime that knows the cause begins its error with the reason. */
 export function pullFailure(image: string, error: string): PullFailure {
   for (const [reason, cause] of KNOWN_CAUSES) {
     if (error.startsWith(reason))
@@ -63,11 +63,11 @@ export function pullFailure(image: string, error: string): PullFailure {
   return { reason: "ErrImagePull", message: error };
 }
 
-/** What a container says that waits for the next try: the last real error stays to be read. */
+/** The message of a container that waits for the next attempt; it keeps the last real error. */
 export const heldBackText = (image: string, { reason, message }: PullFailure): string =>
   `${backOffText(image)}: ${reason}: ${message}`;
 
-/** Added to it; the Go kubelet does not say. */
+/** Appended to that message; the Go kubelet does not report it. */
 export const nextTryText = (wallMs: number): string => `; next try at ${apiTime(wallMs)}`;
 
 const IMAGE_REASONS: ReadonlySet<string> = new Set([
@@ -82,7 +82,7 @@ const IMAGE_REASONS: ReadonlySet<string> = new Set([
 /** Whether a container that waits with this reason waits for its image. */
 export const isImageReason = (reason: string): boolean => IMAGE_REASONS.has(reason);
 
-/** Of a pull, the code is left out where it says nothing. */
+/** The text of a pull error, without the code where that says nothing. */
 export const pullErrorText = (code: string, detail: string): string =>
   withoutUrlSecrets(code === "unknown" ? detail : rpcErrorText(code, detail));
 
@@ -90,6 +90,6 @@ const URL_LOGIN = /(?<=\bhttps?:\/\/)[^\s/"'@]+@/g;
 const URL_KEY =
   /(?<=[?&][\w.-]*(?:sig|signature|token|credential|password|secret|accesskey(?:id)?|key-pair-id|policy)=)[^&\s"']+/gi;
 
-/** Registries send pulls on to stores whose addresses are the key to them, and errors quote addresses. */
+/** Registries redirect pulls to stores whose URLs contain credentials, and errors quote URLs. */
 const withoutUrlSecrets = (text: string): string =>
   text.replaceAll(URL_LOGIN, "[redacted]@").replaceAll(URL_KEY, "[redacted]");

@@ -1,34 +1,34 @@
-/** How far the pull is that something of a pod waits for, and how it is told. */
+/** The progress of the pull that a container or a volume of a pod waits for, and its message. */
 import { formatGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { type PullFailure, pullingText } from "./pull-messages.ts";
 
 export type PullProgress =
   | UnderWay
-  /** It is over, or a new try is due: who waits should ask. */
+  /** The pull is done, or a retry is due: whatever waits for the image should request it again. */
   | { readonly kind: "settled" };
 
 export type UnderWay = {
-  /** When it was asked for. */
+  /** When the pull was requested. */
   readonly sinceMonotonicMs: number;
-  /** Of the try before. */
+  /** The failure of the previous attempt. */
   readonly lastFailure: PullFailure | undefined;
 } & (
   | { readonly kind: "pulling" }
-  /** Others are before it; `position` counts from 1. */
+  /** Other pulls come first; `position` counts from 1. */
   | { readonly kind: "queued"; readonly position: number }
 );
 
-/** What of a pod asks for an image: a container, or a volume. */
+/** The key of a pull. `asker` is the container or the volume of the pod that requests the image. */
 export const pullKey = (podUid: string, asker: string): string => `${podUid}/${asker}`;
 
 export const podOfPull = (key: string): string => key.slice(0, key.indexOf("/"));
 
-/** Most pulls are over before anybody would read how far they are; each telling is a request to the API server. */
+/** Most pulls finish before anyone would read their progress, and each update is a request to the API server. */
 const TOLD_AFTER_MS = 5_000;
 const TOLD_EVERY_MS = 30_000;
 
-/** Undefined while there is nothing to tell yet. Changes with the place in the queue, and else every 30 s. */
+/** Undefined while there is nothing to report yet. Changes with the place in the queue, and otherwise every 30 s. */
 export function progressText(image: string, progress: UnderWay, nowMonotonicMs: number): string | undefined {
   const waitedMs = nowMonotonicMs - progress.sinceMonotonicMs;
   if (waitedMs < TOLD_AFTER_MS) return undefined;
@@ -38,8 +38,8 @@ export function progressText(image: string, progress: UnderWay, nowMonotonicMs: 
   return `Image ${goQuote(image)} waits${time} to be pulled, number ${progress.position} in the queue`;
 }
 
-/** When the text may be another. */
-export function nextTellingMs(progress: UnderWay, nowMonotonicMs: number): number {
+/** The time until the text may change. */
+export function nextNoteMs(progress: UnderWay, nowMonotonicMs: number): number {
   const waitedMs = nowMonotonicMs - progress.sinceMonotonicMs;
   return waitedMs < TOLD_AFTER_MS ? TOLD_AFTER_MS - waitedMs : TOLD_EVERY_MS - (waitedMs % TOLD_EVERY_MS);
 }

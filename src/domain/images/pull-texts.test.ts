@@ -17,7 +17,7 @@ import {
   pullingText,
   secretsMissingText,
 } from "./pull-messages.ts";
-import { nextTellingMs, podOfPull, progressText, pullKey, type UnderWay } from "./pull-progress.ts";
+import { nextNoteMs, podOfPull, progressText, pullKey, type UnderWay } from "./pull-progress.ts";
 
 test("[9.1] each policy: always pulls without a look, the others use what is there, and never does not pull", () => {
   const decisions = ["Always", "IfNotPresent", "Never"].map((policy) => [
@@ -121,7 +121,7 @@ test("how far a pull is, is told after 5 s and then every 30 s, with the place i
   assert.equal(progressText("x", queued, 7_000), 'Image "x" waits to be pulled, number 3 in the queue');
   assert.equal(progressText("x", queued, 31_000), 'Image "x" waits for 30s to be pulled, number 3 in the queue');
   assert.deepEqual(
-    at.map((now) => nextTellingMs(pulling, now)),
+    at.map((now) => nextNoteMs(pulling, now)),
     [1, 25_000, 1, 30_000, 30_000],
   );
 });

@@ -1,6 +1,7 @@
 /**
- * Which credentials an image is pulled with: all that fit, to be tried in turn. Those of the pod's Secrets come before those of the node; among
- * either, more of a path and of a name comes first. Without any the pull is anonymous; there is no anonymous try after others have failed.
+ * Selects the credentials for pulling an image: all that match, to be tried in turn. Those of the pod's Secrets come
+ * before those of the node. Within each, a longer path and a longer name come first. If none match, the pull is
+ * anonymous; there is no anonymous attempt after credentials failed.
  */
 import type { Secret } from "../../api/gen/core-v1.ts";
 import { decodeBase64 } from "../../base/base64.ts";
@@ -9,13 +10,13 @@ import type { RegistryCredentials } from "../runtime/image.ts";
 import { type DockerConfigForm, type Logins, type ParsedLogins, parseDockerConfig } from "./docker-config.ts";
 import { normalPlace, placeMatches } from "./registry-place.ts";
 
-/** `ofPod` and `ofNode` are what each Secret and each file hold, in their order. */
+/** `ofPod` and `ofNode` are the logins of each Secret and of each file, in order. */
 export const credentialsFor = (
   repository: string,
   { ofPod, ofNode }: { readonly ofPod: readonly Logins[]; readonly ofNode: readonly Logins[] },
 ): readonly RegistryCredentials[] => [...matching(repository, ofPod), ...matching(repository, ofNode)];
 
-/** The older name of the default registry stands for it where nothing else fits. */
+/** The older name of the default registry matches it if no other place does. */
 const DEFAULT_PLACE = "index.docker.io";
 
 function matching(repository: string, sources: readonly Logins[]): readonly RegistryCredentials[] {
@@ -32,7 +33,7 @@ function matching(repository: string, sources: readonly Logins[]): readonly Regi
   return found.length > 0 || !isOfDefaultRegistry(repository) ? found : (byPlace.get(DEFAULT_PLACE) ?? []);
 }
 
-/** As the Go kubelet has it: a first part without dot or port is no registry, though "localhost" is one. */
+/** Like the Go kubelet: a first part without dot or port is not a registry, although "localhost" is one. */
 function isOfDefaultRegistry(repository: string): boolean {
   const [first = ""] = repository.split("/", 1);
   return first === "docker.io" || first === DEFAULT_PLACE || !/[.:]/.test(first);
@@ -43,7 +44,7 @@ const FORMS: ReadonlyMap<string, readonly [key: string, form: DockerConfigForm]>
   ["kubernetes.io/dockercfg", [".dockercfg", ".dockercfg"]],
 ]);
 
-/** Of a Secret that is of another type, or empty, nothing is expected and nothing said. */
+/** A Secret of another type, or an empty one, has no logins and is not an error. */
 export function loginsOfSecret({ type, data = {} }: Secret): ParsedLogins {
   const nothing: ParsedLogins = { kind: "logins", logins: [] };
   const [key, form] = FORMS.get(type ?? "") ?? [];

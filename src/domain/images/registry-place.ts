@@ -1,13 +1,13 @@
 /**
- * Where a login is good for: a registry's host, perhaps with wildcards in its labels, perhaps with a port, perhaps with the beginning of a
- * path. Both places and the repositories they are compared with are URLs without a scheme.
+ * What a login applies to: a registry's host, optionally with wildcards in its labels, a port, and a path prefix. Both
+ * places and the repositories that they are compared with are URLs without a scheme.
  */
 
-/** The place as it is compared and sorted by; undefined where it can be none. */
+/** The form of a place for comparison and sorting; undefined for an invalid place. */
 export function normalPlace(written: string): string | undefined {
   const url = parseUrl(written.replace(/^https?:\/\//, ""));
   if (url === undefined) return undefined;
-  // The first registries had their API's version in the place.
+  // Places of the first registries contain the version of the API.
   const path = /^\/v[12]\//.test(url.path) ? url.path.slice(3) : url.path;
   return path === "/" ? url.host : url.host + path;
 }

@@ -55,7 +55,7 @@ void test("decisions go before any fact, the oldest first", () => {
   assert.deepEqual(kept([...decisions, ...facts], 0, { bytesTarget: 0 }), [admitted("a")]);
 });
 
-const told = (uid: string, on: string, reason: string, why: string): JournalRecord => ({
+const reported = (uid: string, on: string, reason: string, why: string): JournalRecord => ({
   kind: "told",
   ...of(uid),
   wallMs: 1,
@@ -68,16 +68,16 @@ const told = (uid: string, on: string, reason: string, why: string): JournalReco
 void test("of a UID that is not finished the last words on each of its parts stay, whatever else goes", () => {
   const admit = decisionRecord({ ...of("a"), wallMs: 1 }, { kind: "admit", containers: [] });
   const records = [
-    told("", "runtime", "RuntimeNotReady", "down"),
+    reported("", "runtime", "RuntimeNotReady", "down"),
     admit,
     admitted("a"),
-    told("a", "app", "Failed", "first"),
-    told("a", "app", "Started", ""),
-    told("a", "app", "Failed", "second"),
-    told("a", "", "FailedMount", "no volume"),
+    reported("a", "app", "Failed", "first"),
+    reported("a", "app", "Started", ""),
+    reported("a", "app", "Failed", "second"),
+    reported("a", "", "FailedMount", "no volume"),
     decision("a", "whatever"),
     admitted("b"),
-    told("b", "app", "Failed", "of the past"),
+    reported("b", "app", "Failed", "of the past"),
     finished("b"),
   ];
   const stays = [0, 1, 2, 4, 5, 6].flatMap((index) => records[index] ?? []);
@@ -86,7 +86,7 @@ void test("of a UID that is not finished the last words on each of its parts sta
 });
 
 void test("one pod's explanations do not cost another's: only its newest stay", () => {
-  const noisy = Array.from({ length: 500 }, (_, index) => told("a", "app", "Failed", `${index}`));
+  const noisy = Array.from({ length: 500 }, (_, index) => reported("a", "app", "Failed", `${index}`));
   const left = kept([admitted("a"), ...noisy, decision("b", "quiet")], 0, { bytesTarget: 1000 * BYTES });
   assert.equal(left.filter(({ uid }) => uid === "a").length, 61);
   assert.deepEqual([left[1], left.at(-1)], [noisy[440], decision("b", "quiet")]);
@@ -185,7 +185,7 @@ const recordArbitrary: fc.Arbitrary<JournalRecord> = fc.oneof(
 void test("whatever the records, the facts of all UIDs that stay are the same after compaction, and doing it twice changes nothing", () => {
   fc.assert(
     fc.property(fc.array(recordArbitrary, { maxLength: 120 }), fc.nat(60), (drawn, room) => {
-      // Nothing is carried out that was not allocated before.
+      // Nothing is actuated that was not allocated before.
       const records = drawn.filter(
         ({ kind, uid }, place) =>
           kind !== "resized" || drawn.slice(0, place).some((one) => one.kind === "allocated" && one.uid === uid),

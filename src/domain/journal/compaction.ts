@@ -1,17 +1,18 @@
 /**
- * What of the journal still matters. Facts of a UID that is not finished stay, whatever they weigh: there are only as many as pods. Facts of
- * finished ones stay for a while, because an API server may show an old copy of a pod that is gone. What only explains goes first, but for what
- * explains the present: of each UID that is not finished, the last words on each of its containers and on itself.
+ * Selects the records of the journal that still matter. Facts of a UID that is not finished stay, whatever their size:
+ * there are only as many as pods. Facts of finished UIDs stay for a while, because an API server may return an old copy
+ * of a deleted pod. Records that only explain are removed first, except those that explain the present. These are, for
+ * each UID that is not finished, the last records about each of its containers and about the pod itself.
  *
- * Age is by wall clock, which may jump. So a number of the newest finished UIDs is kept whatever the clock says, and when there is too much,
- * the order in the journal decides.
+ * Age is measured with the wall clock, which may jump. So a number of the newest finished UIDs is kept whatever the
+ * clock says, and when the journal is too large, the order in the journal decides.
  */
 import { equalAllocations } from "../resize/allocation.ts";
 import type { Decision } from "./decisions.ts";
 import { afterRecord, nothingKnown, type UidFacts } from "./facts.ts";
 import { isExplanation, type JournalRecord } from "./records.ts";
 
-/** Of what explains: nobody reads more of one pod, and a noisy one must not cost others theirs. */
+/** Explanations per UID: nobody reads more about one pod, and a noisy pod must not displace those of others. */
 const EXPLANATIONS_PER_UID_MAX = 60;
 
 export interface CompactionLimits {
@@ -25,15 +26,15 @@ export interface SizedRecord {
   readonly bytes: number;
 }
 
-/** One UID's records that say something, and what they come to. */
+/** The records of one UID that changed its facts, and the resulting facts. */
 interface Life<T> {
   facts: UidFacts;
   kept: T[];
-  /** Where it ended, as a place in the journal. */
+  /** The position of the `finished` record in the journal. */
   finishedAt: number;
 }
 
-/** In the order they came. */
+/** Returns the records that stay, in their order. */
 export function compact<T extends SizedRecord>(
   records: readonly T[],
   nowWallMs: number,
@@ -48,7 +49,7 @@ export function compact<T extends SizedRecord>(
       ({ facts }, index) =>
         index < limits.finishedKeptMin || nowWallMs - (facts.finishedWallMs ?? 0) < limits.finishedKeptMs,
     );
-  const keep = new Set([...open.flatMap((life) => life.kept), ...lastWords(records, open)]);
+  const keep = new Set([...open.flatMap((life) => life.kept), ...terminationMessage(records, open)]);
   let room = limits.bytesTarget - weigh([...keep]);
   const keepWhileRoom = (group: readonly T[]) => {
     room -= weigh(group);
@@ -84,8 +85,11 @@ function collectLives<T extends SizedRecord>(records: readonly T[]): Map<string,
   return lives;
 }
 
-/** The newest of each reason on each part of a pod that is not finished, or of the node; and what parts the pod has. */
-function lastWords<T extends SizedRecord>(records: readonly T[], open: readonly Life<T>[]): readonly T[] {
+/**
+ * The newest record of each reason about each part of a pod that is not finished, or about the node. Also the newest
+ * decision of each lasting kind, such as the one that names the pod's containers.
+ */
+function terminationMessage<T extends SizedRecord>(records: readonly T[], open: readonly Life<T>[]): readonly T[] {
   const uids = new Set(["", ...open.map(({ facts }) => facts.uid)]);
   const last = new Map<string, T>();
   for (const sized of records) {
@@ -112,7 +116,7 @@ function newestExplanations<T extends SizedRecord>(records: readonly T[]): reado
   });
 }
 
-/** What came before one of these, of its pod or container, may not matter any more. */
+/** Records that may make earlier records of the same pod or container obsolete. */
 const OUTLIVED: ReadonlySet<JournalRecord["kind"]> = new Set([
   "exited",
   "hook",
@@ -123,7 +127,7 @@ const OUTLIVED: ReadonlySet<JournalRecord["kind"]> = new Set([
   "restartForResize",
 ]);
 
-/** Of these the last that said something says all. */
+/** Of these kinds, only the last record that changed the facts counts. */
 const LAST_HOLDS: ReadonlySet<JournalRecord["kind"]> = new Set(["staticPod", "restartingAll", "ending"]);
 
 function stillCounts(record: JournalRecord, facts: UidFacts): boolean {
@@ -137,10 +141,10 @@ function stillCounts(record: JournalRecord, facts: UidFacts): boolean {
       return isLastWord(record, probed.get(record.container));
     case "allocated":
       if (record.allocation !== allocated?.actuated) return record.allocation === allocated?.allocation;
-      // What came back to what was carried out says so by itself.
+      // An allocation that is equal to the actuated one again implies it.
       return allocated.allocation === allocated.actuated || !equalAllocations(allocated.allocation, allocated.actuated);
     case "resized":
-      // What is left of the allocations says so.
+      // The allocations that stay imply it.
       return false;
     case "restartForResize":
       return restartsForResize.get(record.container) === record.containerId;
@@ -151,7 +155,7 @@ function stillCounts(record: JournalRecord, facts: UidFacts): boolean {
   }
 }
 
-/** Only the last word of its probes on a container still says something. */
+/** Only the last probe verdicts of a container still count. */
 const isLastWord = (
   { containerId, startup, liveness, readiness }: Extract<JournalRecord, { kind: "probed" }>,
   last: ReturnType<UidFacts["probed"]["get"]>,

@@ -12,7 +12,7 @@ const STOPS = { kind: "stopContainers", containers: [PROBE_STOP, OTHER_STOP] } a
 const START = { kind: "startContainer", name: "app", restartCount: 1, after: undefined } as const;
 const SANDBOX = { kind: "createSandbox", attempt: 0, replaces: "none" };
 
-/** As commit b656062 wrote them: the name, the text and what they mean. */
+/** Records as commit b656062 wrote them: the name, the text, and the decision that they stand for. */
 const VERSION_1: readonly (readonly [what: string, why: string, decision: Decision | undefined])[] = [
   ["start agent", "", { kind: "startAgent" }],
   [

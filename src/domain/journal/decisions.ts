@@ -1,9 +1,9 @@
 /**
  * What the agent decided about a pod, as the loops write it and `explain` and compaction read it.
  *
- * A decision record of version 2 carries a `Decision`. Version 1, which has no number, carried a name in `what` and a text in `why`;
- * `upgradeDecision` is the only reader of it. The names in this module are on disk: an action of the pod worker that gets another name in the code
- * keeps its name here (`pod/action-decision.ts`).
+ * A decision record of version 2 contains a `Decision`. Version 1, which has no number, contained a name in `what` and
+ * a text in `why`; only `upgradeDecision` reads it. The names in this module are on disk: an action of the pod worker
+ * that is renamed in the code keeps its name here (`pod/action-decision.ts`).
  */
 import { type ContainerRole, isContainerRole } from "../pod/every-container.ts";
 

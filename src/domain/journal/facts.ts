@@ -1,7 +1,8 @@
 /**
- * What the journal says of each UID. A record that comes twice changes nothing, because an append whose answer got lost is done again.
+ * The facts that the journal contains about each UID. A repeated record changes nothing, because an append whose result
+ * was lost is repeated.
  *
- * A UID that is finished begins a new life when it is taken in again: only a static pod does, whose UID is that of its manifest.
+ * A finished UID starts over when it is admitted again. Only a static pod does so: its UID is that of its manifest.
  */
 import { assertNever } from "../../base/assert.ts";
 import { jsonEqual } from "../../base/json-equal.ts";
@@ -16,7 +17,7 @@ type Hook = Extract<JournalRecord, { kind: "hook" }>;
 type Probed = Extract<JournalRecord, { kind: "probed" }>;
 type StaticPod = Extract<JournalRecord, { kind: "staticPod" }>;
 
-/** More would let one crash loop fill the journal. */
+/** A higher limit would let one crash loop fill the journal. */
 const EXITS_PER_CONTAINER_MAX = 10;
 
 export type ExitFact = Omit<Exited, "kind" | "uid" | "pod" | "container">;
@@ -29,53 +30,55 @@ export type EndingFact = Pick<EndingRecord, "step" | "state" | "attempts" | "err
 
 interface TerminatingFact {
   readonly sinceWallMs: number;
-  /** Why it began. */
+  /** The cause of the termination. */
   readonly why: string;
-  /** The smallest that was asked for, and since when it counts. */
+  /** The smallest grace period that was requested, and since when it counts. */
   readonly graceSeconds: number;
   readonly graceSinceWallMs: number;
 }
 
-/** What a pod has, and what of it is known to be carried out. */
+/** The allocation of a pod, and the part of it that is known to be actuated. */
 export interface AllocationFact {
   readonly allocation: ResourceAllocation;
-  /** Of the last record; absent when no container has anything for itself. */
+  /** From the last record; absent when no container has exclusive resources. */
   readonly containerAllocations?: ContainerAllocations;
-  /** Of the spec that it was granted for. */
+  /** The generation of the spec that the allocation was granted for. */
   readonly generation: number;
   readonly wallMs: number;
-  /** The last that was carried out; with `allocation` itself there is nothing left to do. */
+  /** The last actuated allocation; if it is `allocation` itself, nothing is left to do. */
   readonly actuated: ResourceAllocation;
-  /** It is no record of ours: another kubelet has left it. */
+  /** The allocation is not from a record of this agent: another kubelet left it. */
   readonly isForeign: boolean;
 }
 
 export interface UidFacts {
   readonly uid: string;
   readonly pod: string;
-  /** Undefined when the journal begins after it was taken in. */
+  /** Undefined when the journal begins after the pod's admission. */
   readonly admission: AdmissionFact | undefined;
   readonly startWallMs: number | undefined;
   readonly allocated: AllocationFact | undefined;
-  /** Ids of containers, by name, that were stopped to start again with other resources. */
+  /** IDs of containers, by name, that were stopped to restart with other resources. */
   readonly restartsForResize: ReadonlyMap<string, string>;
   readonly terminating: TerminatingFact | undefined;
-  /** By container name, the newest few, oldest first, each container ID once. */
+  /** By container name: the newest few, oldest first, each container ID once. */
   readonly exits: ReadonlyMap<string, readonly ExitFact[]>;
-  /** By container name, the last. */
+  /** The last one, by container name. */
   readonly restarts: ReadonlyMap<string, Pick<Restarting, "what" | "delayMs" | "wallMs">>;
-  /** Ids of containers that have not ended: whose hook at their start is due, and whose hook before their end is done. */
+  /**
+   * IDs of containers that have not exited: those whose postStart hook is due, and those whose preStop hook is done.
+   */
   readonly postStartDue: ReadonlySet<string>;
   readonly preStopDone: ReadonlySet<string>;
-  /** By container name, of its newest instance that was probed. */
+  /** By container name: the verdicts on its newest instance that was probed. */
   readonly probed: ReadonlyMap<string, Pick<Probed, "containerId" | "startup" | "liveness" | "readiness">>;
-  /** Ids of containers whose end says nothing of the next run, because all were restarted after it. */
+  /** IDs of containers whose exit does not affect the next run, because all containers were restarted after it. */
   readonly resets: ReadonlySet<string>;
-  /** The last word on how far its end is. */
+  /** The last record of the progress of the pod's termination. */
   readonly ending: EndingFact | undefined;
   readonly terminalPhase: "Succeeded" | "Failed" | undefined;
   readonly finishedWallMs: number | undefined;
-  /** Paths that were mounted for its volumes, by path the volume's name. */
+  /** Paths that were mounted for the pod's volumes; the values are the volumes' names. */
   readonly mounts: ReadonlyMap<string, string>;
   readonly staticPod: Pick<StaticPod, "source" | "contentHash" | "configHash"> | undefined;
 }
@@ -89,7 +92,7 @@ export function foldFacts(records: Iterable<JournalRecord>): ReadonlyMap<string,
   return facts;
 }
 
-/** The same object when the record says nothing new. */
+/** Returns the same object when the record changes nothing. */
 export function afterRecord(known: UidFacts, record: JournalRecord): UidFacts {
   switch (record.kind) {
     case "admitted":
@@ -276,6 +279,6 @@ function afterStaticPod(known: UidFacts, record: StaticPod): UidFacts {
   return { ...known, staticPod: { source, contentHash, configHash } };
 }
 
-/** Whether this UID's life is over for good. Only a static pod whose manifest went away may live again. */
+/** Whether this UID is finished for good. Only a static pod whose manifest was removed may start over. */
 export const isOver = ({ finishedWallMs, terminating }: UidFacts, isStatic: boolean): boolean =>
   finishedWallMs !== undefined && !(isStatic && terminating?.why === "removed");

@@ -1,6 +1,6 @@
 /**
- * Turns what was read back from disk into a record, or into nothing when it is none that this version knows. Decisions of earlier versions become
- * those of this one.
+ * Parses a value that was read back from disk. The result is undefined for a record that this version does not know.
+ * Decisions of earlier versions are upgraded.
  */
 import { isContainerAllocations } from "../allocation/pod-allocation.ts";
 import { END_STEPS } from "../pod/ending.ts";
@@ -20,7 +20,7 @@ type Field =
 
 const VERDICTS = ["success", "failure", "unknown"];
 
-/** A field that a record gains does not compile before it is here. */
+/** A field that is added to a record does not compile until it is listed here. */
 const shapes: {
   readonly [K in Kind]: { readonly [F in Exclude<keyof Extract<JournalRecord, { kind: K }>, "kind">]: Field };
 } = {

@@ -1,6 +1,6 @@
 /**
- * What the journal holds. Facts come first: they are read back at the next start and decide. `decision` and `told` explain: what was done to a
- * pod, or left undone, and why, in one sentence; and what became of it.
+ * The records of the journal. Facts are read back at the next start and determine what the agent does. `decision` and
+ * `told` only explain: what the agent did with a pod or did not do, why, in one sentence, and what happened then.
  */
 import { type ContainerAllocations, isEmpty, type PodAllocation } from "../allocation/pod-allocation.ts";
 import type { EndStepName } from "../pod/ending.ts";
@@ -8,7 +8,7 @@ import type { ResourceAllocation } from "../resize/allocation.ts";
 import { DECISION_VERSION, type Decision } from "./decisions.ts";
 
 export type JournalRecord =
-  /** This UID was taken in, in this form. Its first sight is the pod's start time. */
+  /** This UID was admitted. The time of its first record is the pod's start time. */
   | { readonly kind: "admitted"; readonly uid: string; readonly pod: string; readonly wallMs: number }
   | {
       readonly kind: "rejected";
@@ -19,8 +19,8 @@ export type JournalRecord =
       readonly message: string;
     }
   /**
-   * What it has of the node's resources from here on: as it was taken in, and whenever it is granted what its spec has come to want.
-   * `generation`: of that spec.
+   * The node's resources that the pod has from here on: as admitted, and after each resize that is granted.
+   * `generation` is that of the spec.
    */
   | {
       readonly kind: "allocated";
@@ -29,10 +29,10 @@ export type JournalRecord =
       readonly wallMs: number;
       readonly generation: number;
       readonly allocation: ResourceAllocation;
-      /** Absent when no container has anything for itself. */
+      /** Absent when no container has exclusive resources. */
       readonly containerAllocations?: ContainerAllocations;
     }
-  /** What it was allocated with the spec of this generation is carried out. */
+  /** The allocation for the spec of this generation is actuated. */
   | {
       readonly kind: "resized";
       readonly uid: string;
@@ -40,7 +40,7 @@ export type JournalRecord =
       readonly wallMs: number;
       readonly generation: number;
     }
-  /** A container is stopped only so that it starts again with other resources, whatever its end looks like. */
+  /** A container is stopped only to restart it with other resources, whatever its exit looks like. */
   | {
       readonly kind: "restartForResize";
       readonly uid: string;
@@ -49,7 +49,7 @@ export type JournalRecord =
       readonly container: string;
       readonly containerId: string;
     }
-  /** From here on nothing starts for this UID. `graceSeconds` only shrinks over several of these. */
+  /** From here on nothing starts for this UID. `graceSeconds` only decreases over several of these records. */
   | {
       readonly kind: "terminating";
       readonly uid: string;
@@ -58,7 +58,7 @@ export type JournalRecord =
       readonly graceSeconds: number;
       readonly why: string;
     }
-  /** A container's end as the runtime told it, before anyone else is told. */
+  /** A container's exit as the runtime reported it, written before anything else learns of it. */
   | {
       readonly kind: "exited";
       readonly uid: string;
@@ -73,8 +73,8 @@ export type JournalRecord =
       readonly restartCount: number;
     }
   /**
-   * A container's hook. What is to be done upon its start is due from before it starts; what is done, at its start or before its end, is not
-   * done again.
+   * A container's hook. A postStart hook is due from before the container starts. A hook that is done, postStart or
+   * preStop, does not run again.
    */
   | {
       readonly kind: "hook";
@@ -85,7 +85,10 @@ export type JournalRecord =
       readonly containerId: string;
       readonly hook: "postStartDue" | "postStartDone" | "preStopDone";
     }
-  /** A container is started again: how long the restart after this one will have to wait. `what`: what was run, of which this holds. */
+  /**
+   * A container is restarted: `delayMs` is the backoff of the restart after this one. `what`: what was run, to which
+   * the backoff applies.
+   */
   | {
       readonly kind: "restarting";
       readonly uid: string;
@@ -95,7 +98,10 @@ export type JournalRecord =
       readonly what: string;
       readonly delayMs: number;
     }
-  /** How far the pod's end is: whenever another step is under way, and whenever one fails for another reason. `error`: empty where there is none. */
+  /**
+   * The progress of the pod's termination: written when another step begins, and when a step fails for another reason.
+   * `error`: empty if there is none.
+   */
   | {
       readonly kind: "ending";
       readonly uid: string;
@@ -106,9 +112,9 @@ export type JournalRecord =
       readonly attempts: number;
       readonly error: string;
     }
-  /** All containers are restarted in place, and removed before: the ends so far say nothing of what runs next. */
+  /** All containers are removed and restarted in place: exits so far do not affect what runs next. */
   | { readonly kind: "restartingAll"; readonly uid: string; readonly pod: string; readonly wallMs: number }
-  /** All containers are dead and none will start again: the phase is final. */
+  /** All containers have terminated and none will start again: the phase is final. */
   | {
       readonly kind: "terminal";
       readonly uid: string;
@@ -118,7 +124,7 @@ export type JournalRecord =
     }
   /** Nothing of this UID is left on the node. */
   | { readonly kind: "finished"; readonly uid: string; readonly pod: string; readonly wallMs: number }
-  /** What a container's probes have come to say of it: whenever that changes, before anyone is told. */
+  /** The verdicts of a container's probes: written whenever they change, before they are published. */
   | {
       readonly kind: "probed";
       readonly uid: string;
@@ -130,7 +136,7 @@ export type JournalRecord =
       readonly liveness: "success" | "failure" | "unknown";
       readonly readiness: "success" | "failure" | "unknown";
     }
-  /** About to be mounted, for a volume of this pod: whatever becomes of us, it is known whose it is. */
+  /** About to be mounted, for a volume of this pod: even after a crash it is known to which pod the mount belongs. */
   | {
       readonly kind: "mounting";
       readonly uid: string;
@@ -139,7 +145,7 @@ export type JournalRecord =
       readonly volume: string;
       readonly path: string;
     }
-  /** The UID a static pod's manifest has on this node, and the content it stands for. */
+  /** The UID of a static pod's manifest on this node, and the content that it stands for. */
   | {
       readonly kind: "staticPod";
       readonly uid: string;
@@ -158,8 +164,9 @@ export type JournalRecord =
       readonly decision: Decision;
     }
   /**
-   * What happened to a pod, or holds it up, as its owner was told. Written when that changes and now and then while it repeats. `on`: the
-   * container, such as `spec.containers{app}`, or nothing for the pod; without a UID, what part of the node.
+   * What happened to a pod, or blocks it, as an event reported it. Written when that changes, and occasionally while it
+   * repeats. `on`: the container, such as `spec.containers{app}`, or a volume, or empty for the pod; without a UID, the
+   * part of the node.
    */
   | {
       readonly kind: "told";
@@ -169,7 +176,7 @@ export type JournalRecord =
       readonly on: string;
       readonly reason: string;
       readonly why: string;
-      /** How often so far. */
+      /** The number of occurrences so far. */
       readonly times: number;
     };
 
@@ -194,6 +201,6 @@ export const decisionRecord = (
   decision: Decision,
 ): DecisionRecord => ({ kind: "decision", uid, pod, wallMs, version: DECISION_VERSION, decision });
 
-/** Nothing is decided by these. */
+/** Nothing is decided by these records. */
 export const isExplanation = (record: JournalRecord): record is Extract<JournalRecord, { kind: "decision" | "told" }> =>
   record.kind === "decision" || record.kind === "told";

@@ -14,7 +14,7 @@ const ALL: LogView = {
   linesMax: Number.POSITIVE_INFINITY,
 };
 
-/** Everything, in pieces that end at these places; lines longer than `heldMax` are not waited for. */
+/** The whole log, read in pieces that end at these offsets; lines longer than `heldMax` are not buffered. */
 function shown(log: Uint8Array, view: Partial<LogView> = {}, cuts: readonly number[] = [], heldMax = Infinity) {
   const formatter = new LogFormatter({ ...ALL, ...view });
   const out: Uint8Array[] = [];
@@ -170,7 +170,7 @@ test("[19.3] however the bytes are cut, and however long a line may be held, the
         const cuts = at.filter((cut) => cut < log.length).sort((a, b) => a - b);
         const whole = shown(log, wanted);
         assert.deepEqual(shown(log, wanted, cuts).bytes, whole.bytes);
-        // A head that is cut cannot be read in parts: the longest is 45 bytes.
+        // A prefix that is cut cannot be parsed in parts: the longest is 45 bytes.
         const inParts = shown(log, wanted, cuts, held + 45);
         assert.deepEqual(inParts.bytes, whole.bytes);
         assert.equal(inParts.leftOut, whole.leftOut);

@@ -1,7 +1,8 @@
 /**
- * A log's bytes as its reader wants them: without the heads of the lines, or with their times; of one stream or both; not before a moment; not
- * more than so many lines or bytes. Bytes come in as they are read and leave in one piece per call. What comes out is the same however they
- * were cut. Lines that cannot be read are left out and counted.
+ * Formats the bytes of a log as its reader requests them: without the prefixes of lines, or with their times. The
+ * reader may select one stream, a start time, and a limit of lines or bytes. Bytes come in as they are read, and each
+ * call returns one piece of output. The output does not depend on how the input is cut. Lines that cannot be parsed are
+ * left out and counted.
  */
 import { assert } from "../../base/assert.ts";
 import { goQuote, goQuoteBytes } from "../../base/go-text.ts";
@@ -14,17 +15,17 @@ export interface LogView {
   readonly timestamps: boolean;
   readonly since: LogTime | undefined;
   readonly streams: ReadonlySet<LogStream>;
-  /** May be infinite, as may the other. */
+  /** May be infinite, like `linesMax`. */
   readonly bytesMax: number;
-  /** Of the log, whether they are shown or not. */
+  /** Counts lines of the log, whether they are shown or not. */
   readonly linesMax: number;
 }
 
 type State =
   | { readonly kind: "open" }
-  /** All that was wanted has come out. */
+  /** All output that was requested has been returned. */
   | { readonly kind: "done" }
-  /** What lies there is no log. */
+  /** The input is not a log. */
   | { readonly kind: "failed"; readonly why: string };
 
 export class LogFormatter {
@@ -35,7 +36,7 @@ export class LogFormatter {
   #bytesLeft: number;
   #linesLeft: number;
   #isNewLine = true;
-  /** Inside of a line too long to be held: whether what is left of it is shown. */
+  /** Inside a line that is too long to buffer: whether the rest of it is shown. */
   #longLine: { readonly isShown: boolean; readonly isPartial: boolean } | undefined;
   #out = new Uint8Array();
   #length = 0;
@@ -47,7 +48,7 @@ export class LogFormatter {
     if (view.linesMax === 0) this.state = { kind: "done" };
   }
 
-  /** Takes all whole lines; `used` bytes are done with, the rest is to come again with what follows it. */
+  /** Processes all complete lines. `used` bytes are done; the caller passes the rest again with what follows it. */
   take(bytes: Uint8Array): { readonly used: number; readonly output: Uint8Array } {
     this.#begin(bytes.length);
     let at = this.#takeLongLine(bytes);
@@ -60,7 +61,7 @@ export class LogFormatter {
     return { used: at, output: this.#taken() };
   }
 
-  /** Takes bytes without a line feed that are not the whole line, too many of them to wait for the rest. */
+  /** Processes the beginning of a line without a line feed that is too long to wait for the rest. */
   takeLong(bytes: Uint8Array): Uint8Array {
     assert(this.#longLine === undefined, "two lines at once");
     this.#begin(bytes.length);
@@ -74,7 +75,7 @@ export class LogFormatter {
     return this.#taken();
   }
 
-  /** Takes a last line that has no end, and will not get one. */
+  /** Processes a last line that has no line feed and will not get one. */
   takeRest(bytes: Uint8Array): Uint8Array {
     this.#begin(bytes.length);
     const at = this.#takeLongLine(bytes);
@@ -82,12 +83,12 @@ export class LogFormatter {
     return this.#taken();
   }
 
-  /** A log that was replaced begins anew: what was a part of a line is not continued. */
+  /** A log that was replaced starts over: a part of a line is not continued. */
   beginFile(): void {
     this.#longLine = undefined;
   }
 
-  /** Answers where the next line begins. */
+  /** Returns where the next line begins. */
   #takeLongLine(bytes: Uint8Array): number {
     const line = this.#longLine;
     if (line === undefined) return 0;
@@ -114,7 +115,7 @@ export class LogFormatter {
     this.#countLine();
   }
 
-  /** The first line decides for all. */
+  /** The first line determines the format of all lines. */
   #parserFor(bytes: Uint8Array, start: number, end: number): LineParser | undefined {
     this.#parser ??= parserFor(bytes, start, end);
     if (this.#parser === undefined) {
@@ -150,7 +151,7 @@ export class LogFormatter {
     this.#count(end - start);
   }
 
-  /** So many bytes were put behind the output: all of them count that there is still room for. */
+  /** Counts `written` bytes that were appended to the output, up to the limit. */
   #count(written: number): void {
     const kept = Math.min(written, this.#bytesLeft);
     this.#length += kept;
@@ -163,7 +164,7 @@ export class LogFormatter {
     if (this.#linesLeft <= 0 && this.state.kind === "open") this.state = { kind: "done" };
   }
 
-  /** What leaves is the caller's: each call has an output of its own. */
+  /** The caller owns the output, so each call has its own buffer. */
   #begin(bytes: number): void {
     this.#out = new Uint8Array(bytes);
     this.#length = 0;

@@ -1,4 +1,7 @@
-/** One line of a log, in one of the two formats that there are. A parser is used for line after line and makes no object for any of them. */
+/**
+ * Parses one line of a log in one of the two formats. A parser is reused for line after line; that of the CRI format
+ * makes no object for a line.
+ */
 import { isJsonObject } from "../../base/json-equal.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { LogTimeReader } from "./log-time.ts";
@@ -9,12 +12,15 @@ const PARTIAL = 0x50;
 export type LogStream = "stdout" | "stderr";
 
 export interface LineParser {
-  /** Whether the line from `start` to before `end`, its line feed included where it has one, can be read; then the fields tell it. */
+  /**
+   * Whether the line from `start` to before `end`, with its line feed if it has one, can be parsed; the fields then
+   * contain it.
+   */
   parse(bytes: Uint8Array, start: number, end: number): boolean;
   readonly time: LogTimeReader;
-  /** As the line says it: one that there is none of is the reader's to refuse. */
+  /** As the line names it: the caller rejects an unknown stream. */
   readonly stream: string;
-  /** What was written: a part of `content`. */
+  /** The bytes that were written are a part of `content`. */
   readonly content: Uint8Array;
   readonly contentStart: number;
   readonly contentEnd: number;
@@ -27,7 +33,7 @@ const isText = (bytes: Uint8Array, at: number, text: readonly number[]): boolean
 const STDOUT = [...utf8Bytes("stdout ")];
 const STDERR = [...utf8Bytes("stderr ")];
 
-/** `2016-10-06T00:17:09.669794202Z stdout F what was written`. `P` in place of `F`: the next line continues it. */
+/** `2016-10-06T00:17:09.669794202Z stdout F what was written`. `P` instead of `F`: the next line continues this one. */
 export class CriLineParser implements LineParser {
   readonly time = new LogTimeReader();
   stream: LogStream = "stdout";
@@ -56,7 +62,7 @@ export class CriLineParser implements LineParser {
   }
 }
 
-/** Of a line that says none. */
+/** The time of a line that has none. */
 const ZERO_TIME = "0001-01-01T00:00:00Z";
 
 /** `{"log":"what was written\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"}`. */
@@ -91,7 +97,7 @@ function parsedJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** The format of the log that has this line; undefined for none. */
+/** The parser for the format of this line; undefined for an unknown format. */
 export function parserFor(bytes: Uint8Array, start: number, end: number): LineParser | undefined {
   return [new CriLineParser(), new DockerLineParser()].find((parser) => parser.parse(bytes, start, end));
 }

@@ -1,4 +1,4 @@
-/** What a reader of a log asks for: the query of a request as options, or why not, in the Go kubelet's words. */
+/** Parses the query of a log request into options, or into a refusal in the Go kubelet's words. */
 import { goQuote } from "../../base/go-text.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
 import type { LogView } from "./log-formatter.ts";
@@ -12,7 +12,7 @@ export interface LogOptions {
   readonly tailLines: number | undefined;
   readonly limitBytes: number | undefined;
   readonly since: Since | undefined;
-  /** As the asker wrote it. */
+  /** As written in the request. */
   readonly stream: string | undefined;
 }
 
@@ -31,14 +31,14 @@ const refused = (status: number, text: string): Parsed<never> => ({ kind: "refus
 const undecodable = refused(400, '{"message": "Unable to decode query."}');
 const invalid = refused(422, '{"message": "Invalid request."}');
 
-/** The first value of each name; undefined where the name is not in the query. */
+/** The first value of each name; undefined if the name is not in the query. */
 export type QueryReader = (name: string) => string | undefined;
 
 const STREAMS: readonly string[] = ["All", "Stdout", "Stderr"];
 const INT64_MAX = 2n ** 63n - 1n;
 
 export function parseLogOptions(query: QueryReader): Parsed<LogOptions> {
-  // What was asked for before there was "tailLines". "all" says nothing, and is heard above it.
+  // "tail" is older than "tailLines" and takes precedence. "all" means no limit, even beside "tailLines".
   const legacyTail = query("tail") ?? "";
   const tailText = legacyTail === "" ? query("tailLines") : legacyTail === "all" ? undefined : legacyTail;
   const numbers = [tailText, query("limitBytes"), query("sinceSeconds")].map((text) =>
@@ -67,7 +67,7 @@ export function parseLogOptions(query: QueryReader): Parsed<LogOptions> {
 const sinceOf = (ago: number | undefined, time: LogTime | undefined): Since | undefined =>
   ago !== undefined ? { kind: "seconds", ago } : time === undefined ? undefined : { kind: "time", time };
 
-/** Only these two are a no; an empty word is a yes. */
+/** Only these two values mean false; an empty value means true. */
 const isSet = (text: string | undefined): boolean =>
   text !== undefined && text !== "0" && text.toLowerCase() !== "false";
 
@@ -77,7 +77,7 @@ function parseInt64(text: string): number | "invalid" {
   return value > INT64_MAX || value < -INT64_MAX - 1n ? "invalid" : Number(value);
 }
 
-/** Nothing, and what old clients send in its place, is the beginning of time. */
+/** An empty value, and the `null` that old clients send, mean the beginning of time. */
 function parseSinceTime(text: string): LogTime | "invalid" {
   if (text === "" || text === "null") return { seconds: Number.NEGATIVE_INFINITY, nanos: 0 };
   const bytes = utf8Bytes(text);
@@ -86,7 +86,7 @@ function parseSinceTime(text: string): LogTime | "invalid" {
   return { seconds: reader.seconds, nanos: reader.nanos };
 }
 
-/** Which streams are wanted. One alone is not to be had until the gate is open. */
+/** The requested streams. A single stream requires the feature gate. */
 export function wantedStreams(stream: string | undefined, splits: boolean): Parsed<ReadonlySet<LogStream>> {
   if (stream === undefined || stream === "All") return { kind: "is", value: new Set(["stdout", "stderr"]) };
   if (splits) return { kind: "is", value: new Set([stream === "Stdout" ? "stdout" : "stderr"]) };
@@ -101,7 +101,8 @@ export function logView(options: LogOptions, streams: ReadonlySet<LogStream>, wa
     since: since?.kind === "seconds" ? timeBefore(wallMs, since.ago) : since?.time,
     streams,
     bytesMax: limitBytes ?? Number.POSITIVE_INFINITY,
-    // A follower's tail is where it begins; another's is all that it gets, whatever is written meanwhile.
+    // With follow, the tail only determines where the output begins. Without it, the tail is all of the output,
+    // whatever is written meanwhile.
     linesMax: follow || tailLines === undefined ? Number.POSITIVE_INFINITY : tailLines,
   };
 }

@@ -1,15 +1,15 @@
-/** Which run of a container a reader of its log is shown, or why there is none, in the Go kubelet's words. */
+/** Selects the run of a container whose log a reader gets, or says why there is none, in the Go kubelet's words. */
 import type { ContainerStatus } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 
 export type LogSource =
-  /** As the API writes it: the runtime's name, "://", the runtime's id. */
+  /** As in the API: the runtime's name, "://", the runtime's ID of the container. */
   { readonly kind: "container"; readonly id: string } | { readonly kind: "none"; readonly why: string };
 
 export interface LogTarget {
   readonly pod: string;
   readonly container: string;
-  /** The run before this one. */
+  /** Whether the run before the current one is requested. */
   readonly previous: boolean;
 }
 
@@ -23,7 +23,7 @@ export function logSource(status: ContainerStatus | undefined, target: LogTarget
   const last = status.lastState?.terminated;
   if (target.previous) return found(last?.containerID, `previous terminated ${name} not found`);
   if (running !== undefined) return { kind: "container", id: status.containerID ?? "" };
-  // One that was never made has no log; the run before it has.
+  // A container that was never created has no log; its previous run has one.
   if (terminated !== undefined) return found(terminated.containerID || last?.containerID, `${name} is terminated`);
   if (last !== undefined) return found(last.containerID, `${name} is terminated`);
   if (waiting === undefined) return none(`${name} is waiting to start - no logs yet`);
@@ -41,5 +41,5 @@ function pendingText(reason: string): string {
   }
 }
 
-/** The runtime's own name for it. */
+/** The runtime's own ID of the container. */
 export const runtimeId = (id: string): string => id.replace(/^[^:]*:\/\//, "");

@@ -1,16 +1,16 @@
 /**
- * The time at the head of a log's line, read from bytes and written back with all nine digits. One reader serves a whole log: lines of one
- * second share their date, which is looked at once.
+ * The timestamp at the head of a log line, read from bytes and written back with all nine digits. One reader serves a
+ * whole log: lines of the same second share their date, which is parsed once.
  */
 
 const [DASH, COLON, DOT, PLUS, LETTER_T, LETTER_Z, ZERO] = [0x2d, 0x3a, 0x2e, 0x2b, 0x54, 0x5a, 0x30];
 /** `2006-01-02T15:04:05`. */
 const SECOND_BYTES = 19;
 const NANO_DIGITS = 9;
-/** The longest that is written: a second, a point, nine digits and an offset. */
+/** The longest time that is written: a second, a point, nine digits and an offset. */
 export const TIME_BYTES_MAX = SECOND_BYTES + 1 + NANO_DIGITS + 6;
 
-/** A point in time. Nanoseconds do not fit into a number together with the seconds. */
+/** A point in time. Seconds and nanoseconds together do not fit into one number. */
 export interface LogTime {
   /** Since 1970, UTC. */
   readonly seconds: number;
@@ -23,14 +23,14 @@ export const isBefore = (a: LogTime, b: LogTime): boolean =>
 export class LogTimeReader implements LogTime {
   seconds = 0;
   nanos = 0;
-  /** Behind the time's last byte. */
+  /** The position after the time's last byte. */
   end = 0;
   readonly #second = new Uint8Array(SECOND_BYTES);
-  /** Of `#second`, as if it were UTC. */
+  /** `#second` in seconds since 1970, as if it were UTC. */
   #secondOfDate = 0;
   #offsetSeconds = 0;
 
-  /** Whether an RFC 3339 time is there; then the fields tell it. */
+  /** Whether there is an RFC 3339 time at `start`; the fields then contain it. */
   read(bytes: Uint8Array, start: number, limit: number): boolean {
     if (limit - start <= SECOND_BYTES) return false;
     if (!this.#isSameSecond(bytes, start) && !this.#readSecond(bytes, start)) return false;
@@ -38,7 +38,7 @@ export class LogTimeReader implements LogTime {
     return zoneAt >= 0 && this.#readZone(bytes, zoneAt, limit);
   }
 
-  /** At most `TIME_BYTES_MAX` bytes of what was read last; answers where they end. */
+  /** Writes the time that was read last, at most `TIME_BYTES_MAX` bytes; returns where they end. */
   write(out: Uint8Array, at: number): number {
     out.set(this.#second, at);
     let end = at + SECOND_BYTES;
@@ -54,7 +54,7 @@ export class LogTimeReader implements LogTime {
 
   #isSameSecond(bytes: Uint8Array, start: number): boolean {
     const known = this.#second;
-    // From its end: that is where two times differ.
+    // From the end, because that is where two times differ.
     for (let index = SECOND_BYTES - 1; index >= 0; index -= 1) {
       if (bytes[start + index] !== known[index]) return false;
     }
@@ -82,7 +82,7 @@ export class LogTimeReader implements LogTime {
     return true;
   }
 
-  /** Answers where the zone begins, or -1. Digits beyond the ninth count for nothing. */
+  /** Returns where the zone begins, or -1. Digits beyond the ninth are ignored. */
   #readNanos(bytes: Uint8Array, start: number, limit: number): number {
     this.nanos = 0;
     if (bytes[start] !== DOT) return start;
@@ -130,13 +130,13 @@ export class LogTimeReader implements LogTime {
   }
 }
 
-/** The years below 100 are no years of the last century. */
+/** `Date.UTC` would read years below 100 as years of the 20th century. */
 function utcMs(year: number, month: number, day: number): number {
   const date = new Date(0);
   return date.setUTCFullYear(year, month - 1, day);
 }
 
-/** -1 for what is no number. */
+/** -1 if the bytes are not two digits. */
 function twoDigits(bytes: Uint8Array, at: number): number {
   const [tens, ones] = [(bytes[at] ?? 0) - ZERO, (bytes[at + 1] ?? 0) - ZERO];
   return tens < 0 || tens > 9 || ones < 0 || ones > 9 ? -1 : tens * 10 + ones;

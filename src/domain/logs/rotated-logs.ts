@@ -1,13 +1,13 @@
 /**
- * The names of a log's rotated parts: `0.log.20260102-150405`, and `.gz` behind it once it is compressed. By name they are in the order in which
- * they were written.
+ * The names of a log's rotated files: `0.log.20260102-150405`, and `.gz` after it once the file is compressed. Sorted
+ * by name, they are in the order in which they were written.
  */
 const COMPRESSED = ".gz";
 const TEMPORARY = ".tmp";
 
 export interface RotatedLog {
   readonly name: string;
-  /** The name it got when it was rotated: it says which part it is, compressed or not. */
+  /** The name from the rotation, which identifies the file whether it is compressed or not. */
   readonly part: string;
   readonly isCompressed: boolean;
 }
@@ -15,14 +15,14 @@ export interface RotatedLog {
 export interface RotatedLogs {
   /** Oldest first. */
   readonly inUse: readonly RotatedLog[];
-  /** What a rotation that was cut short has left: parts of compressed files, and files whose compressed form is whole. */
+  /** Leftovers of an interrupted rotation: incomplete compressed files, and files whose compressed form is complete. */
   readonly unused: readonly string[];
 }
 
 export const compressedName = (part: string): string => part + COMPRESSED;
 export const temporaryName = (part: string): string => part + TEMPORARY;
 
-/** Of the log with this file name, among the names of its folder. */
+/** The rotated files of the log with this file name, among the entries of its directory. */
 export function rotatedLogs(fileName: string, names: readonly string[]): RotatedLogs {
   const all = new Set(names.filter((name) => name.startsWith(`${fileName}.`)));
   const isUnused = (name: string) => name.endsWith(TEMPORARY) || all.has(compressedName(name));
@@ -40,7 +40,7 @@ function describe(name: string): RotatedLog {
 
 const digits = (value: number, count: number) => String(value).padStart(count, "0");
 
-/** In the node's own time zone, as log agents know it. */
+/** In the node's own time zone, as log agents expect. */
 function stamp(wallMs: number): string {
   const at = new Date(wallMs);
   const date = digits(at.getFullYear(), 4) + digits(at.getMonth() + 1, 2) + digits(at.getDate(), 2);
@@ -55,8 +55,9 @@ function wallMsOf(text: string): number {
 }
 
 /**
- * What the log is called once it is rotated now. A name that is taken, or that would come before one, is never given: two rotations within one
- * second, or a clock that was set back, would replace a log or put it in the wrong place. Then it is the second after the newest's.
+ * The log's name if it is rotated now. The name always comes after those in use. Otherwise two rotations within one
+ * second, or a clock that was set back, would replace a log or break the order. In these cases the name is that of the
+ * second after the newest.
  */
 export function nextPart(fileName: string, inUse: readonly RotatedLog[], wallMs: number): string {
   const now = stamp(wallMs);
@@ -64,7 +65,7 @@ export function nextPart(fileName: string, inUse: readonly RotatedLog[], wallMs:
   const newest = stamps.at(-1);
   if (newest === undefined || now > newest) return `${fileName}.${now}`;
   let afterMs = wallMsOf(newest) + 1000;
-  // In the hour that comes twice a later moment may have an earlier name.
+  // In the hour that occurs twice when the clocks go back, a later time may have an earlier name.
   while (stamp(afterMs) <= newest) afterMs += 1000;
   return `${fileName}.${stamp(afterMs)}`;
 }

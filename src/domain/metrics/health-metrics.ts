@@ -1,20 +1,22 @@
-/** What the health checks said, for those who promise how often this node is well. On an endpoint of their own, /metrics/slis. */
+/**
+ * The results of health checks, for service-level indicators of this node. They have their own endpoint, /metrics/slis.
+ */
 import type { Registry } from "../../base/metrics/registry.ts";
 
 export interface HealthMetrics {
-  /** One check of all those that were asked together. */
+  /** Records one check of all those that were run together. */
   readonly checked: (name: string, isWell: boolean) => void;
 }
 
 export function healthMetrics(registry: Registry): HealthMetrics {
   const last = registry.gauge({
     name: "kubernetes_healthcheck",
-    help: "1 where a check was well when it was last asked.",
+    help: "[STABLE] This metric records the result of a single healthcheck.",
     labels: ["name", "type"],
   });
   const total = registry.counter({
     name: "kubernetes_healthchecks_total",
-    help: "How often a check was asked, by what it said.",
+    help: "[STABLE] This metric records the results of all healthcheck.",
     labels: ["name", "type", "status"],
   });
   return {

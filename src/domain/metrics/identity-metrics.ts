@@ -1,6 +1,7 @@
 /**
- * The certificates by which the node is known: how long they hold, how old they were when they were renewed, and how often that failed. Only
- * those are told of that the node asks for itself, as with the Go kubelet: nobody is to be warned of a file's end that others look after.
+ * Metrics of the node's certificates: the time to expiry, the ages at rotation, and the failed renewals. Like the Go
+ * kubelet, they cover only certificates that the node requests itself: nobody should be alerted to the expiry of a file
+ * that others maintain.
  */
 import type { Family } from "../../base/metrics/family.ts";
 import { type CertificateState, ttlSeconds } from "../identity/certificate-state.ts";
@@ -11,13 +12,13 @@ export const clientCertificateFamilies = (state: CertificateState, wallMs: numbe
   {
     kind: "gauge",
     name: "kubelet_certificate_manager_client_ttl_seconds",
-    help: "How long the certificate still holds by which this node asks.",
+    help: "[ALPHA] Gauge of the TTL (time-to-live) of the Kubelet's client certificate. The value is in seconds until certificate expiry (negative if already expired). If client certificate is invalid or unused, the value will be +INF.",
     samples: one(ttlSeconds(state, wallMs)),
   },
   {
     kind: "counter",
     name: "kubelet_certificate_manager_client_expiration_renew_errors",
-    help: "Times that the certificate by which this node asks could not be renewed.",
+    help: "[ALPHA] Counter of certificate renewal errors.",
     samples: one(state.renewErrors),
   },
 ];
@@ -26,19 +27,19 @@ export const servingCertificateFamilies = (state: CertificateState, wallMs: numb
   {
     kind: "gauge",
     name: "kubelet_certificate_manager_server_ttl_seconds",
-    help: "How long the certificate still holds by which this node answers.",
+    help: "[ALPHA] Gauge of the shortest TTL (time-to-live) of the Kubelet's serving certificate. The value is in seconds until certificate expiry (negative if already expired). If serving certificate is invalid or unused, the value will be +INF.",
     samples: one(ttlSeconds(state, wallMs)),
   },
   {
     kind: "histogram",
     name: "kubelet_certificate_manager_server_rotation_seconds",
-    help: "How old the certificates were by which this node answered when others took their place.",
+    help: "[ALPHA] Histogram of the number of seconds the previous certificate lived before being rotated.",
     samples: [state.rotationAges],
   },
   {
     kind: "counter",
     name: "kubelet_server_expiration_renew_errors",
-    help: "Times that the certificate by which this node answers could not be renewed.",
+    help: "[ALPHA] Counter of certificate renewal errors.",
     samples: one(state.renewErrors),
   },
 ];

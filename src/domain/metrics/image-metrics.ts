@@ -1,4 +1,4 @@
-/** Pulls of images, and images that are mounted as volumes. */
+/** Metrics of image pulls, and of images that are mounted as volumes. */
 import type { Registry } from "../../base/metrics/registry.ts";
 
 export type ImageMetrics = ReturnType<typeof imageMetrics>;
@@ -6,23 +6,23 @@ export type ImageMetrics = ReturnType<typeof imageMetrics>;
 export const imageMetrics = (registry: Registry) => ({
   pulls: registry.histogram({
     name: "kubelet_image_pull_duration_seconds",
-    help: "How long images took to be pulled, by their size.",
+    help: "[ALPHA] Duration in seconds to pull an image.",
     labels: ["image_size_in_bytes"],
     buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
   }),
   volumesRequested: registry.counter({
     name: "kubelet_image_volume_requested_total",
-    help: "Images that were asked for as volumes.",
+    help: "[BETA] Number of requested image volumes.",
     labels: [],
   }),
   volumesMounted: registry.counter({
     name: "kubelet_image_volume_mounted_succeed_total",
-    help: "Images that a container got as a volume.",
+    help: "[BETA] Number of successful image volume mounts.",
     labels: [],
   }),
   volumeErrors: registry.counter({
     name: "kubelet_image_volume_mounted_errors_total",
-    help: "Images that could not be had as a volume.",
+    help: "[BETA] Number of failed image volume mounts.",
     labels: [],
   }),
 });
@@ -45,5 +45,5 @@ const SIZES: readonly (readonly [above: number, label: string])[] = [
   [0, "0-10MB"],
 ];
 
-/** How big an image is, roughly: a label of few values. */
+/** The rough size of an image, as a label with few values. */
 export const imageSizeLabel = (bytes: number): string => SIZES.find(([above]) => bytes > above)?.[1] ?? "N/A";

@@ -1,4 +1,7 @@
-/** Everything that is counted of this kubelet while it works, in one registry, and of its probes in another. What is only read when somebody asks is added in `app/compose-metrics.ts`. */
+/**
+ * Everything that this kubelet counts while it works, in one registry, and the metrics of its probes in another.
+ * Metrics that are only read on request are added in `app/compose-metrics.ts`.
+ */
 import { Registry } from "../../base/metrics/registry.ts";
 import { apiMetrics } from "./api-metrics.ts";
 import { imageMetrics } from "./image-metrics.ts";
@@ -31,7 +34,7 @@ export function kubeletMetrics(nowMs: () => number) {
     server: serverMetrics(registry),
     streams: streamMetrics(registry),
     queue: queueMetrics(registry, nowMs),
-    /** Told at a place of their own. */
+    /** Served at a separate endpoint. */
     probeRegistry,
     probes: probeMetrics(probeRegistry),
   };

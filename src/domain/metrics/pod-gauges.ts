@@ -1,4 +1,4 @@
-/** How many pods and containers there are, counted anew from what the loops know whenever somebody asks. */
+/** The numbers of pods and containers, computed from the state of the loops at each request. */
 
 import type { Reading } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
@@ -25,7 +25,7 @@ function byStatic(pods: Iterable<{ readonly isStatic: boolean }>): readonly Read
 export const desiredPodCounts = ({ pods }: DesiredPods) =>
   byStatic([...pods.values()].map(({ pod }) => ({ isStatic: isStaticPod(pod) })));
 
-/** Those that may have something running, and so count when another asks to be admitted. */
+/** Pods that may have running containers, and so count when another pod is admitted. */
 export const activePodCounts = (admitted: readonly AdmittedPod[], outcome: ByUid<PodOutcome>) =>
   byStatic(
     admitted.filter(({ uid, verdict }) => {
@@ -48,7 +48,7 @@ const WORKING: readonly (readonly [lifecycle: string, config: string, isStatic: 
   ...Object.values(STAGES).map((stage) => [stage, "runtime_only", "unknown"] as const),
 ];
 
-/** Every combination that there may be, so that a graph shows a nought and no hole. */
+/** Includes every possible combination, so that a graph shows zero instead of a gap. */
 export function workingPodCounts(
   outcomes: readonly PodOutcome[],
   admitted: ByUid<AdmittedPod>,

@@ -1,21 +1,21 @@
-/** When a pod has started, for those who promise how long that takes, and how much of that time was not the node's. */
+/** When a pod has started, for service-level indicators of that time, and how much of the time was not the node's. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { isTerminal } from "../pod-status/phase.ts";
 
-/** Told by the API server, so that everybody can have seen it: each container has begun and runs. */
+/** The API server reports each container as started and running, so that every client can have seen it. */
 export const isSeenStarted = ({ status }: Pod): boolean => {
   const statuses = status?.containerStatuses ?? [];
   return statuses.length > 0 && statuses.every(({ state }) => state?.running?.startedAt !== undefined);
 };
 
-/** Only those count that nothing keeps from running, and that nobody has begun to start before us. */
+/** Only pods count that nothing keeps from running, and that no kubelet has begun to start before. */
 export const isStartAwaited = ({ status }: Pod): boolean =>
   status?.startTime === undefined && !isTerminal(status?.phase) && !isUnschedulable(status?.conditions ?? []);
 
 const isUnschedulable = (conditions: readonly { readonly type: string; readonly status: string }[]): boolean =>
   conditions.some(({ type, status }) => type === "PodScheduled" && status === "False");
 
-/** What init containers took. */
+/** How long the init containers took. */
 const initMs = ({ status }: Pod): number =>
   (status?.initContainerStatuses ?? []).reduce((sum, { state }) => {
     const { startedAt, finishedAt } = state?.terminated ?? {};
@@ -24,7 +24,7 @@ const initMs = ({ status }: Pod): number =>
     return sum + Math.max(0, tookMs);
   }, 0);
 
-/** One that mounts what comes from elsewhere waits for others, and is no measure of the node. */
+/** A pod that mounts other volumes waits for other systems and is no measure of the node. */
 const isStateful = ({ spec }: Pod): boolean =>
   (spec?.volumes ?? []).some(({ secret, configMap, downwardAPI, emptyDir, projected }) =>
     [secret, configMap, downwardAPI, emptyDir, projected].every((source) => source === undefined),
@@ -41,7 +41,7 @@ export function podStartTimes(pod: Pod, seenWallMs: number, pullMs: number): Pod
   return { totalMs, sliMs: isStateful(pod) ? undefined : Math.max(0, totalMs - pullMs - initMs(pod)) };
 }
 
-/** The time in which at least one was under way, of things that begin and end side by side. */
+/** The time in which at least one of several overlapping operations was in progress. */
 export class SharedTime {
   #underWay = 0;
   #sinceMs = 0;

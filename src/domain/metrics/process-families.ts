@@ -1,10 +1,10 @@
-/** This process as metrics: what every exporter says of itself, and the engine in place of Go's. */
+/** Metrics of this process: those that every exporter has, and those of Node.js in place of Go's. */
 import type { Family } from "../../base/metrics/family.ts";
 
-/** Of one process, at one moment. */
+/** Of one process, at one time. */
 export interface ProcessFigures {
   readonly startWallMs: number;
-  /** Of its own and of the kernel's work for it. */
+  /** Includes the kernel's work for the process. */
   readonly cpuSeconds: number;
   readonly residentBytes: number;
   readonly virtualBytes: number;
@@ -18,11 +18,11 @@ export interface ProcessFigures {
   readonly heapUsedBytes: number;
   readonly heapTotalBytes: number;
   readonly externalBytes: number;
-  /** How late the event loop was since it was last asked. */
+  /** The delay of the event loop since the last reading. */
   readonly loopDelay: { readonly meanSeconds: number; readonly p99Seconds: number; readonly maxSeconds: number };
 }
 
-/** Where there is no limit it is the largest number that there is, as the Go client has it. */
+/** No limit is the largest number, as in the Go client. */
 const NO_LIMIT = 2 ** 64;
 
 type Kind = "counter" | "gauge";
@@ -34,57 +34,72 @@ const family = (kind: Kind, name: string, value: number, help: string): Family =
   samples: [{ labels: [], value }],
 });
 
-/** It goes with every endpoint, so that a counter which began anew is known for one. */
+/** Part of every endpoint, so that readers recognize a counter that was reset by a restart. */
 export const processStartFamily = ({ startWallMs }: Pick<ProcessFigures, "startWallMs">): Family =>
-  family("gauge", "process_start_time_seconds", startWallMs / 1000, "When this process was started.");
+  family(
+    "gauge",
+    "process_start_time_seconds",
+    startWallMs / 1000,
+    "[ALPHA] Start time of the process since unix epoch in seconds.",
+  );
 
 export function processFamilies(figures: ProcessFigures): readonly Family[] {
   const { virtualBytesMax, loopDelay } = figures;
   return [
     processStartFamily(figures),
-    family("counter", "process_cpu_seconds_total", figures.cpuSeconds, "Processor time of this process."),
-    family("gauge", "process_resident_memory_bytes", figures.residentBytes, "Memory that this process holds."),
-    family("gauge", "process_virtual_memory_bytes", figures.virtualBytes, "Address space of this process."),
+    family(
+      "counter",
+      "process_cpu_seconds_total",
+      figures.cpuSeconds,
+      "Total user and system CPU time spent in seconds.",
+    ),
+    family("gauge", "process_resident_memory_bytes", figures.residentBytes, "Resident memory size in bytes."),
+    family("gauge", "process_virtual_memory_bytes", figures.virtualBytes, "Virtual memory size in bytes."),
     family(
       "gauge",
       "process_virtual_memory_max_bytes",
       Number.isFinite(virtualBytesMax) ? virtualBytesMax : NO_LIMIT,
-      "Address space that this process may have.",
+      "Maximum amount of virtual memory available in bytes.",
     ),
-    family("gauge", "process_open_fds", figures.openFiles, "Files that this process has open."),
-    family("gauge", "process_max_fds", figures.openFilesMax, "Files that this process may have open."),
+    family("gauge", "process_open_fds", figures.openFiles, "Number of open file descriptors."),
+    family("gauge", "process_max_fds", figures.openFilesMax, "Maximum number of open file descriptors."),
     family(
       "counter",
       "process_network_receive_bytes_total",
       figures.receivedBytes,
-      "What came in over the network that this process sees.",
+      "Number of bytes received by the process over the network.",
     ),
     family(
       "counter",
       "process_network_transmit_bytes_total",
       figures.transmittedBytes,
-      "What went out over the network that this process sees.",
+      "Number of bytes sent by the process over the network.",
     ),
-    family("gauge", "nodejs_heap_size_used_bytes", figures.heapUsedBytes, "What of the engine's heap is in use."),
-    family("gauge", "nodejs_heap_size_total_bytes", figures.heapTotalBytes, "The engine's heap."),
+    family("gauge", "nodejs_heap_size_used_bytes", figures.heapUsedBytes, "Used part of the V8 heap in bytes."),
+    family("gauge", "nodejs_heap_size_total_bytes", figures.heapTotalBytes, "Size of the V8 heap in bytes."),
     family(
       "gauge",
       "nodejs_external_memory_bytes",
       figures.externalBytes,
-      "Memory outside the heap that is bound to it.",
+      "Memory outside the V8 heap that is bound to JavaScript objects, in bytes.",
     ),
     family(
       "gauge",
       "nodejs_eventloop_lag_mean_seconds",
       loopDelay.meanSeconds,
-      "The event loop's delay, on the average.",
+      "Mean delay of the event loop in seconds.",
     ),
     family(
       "gauge",
       "nodejs_eventloop_lag_p99_seconds",
       loopDelay.p99Seconds,
-      "The event loop's delay, for all but one in a hundred.",
+      "99th percentile of the event loop's delay in seconds.",
     ),
-    family("gauge", "nodejs_eventloop_lag_max_seconds", loopDelay.maxSeconds, "The event loop's delay at its longest."),
+    family(
+      "gauge",
+      "nodejs_eventloop_lag_max_seconds",
+      loopDelay.maxSeconds,
+      "Maximum delay of the event loop in seconds.",
+    ),
   ];
 }

@@ -1,4 +1,7 @@
-/** What waits for its turn and what is being worked upon, by queue: in the words of client-go's queues, of the loops that have one turn per pod here. */
+/**
+ * Metrics of waiting and current work, by queue. They are those of client-go's queues, applied to the loops that work
+ * by pod.
+ */
 import type { Counter, Histogram, Reading, Registry } from "../../base/metrics/registry.ts";
 import { growing } from "./buckets.ts";
 
@@ -13,7 +16,7 @@ interface QueueFamilies {
 
 const SECONDS = growing(10e-9, 10, 10);
 
-/** Told by whoever gives the turns. */
+/** The code that schedules the work calls these methods. */
 export class Queue {
   readonly name: string;
   readonly waitingSinceMs = new Map<unknown, number>();
@@ -59,34 +62,42 @@ export function queueMetrics(registry: Registry, nowMs: () => number) {
       queues.map((queue): Reading<NameLabel> => [read(queue), queue.name]),
     );
   const sinceSeconds = ({ workedSinceMs }: Queue) => [...workedSinceMs.values()].map((ms) => (nowMs() - ms) / 1000);
-  gauge("workqueue_depth", "What waits for its turn.", ({ waitingSinceMs }) => waitingSinceMs.size);
-  gauge("workqueue_unfinished_work_seconds", "How long what is under way has taken, all of it together.", (queue) =>
-    sinceSeconds(queue).reduce((sum, seconds) => sum + seconds, 0),
+  gauge("workqueue_depth", "[BETA] Current depth of workqueue", ({ waitingSinceMs }) => waitingSinceMs.size);
+  gauge(
+    "workqueue_unfinished_work_seconds",
+    "[BETA] How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.",
+    (queue) => sinceSeconds(queue).reduce((sum, seconds) => sum + seconds, 0),
   );
-  gauge("workqueue_longest_running_processor_seconds", "How long the oldest of what is under way has taken.", (queue) =>
-    Math.max(0, ...sinceSeconds(queue)),
+  gauge(
+    "workqueue_longest_running_processor_seconds",
+    "[BETA] How many seconds has the longest running processor for workqueue been running.",
+    (queue) => Math.max(0, ...sinceSeconds(queue)),
   );
   const families: QueueFamilies = {
-    adds: registry.counter({ name: "workqueue_adds_total", help: "What was put in the queue.", labels }),
+    adds: registry.counter({
+      name: "workqueue_adds_total",
+      help: "[BETA] Total number of adds handled by workqueue",
+      labels,
+    }),
     waits: registry.histogram({
       name: "workqueue_queue_duration_seconds",
-      help: "How long it waited for its turn.",
+      help: "[BETA] How long in seconds an item stays in workqueue before being requested.",
       labels,
       buckets: SECONDS,
     }),
     works: registry.histogram({
       name: "workqueue_work_duration_seconds",
-      help: "How long its turn took.",
+      help: "[BETA] How long in seconds processing an item from workqueue takes.",
       labels,
       buckets: SECONDS,
     }),
     retries: registry.counter({
       name: "workqueue_retries_total",
-      help: "How often a turn failed in an unforeseen way, and is tried again.",
+      help: "[BETA] Total number of retries handled by workqueue",
       labels,
     }),
   };
-  /** A queue of this name, from now on. */
+  /** Adds a queue of this name. */
   return (name: string): Queue => {
     const queue = new Queue(name, nowMs, families);
     queues.push(queue);

@@ -1,4 +1,6 @@
-/** Why a pod was not taken, as a label: reasons are texts that others may choose, so only those that are known stand by themselves. */
+/**
+ * The reason of a pod's rejection as a label. Others may choose reasons, so only known reasons are labels themselves.
+ */
 const KNOWN: ReadonlySet<string> = new Set([
   "AppArmor",
   "Evicted",

@@ -1,4 +1,4 @@
-/** What pods asked for while they ran, and what became of it. */
+/** Metrics of the resizes that running pods request, and of their results. */
 import type { Reading, Registry } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
 
@@ -7,28 +7,28 @@ export type ResizeMetrics = ReturnType<typeof resizeMetrics>;
 export const resizeMetrics = (registry: Registry) => ({
   requested: registry.counter({
     name: "kubelet_container_requested_resizes_total",
-    help: "Changes of what a container may have, by resource, by whether it is requested or limited, and by what becomes of it.",
+    help: "[ALPHA] Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.",
     labels: ["resource", "requirement", "operation"],
   }),
   duration: registry.histogram({
     name: "kubelet_pod_resize_duration_milliseconds",
-    help: "How long it took to carry out a pod's resize, by whether that went well.",
+    help: "[ALPHA] Duration in milliseconds to actuate a pod resize",
     labels: ["success"],
     buckets: [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000],
   }),
   infeasible: registry.counter({
     name: "kubelet_pod_infeasible_resizes_total",
-    help: "Resizes that this node can never carry out, by why.",
+    help: "[ALPHA] Number of infeasible resizes for pods.",
     labels: ["reason_detail"],
   }),
   deferredAccepted: registry.counter({
     name: "kubelet_pod_deferred_accepted_resizes_total",
-    help: "Resizes that were granted after they had to wait, by what they were tried again for.",
+    help: "[ALPHA] Cumulative number of resizes that were accepted after being deferred.",
     labels: ["retry_trigger"],
   }),
 });
 
-/** How many pods wait for what their specs want, by whether they wait in vain. */
+/** How many pods wait for a resize, by whether it is deferred or infeasible. */
 export function pendingResizeCounts(admitted: readonly AdmittedPod[]): readonly Reading<readonly ["reason"]>[] {
   const counts = new Map<string, number>();
   for (const { resize } of admitted) {

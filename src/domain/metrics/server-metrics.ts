@@ -1,4 +1,4 @@
-/** What others asked of this node. */
+/** Metrics of requests to this node's server. */
 import type { Registry } from "../../base/metrics/registry.ts";
 import { QUICK_SECONDS } from "./buckets.ts";
 
@@ -9,18 +9,18 @@ const LABELS = ["method", "path", "server_type", "long_running"] as const;
 export const serverMetrics = (registry: Registry) => ({
   requests: registry.counter({
     name: "kubelet_http_requests_total",
-    help: "Requests to this node's own API.",
+    help: "[ALPHA] Number of the http requests received since the server started",
     labels: LABELS,
   }),
   durations: registry.histogram({
     name: "kubelet_http_requests_duration_seconds",
-    help: "How long requests to this node's own API took.",
+    help: "[ALPHA] Duration in seconds to serve http requests",
     labels: LABELS,
     buckets: QUICK_SECONDS,
   }),
   underWay: registry.gauge({
     name: "kubelet_http_inflight_requests",
-    help: "Requests to this node's own API that are under way.",
+    help: "[ALPHA] Number of the inflight http requests",
     labels: LABELS,
   }),
 });

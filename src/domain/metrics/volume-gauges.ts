@@ -1,4 +1,4 @@
-/** How many volumes the pods here want, and how many of them are there, by the plugin that would be the Go kubelet's. */
+/** How many volumes the node's pods need, and how many of them are mounted, by the plugin name of the Go kubelet. */
 
 import type { Volume } from "../../api/gen/core-v1.ts";
 import type { Reading } from "../../base/metrics/registry.ts";
@@ -19,7 +19,7 @@ function pluginOf(volume: Volume, kinds: readonly VolumeKind[]): string {
   return kind === undefined ? "<n/a>" : storagePlugin(kind.name);
 }
 
-/** Of pods whose containers may yet run. */
+/** Counts only pods whose containers may still run. */
 export function volumeCounts(
   admitted: readonly AdmittedPod[],
   outcome: (uid: string) => PodOutcome | undefined,

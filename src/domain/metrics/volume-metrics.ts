@@ -1,4 +1,4 @@
-/** Volumes that come and go. */
+/** Metrics of volume setup and teardown. */
 import type { Registry } from "../../base/metrics/registry.ts";
 
 export type VolumeMetrics = ReturnType<typeof volumeMetrics>;
@@ -8,18 +8,18 @@ const STORAGE_SECONDS: readonly number[] = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 2
 export const volumeMetrics = (registry: Registry) => ({
   operations: registry.histogram({
     name: "storage_operation_duration_seconds",
-    help: "How long it took to bring a volume to a pod, or to take it away.",
+    help: "[ALPHA] Storage operation duration",
     labels: ["volume_plugin", "operation_name", "status", "migrated"],
     buckets: STORAGE_SECONDS,
   }),
   reconstructed: registry.counter({
     name: "reconstruct_volume_operations_total",
-    help: "Volumes of an earlier life of this agent that were found on the node.",
+    help: "[ALPHA] The number of volumes that were attempted to be reconstructed from the operating system during kubelet startup. This includes both successful and failed reconstruction.",
     labels: [],
   }),
   reconstructErrors: registry.counter({
     name: "reconstruct_volume_operations_errors_total",
-    help: "Times that what lies on the node of an earlier life could not be read.",
+    help: "[ALPHA] The number of volumes that failed reconstruction from the operating system during kubelet startup.",
     labels: [],
   }),
 });

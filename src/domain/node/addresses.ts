@@ -1,31 +1,34 @@
-/** Under which addresses a node makes itself known. */
+/** Decides which addresses a node publishes. */
 import type { NodeAddress } from "../../api/gen/core-v1.ts";
 import { type IpAddress, parseIp, scopeOf } from "../../base/ip-address.ts";
 
 export interface AddressOptions {
   readonly hostname: string;
   /**
-   * What the operator gave: none, one, or two of different families. An unspecified one ("0.0.0.0", "::") names the family that
-   * is looked for first.
+   * The operator's node IPs: none, one, or two of different families. An unspecified one ("0.0.0.0", "::") selects the
+   * family that is looked for first.
    */
   readonly nodeIps: readonly IpAddress[];
   readonly externalCloud: boolean;
 }
 
 export interface AddressFacts {
-  /** Canonical texts of what this machine's interfaces have. */
+  /** The addresses of this machine's interfaces, as canonical texts. */
   readonly local: ReadonlySet<string>;
-  /** What the node's name resolves to. */
+  /** The addresses that the node's name resolves to. */
   readonly resolved: readonly string[];
   readonly defaultRoutes: { readonly IPv4: string | undefined; readonly IPv6: string | undefined };
 }
 
 export type AddressDecision =
   | { readonly kind: "set"; readonly addresses: readonly NodeAddress[] }
-  /** What the Node has stays, because a cloud controller looks after it, or because we know no better: then with why. */
+  /**
+   * The Node keeps its addresses, because a cloud controller maintains them, or because none could be determined:
+   * `trouble` then says why.
+   */
   | { readonly kind: "keep"; readonly trouble: string | undefined };
 
-/** Whether the answer depends on the name service and the routes, which cost something to ask. */
+/** Whether the decision depends on name resolution and default routes, which are costly to read. */
 export function needsResolving(options: AddressOptions, existing: readonly NodeAddress[]): boolean {
   if (options.externalCloud && (existing.length > 0 || options.nodeIps.length === 0)) return false;
   return given(options.nodeIps[0]) === undefined && parseIp(options.hostname) === undefined;
@@ -55,7 +58,7 @@ export function nodeAddresses(
   return { kind: "keep", trouble };
 }
 
-/** What a cloud controller is told about the addresses the operator chose. */
+/** The operator's addresses, for a cloud controller. */
 export function providedNodeIp({ externalCloud, nodeIps }: AddressOptions): string | undefined {
   const [first, second] = [given(nodeIps[0]), given(nodeIps[1])];
   if (!externalCloud || first === undefined) return undefined;

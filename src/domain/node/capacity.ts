@@ -1,4 +1,4 @@
-/** What a node has to give: the amounts in its status, each in the canonical form of a quantity. */
+/** A node's capacity: the amounts in its status, each as a canonical quantity. */
 import { formatQuantity, wholeQuantity } from "../../base/quantity.ts";
 
 export type ResourceAmounts = Readonly<Record<string, string>>;
@@ -33,13 +33,13 @@ export function machineCapacity(
   };
 }
 
-/** What others advertise on the Node stays; of our own only what the machine has. */
+/** Keeps what others advertise on the Node, but removes huge page sizes that the machine no longer has. */
 export function mergedCapacity(existing: ResourceAmounts, own: ResourceAmounts): ResourceAmounts {
   const others = Object.entries(existing).filter(([name]) => !name.startsWith("hugepages-"));
   return { ...Object.fromEntries(others), ...own };
 }
 
-/** Such as `example.com/gpu`: neither the API's own nor in its namespace. */
+/** Such as `example.com/gpu`: neither a native resource nor one in the API's own namespace. */
 export const isExtendedResource = (name: string) =>
   name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.");
 

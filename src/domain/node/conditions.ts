@@ -1,12 +1,12 @@
 /**
- * The conditions of a node: three of pressure, and Ready as the last. Those that others set (a cloud's network, a problem detector)
- * stay as and where they are.
+ * The conditions of a node: three for pressure, and Ready as the last. Conditions that others set (a cloud's network, a
+ * problem detector) stay unchanged and in place.
  */
 import type { NodeCondition } from "../../api/gen/core-v1.ts";
 import { aggregate } from "../../base/go-text.ts";
 import { apiTime } from "../../base/timestamp.ts";
 
-/** What the machine is short of. */
+/** The resources that the machine is short of. */
 export interface Pressure {
   readonly memory: boolean;
   readonly disk: boolean;
@@ -15,14 +15,14 @@ export interface Pressure {
 
 export interface ConditionInputs {
   readonly pressure: Pressure;
-  /** Why the node is not ready, in the order in which it is told; none when it is. */
+  /** Why the node is not ready, in the order of the condition's message; empty when it is ready. */
   readonly notReady: readonly string[];
   readonly nowWallMs: number;
 }
 
 export interface ConditionResult {
   readonly conditions: readonly NodeCondition[];
-  /** Reasons of the events that tell of each change. */
+  /** The reasons of the events that report the changes. */
   readonly changes: readonly string[];
 }
 

@@ -1,10 +1,13 @@
-/** The object that tells schedulers which volume drivers a node has. A node without it is not ready: pods with volumes would be put there too early. */
+/**
+ * The CSINode object, which tells schedulers the volume drivers of a node. A node without it is not ready: pods with
+ * volumes would be scheduled to it too early.
+ */
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { CSINode } from "../../api/gen/storage-v1.ts";
 
 const MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins";
 
-/** Kinds of volumes that were once part of Kubernetes and are all served by drivers today. */
+/** Volume plugins that were once part of Kubernetes and are all served by CSI drivers today. */
 const MIGRATED_PLUGINS = [
   "kubernetes.io/aws-ebs",
   "kubernetes.io/azure-disk",
@@ -31,7 +34,7 @@ export const firstCsiNode = (node: Node): CSINode => {
   };
 };
 
-/** With what is ours put right; undefined: nothing is to be done. What drivers wrote stays. */
+/** Returns the object with our annotation corrected; undefined: there is nothing to do. What drivers wrote stays. */
 export function reconciledCsiNode(there: CSINode): CSINode | undefined {
   if (there.metadata?.annotations?.[MIGRATED] === MIGRATED_PLUGINS) return undefined;
   const annotations = { ...there.metadata?.annotations, [MIGRATED]: MIGRATED_PLUGINS };

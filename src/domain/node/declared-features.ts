@@ -1,9 +1,9 @@
 /**
- * The abilities a node declares. The API server sends raw WebSockets, and the scheduler places pods, by this list: what is not
- * built must not be on it.
+ * The features that a node declares. The API server sends raw WebSockets, and the scheduler places pods, by this list:
+ * a feature that is not implemented must not be on it.
  */
 
-/** By the name the API server knows. A line goes from false to true with the change that builds the ability. */
+/** By the API server's name of the feature. A line changes from false to true with the change that implements it. */
 const BUILT = {
   ExtendWebSocketsToKubelet: true,
   InPlacePodLevelResourcesVerticalScaling: true,

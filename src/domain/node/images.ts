@@ -1,4 +1,4 @@
-/** The images a node tells the scheduler about. */
+/** The images in a node's status, for the scheduler. */
 import type { ContainerImage } from "../../api/gen/core-v1.ts";
 import type { Image } from "../runtime/image.ts";
 
@@ -15,7 +15,7 @@ function reported({ digests, tags, sizeBytes }: Image): ContainerImage {
   return { names, ...(sizeBytes === 0n ? {} : { sizeBytes: Number(sizeBytes) }) };
 }
 
-/** Images of one size by id, so that the list does not change by itself. */
+/** Images of the same size are sorted by ID, so that the order is stable. */
 function bySize(a: Image, b: Image): number {
   if (a.sizeBytes !== b.sizeBytes) return a.sizeBytes > b.sizeBytes ? -1 : 1;
   if (a.id === b.id) return 0;

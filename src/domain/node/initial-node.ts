@@ -1,4 +1,4 @@
-/** The Node as it is first written, and what is put right on one that exists already when the agent starts. */
+/** The Node as it is first registered, and the fields that are corrected on an existing Node when the agent starts. */
 import type { Node, Taint } from "../../api/gen/core-v1.ts";
 import { withoutField } from "../../base/json-equal.ts";
 import { isExtendedResource, type ResourceAmounts } from "./capacity.ts";
@@ -6,14 +6,14 @@ import { machineLabels, OWN_LABELS } from "./node-labels.ts";
 import { type NodeOptions, type NodeSnapshot, type NodeUpdate, updatedNode } from "./node-status.ts";
 
 export interface RegistrationOptions {
-  /** Of the operator's; they win over the machine's own. */
+  /** The operator's labels; they override the machine's own. */
   readonly labels: Readonly<Record<string, string>>;
   readonly taints: readonly GivenTaint[];
   /** Empty: none. */
   readonly providerId: string;
   /** Volumes are attached by a controller, not by the node. */
   readonly controllerAttach: boolean;
-  /** Devices were lost since the Node was written: what it says of them is no longer true. */
+  /** Devices were lost since the Node was written, so its extended resources are no longer valid. */
   readonly resetExtendedResources: boolean;
 }
 
@@ -60,7 +60,7 @@ const taintOf = ({ key, value, effect, timeAdded }: GivenTaint): Taint => ({
   ...(timeAdded === undefined ? {} : { timeAdded }),
 });
 
-/** Taints and the operator's other labels are for new nodes only: someone may have changed them since on purpose. */
+/** Taints and the operator's other labels apply to new Nodes only: someone may have changed them on purpose since. */
 export function reconciledNode(existing: Node, initial: Node, registration: RegistrationOptions): Node {
   const reset = registration.resetExtendedResources;
   return {

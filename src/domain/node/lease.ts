@@ -1,4 +1,4 @@
-/** The lease by which a node says, cheaply and often, that its agent lives. */
+/** The Lease with which a node reports, cheaply and often, that its agent is alive. */
 import type { Lease } from "../../api/gen/coordination-v1.ts";
 import { apiMicroTime } from "../../base/timestamp.ts";
 
@@ -9,11 +9,11 @@ export interface LeaseOptions {
   readonly leaseDurationSeconds: number;
 }
 
-/** Renewed four times in its life, spread by up to 4 % so that nodes do not come all at once. */
+/** Renewed four times per lease duration, spread by up to 4 % so that nodes do not renew at the same time. */
 export const renewEveryMs = ({ leaseDurationSeconds }: LeaseOptions, fraction: number): number =>
   leaseDurationSeconds * 250 * (1 + 0.04 * fraction);
 
-/** The Node owns it: when the Node is deleted the lease goes too. */
+/** The Node owns the Lease, so that deleting the Node deletes the Lease. */
 export function newLease(options: LeaseOptions, nodeUid: string, nowWallMs: number): Lease {
   const { nodeName } = options;
   const base = {
@@ -25,7 +25,7 @@ export function newLease(options: LeaseOptions, nodeUid: string, nowWallMs: numb
   return renewedLease(base, options, nodeUid, nowWallMs);
 }
 
-/** Whatever else is in it stays. An owner is added where there is none. */
+/** Keeps all other fields. Adds an owner if there is none. */
 export function renewedLease(base: Lease, options: LeaseOptions, nodeUid: string, nowWallMs: number): Lease {
   const owner = { apiVersion: "v1", kind: "Node", name: options.nodeName, uid: nodeUid };
   const owners = base.metadata?.ownerReferences ?? [];

@@ -1,4 +1,4 @@
-/** The `nodeInfo` of a node's status: what the machine and its programs are. */
+/** The `nodeInfo` of a node's status: the identity of the machine, and the versions of its programs. */
 import type { NodeSystemInfo } from "../../api/gen/core-v1.ts";
 import type { RuntimeVersion } from "../runtime/runtime-info.ts";
 
@@ -17,7 +17,7 @@ export interface AgentIdentity {
   readonly architecture: string;
 }
 
-/** What is not known now stays as it was: a runtime that is away for a moment has not changed its version. */
+/** Values that are unknown now stay: a runtime that is briefly unavailable has not changed its version. */
 export function nodeInfo(
   previous: NodeSystemInfo | undefined,
   machine: MachineIdentity | undefined,
@@ -43,7 +43,7 @@ export function nodeInfo(
 
 const swapOf = (bytes: bigint) => (bytes === 0n ? undefined : { capacity: Number(bytes) });
 
-/** Three numbers with what semantic versioning allows after them, or only the numbers of a version of another kind. */
+/** A semantic version as it is; of any other version only the leading numbers. */
 export function runtimeVersion({ name, version }: RuntimeVersion): string {
   const trimmed = version.trim().replace(/^v/, "");
   const semantic = /^(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[\dA-Za-z.-]+)?(\+[\dA-Za-z.-]+)?$/.test(trimmed);
@@ -51,6 +51,6 @@ export function runtimeVersion({ name, version }: RuntimeVersion): string {
   return `${name}://${semantic ? trimmed : (numbers ?? "Unknown")}`;
 }
 
-/** The machine came up anew since the Node was last written. */
+/** Whether the machine has rebooted since the Node was last written. */
 export const wasRebooted = (previous: NodeSystemInfo | undefined, machine: MachineIdentity | undefined): boolean =>
   machine !== undefined && (previous?.bootID ?? "") !== "" && previous?.bootID !== machine.bootId;

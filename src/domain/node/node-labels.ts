@@ -1,6 +1,9 @@
-/** The labels that are the machine's to say. */
+/** The labels that the machine determines. */
 
-/** Kept equal to the machine's own on a Node that exists already. Sorted. */
+/**
+ * The labels of kubernetes.io that a kubelet may set by name. Those of the machine are reconciled at registration.
+ * Sorted.
+ */
 export const OWN_LABELS: readonly string[] = [
   "beta.kubernetes.io/arch",
   "beta.kubernetes.io/instance-type",

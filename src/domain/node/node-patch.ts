@@ -3,7 +3,7 @@ import type { Node } from "../../api/gen/core-v1.ts";
 import type { JsonObject } from "../../base/json-equal.ts";
 import { type MergeFields, strategicMergePatch } from "../../base/strategic-merge.ts";
 
-/** As the API server merges them. Addresses have a key that two of them may share: they are replaced. */
+/** As the API server merges them. Two addresses may have the same merge key, so the list is replaced. */
 const NODE_FIELDS: MergeFields = {
   status: {
     kind: "object",
@@ -14,7 +14,7 @@ const NODE_FIELDS: MergeFields = {
   },
 };
 
-/** Of what the agent may write: labels, annotations and the status. Undefined when there is nothing to say. */
+/** Covers what the agent may write: labels, annotations and the status. Undefined when nothing differs. */
 export function nodePatch(known: Node, target: Node): JsonObject | undefined {
   return strategicMergePatch(writable(known), writable(target), NODE_FIELDS);
 }

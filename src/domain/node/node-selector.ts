@@ -1,4 +1,7 @@
-/** Whether a pod or a volume may be on this node, by the terms it has: one with all its requirements is enough, and one without any matches nothing. */
+/**
+ * Whether a pod or a volume may be on this node, by its node selector terms. One term whose requirements all hold is
+ * enough; a term without requirements matches nothing.
+ */
 import type { NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume } from "../../api/gen/core-v1.ts";
 
 export interface NodeNames {

@@ -1,6 +1,6 @@
 /**
- * What a node's object should say now: the copy we know, with everything that is ours brought up to date and everything that others
- * look after (their conditions, their resources, `volumesAttached`) left alone.
+ * Computes the current content of the Node: the known copy, with all of our fields updated. Everything that others
+ * maintain (their conditions, their resources, `volumesAttached`) stays unchanged.
  */
 import type { Node, NodeStatus } from "../../api/gen/core-v1.ts";
 import { withoutField } from "../../base/json-equal.ts";
@@ -26,14 +26,14 @@ export interface NodeOptions extends AddressOptions, CapacityOptions, AgentIdent
   readonly kubeletPort: number;
   /** -1: all. */
   readonly imagesMax: number;
-  /** Local storage is a resource of the node. */
+  /** Whether local storage is a resource of the node. */
   readonly localStorage: boolean;
   readonly featureGates: Readonly<Record<string, boolean>>;
-  /** What of the capacity is there for pods. */
+  /** The part of the capacity that is allocatable to pods. */
   readonly allocatableOf: (capacity: ResourceAmounts) => ResourceAmounts;
 }
 
-/** The world, read once. */
+/** The inputs of an update, read once. */
 export interface NodeSnapshot {
   readonly nowWallMs: number;
   /** Undefined while it cannot be read. */
@@ -44,13 +44,13 @@ export interface NodeSnapshot {
   readonly pressure: Pressure;
   /** Undefined until the first listing. */
   readonly images: readonly Image[] | undefined;
-  /** Undefined until what is mounted is known. */
+  /** Undefined until the mounted volumes are known. */
   readonly volumesInUse: readonly string[] | undefined;
   readonly holds: NodeHolds;
   readonly tiers: TiersState;
 }
 
-/** What keeps a node from being ready beside its runtime, each in a sentence; undefined: nothing. */
+/** What keeps a node from being ready besides its runtime, each in a sentence; undefined: nothing. */
 export interface NodeHolds {
   readonly storage: string | undefined;
   readonly shutdown: string | undefined;
@@ -58,7 +58,10 @@ export interface NodeHolds {
 
 export const NO_HOLDS: NodeHolds = { storage: undefined, shutdown: undefined };
 
-/** Whether the Node says what it can give to pods: a Node that does not was made while the machine could not be read. */
+/**
+ * Whether the Node reports its allocatable resources. A Node that does not was created while the machine could not be
+ * read.
+ */
 export const isComplete = ({ status }: Node): boolean => status?.allocatable?.["pods"] !== undefined;
 
 export interface NodeEvent {
@@ -69,7 +72,7 @@ export interface NodeEvent {
 
 export interface NodeUpdate {
   readonly node: Node;
-  /** What to tell once the node says so. */
+  /** The events to emit once the Node is written. */
   readonly events: readonly NodeEvent[];
 }
 
@@ -119,7 +122,7 @@ const rebooted = (nodeName: string, bootId: string): NodeEvent => ({
   message: `Node ${nodeName} has been rebooted, boot id: ${bootId}`,
 });
 
-/** In the order in which the Ready condition tells them; none when the node is ready. */
+/** In the order of the Ready condition's message; empty when the node is ready. */
 export function notReadyReasons(
   { runtime, tiers, holds }: Pick<NodeSnapshot, "runtime" | "tiers" | "holds">,
   capacity: ResourceAmounts,
@@ -136,7 +139,7 @@ export function notReadyReasons(
   ];
 }
 
-/** Without local storage as a resource the disk's size is not told. */
+/** The size of the disk is reported only if local storage is a resource. */
 const localBytes = ({ rootBytes }: NodeSnapshot, { localStorage }: NodeOptions) =>
   localStorage ? rootBytes : undefined;
 
@@ -152,7 +155,7 @@ function updatedMetadata(known: Node, options: NodeOptions): NonNullable<Node["m
   };
 }
 
-/** A field without a value is taken away. */
+/** Removes fields without a value. */
 function withFields(status: NodeStatus, fields: Partial<Record<keyof NodeStatus, unknown>>): NodeStatus {
   const all = Object.entries({ ...status, ...fields });
   return Object.fromEntries(all.filter(([, value]) => value !== undefined));

@@ -1,4 +1,4 @@
-/** What is known of our Node: the values of the cells by which the node's loops and the others meet. */
+/** What is known of our Node: the values of the cells that the node's loops share with other loops. */
 import type { Node } from "../../api/gen/core-v1.ts";
 
 /** As the API server has it: the cell `ownNode`. */
@@ -6,12 +6,14 @@ export type OwnNode =
   /** The API server has not answered yet. */
   { readonly kind: "unknown" } | { readonly kind: "absent" } | { readonly kind: "present"; readonly node: Node };
 
-/** Whether it is there at all: the cell `nodeRegistered`. */
+export const isPresent = (own: OwnNode): own is OwnNode & { readonly kind: "present" } => own.kind === "present";
+
+/** Whether the Node exists: the cell `nodeRegistered`. */
 export type Registration =
   | { readonly kind: "pending" }
-  /** The operator makes the Node. */
+  /** The operator creates the Node. */
   | { readonly kind: "left to others" }
-  /** `reported`: its status is of now, because we have just made it. */
+  /** `reported`: the status is current, because we have just created the Node. */
   | { readonly kind: "registered"; readonly node: Node; readonly reported: boolean };
 
 /** What we last wrote: the cell `nodeSynced`. */

@@ -1,21 +1,23 @@
 /**
- * Whether a node is short of memory, disk or processes: what was measured against the hard thresholds, and a condition held for a
- * while after it was last seen, so that it does not come and go.
+ * Whether a node is short of memory, disk or processes. Measurements are compared with the hard thresholds, and a
+ * condition is held for a period after it was last observed, so that it does not flap.
  */
 import type { Pressure } from "./conditions.ts";
 
 export const NO_PRESSURE: Pressure = { memory: false, disk: false, pid: false };
 
-/** As the operator asked for: at least so much of what the signal names. */
+/** A threshold of the operator's: the minimum of the resource that the signal names. */
 export interface Threshold {
   readonly signal: string;
   readonly value:
     | { readonly kind: "amount"; readonly amount: bigint }
-    /** Of the capacity, from 0 to 1. */
+    /** A share of the capacity, from 0 to 1. */
     | { readonly kind: "share"; readonly share: number };
 }
 
-/** `containerfs.*` is left out: its thresholds are those of the file system it lies on, which is measured already. */
+/**
+ * `containerfs.*` is left out: its thresholds are those of the file system that contains it, which is measured already.
+ */
 const CONDITION_OF = {
   "memory.available": "memory",
   "allocatableMemory.available": "memory",
@@ -37,11 +39,11 @@ export type Observations = ReadonlyMap<Signal, Observation>;
 
 export interface PressureState {
   readonly pressure: Pressure;
-  /** Monotonic, of the last time each was seen. */
+  /** The monotonic time at which each condition was last observed. */
   readonly lastSeenMs: Readonly<Partial<Record<keyof Pressure, number>>>;
 }
 
-/** A signal that could not be measured says nothing: what was seen before is held out. */
+/** A signal that could not be measured changes nothing: what was observed before is held for its period. */
 export function nextPressure(
   previous: PressureState,
   met: readonly Signal[],
@@ -56,7 +58,9 @@ export function nextPressure(
   return { pressure: { memory: held("memory"), disk: held("disk"), pid: held("pid") }, lastSeenMs };
 }
 
-/** The signals of which there is too little. What pods may use together is held to the machine's threshold of memory. */
+/**
+ * The signals that are below their thresholds. The memory of all pods together has the machine's threshold of memory.
+ */
 export function thresholdsMet(thresholds: readonly Threshold[], observations: Observations): readonly Signal[] {
   return [...observations].flatMap(([signal, { available, capacity }]) => {
     const name = signal === "allocatableMemory.available" ? "memory.available" : signal;
@@ -65,7 +69,10 @@ export function thresholdsMet(thresholds: readonly Threshold[], observations: Ob
   });
 }
 
-/** The signals that thresholds need. Where pods as a whole are held to a limit of memory, what is left of that is one, too. */
+/**
+ * The signals that thresholds need. If the memory of all pods together is limited, what is left of that limit is a
+ * signal, too.
+ */
 export function signalsOf(thresholds: readonly Threshold[], enforcesPods: boolean): ReadonlySet<Signal> {
   const signals = new Set<Signal>();
   for (const { signal } of thresholds) if (isSignal(signal)) signals.add(signal);
@@ -75,6 +82,6 @@ export function signalsOf(thresholds: readonly Threshold[], enforcesPods: boolea
 
 const isSignal = (name: string): name is Signal => Object.hasOwn(CONDITION_OF, name);
 
-/** A share in single precision, as the Go kubelet reckons: the thresholds then meet at the same byte. */
+/** Computes a share in single precision, as the Go kubelet does, so that both reach a threshold at the same byte. */
 const amountOf = ({ value }: Threshold, capacity: bigint): bigint =>
   value.kind === "amount" ? value.amount : BigInt(Math.trunc(Number(capacity) * Math.fround(value.share)));

@@ -1,10 +1,13 @@
-/** When a node's status is written: at once when something changed, otherwise rarely; the lease says in between that the agent lives. */
+/**
+ * When a node's status is written: at once when something changed, otherwise rarely. In between, the Lease shows that
+ * the agent is alive.
+ */
 import type { Node, NodeStatus } from "../../api/gen/core-v1.ts";
 import { fieldNames, isJsonObject, jsonEqual } from "../../base/json-equal.ts";
 
 export interface LastReport {
   readonly atMs: number;
-  /** Added to the period once, so that nodes that changed together do not report together ever after. */
+  /** Added to the period once, so that nodes that changed together do not report together from then on. */
   readonly delayMs: number;
 }
 
@@ -19,7 +22,7 @@ export interface ReportInputs {
   readonly last: LastReport | undefined;
   readonly nowMs: number;
   readonly reportEveryMs: number;
-  /** Chance, from 0 up to 1. */
+  /** A random number, from 0 up to 1. */
   readonly fraction: number;
 }
 
@@ -29,15 +32,18 @@ export function decideReport({ changed, last, nowMs, reportEveryMs, fraction }: 
   return { kind: "skip" };
 }
 
-/** How long until the status is looked at again. */
+/** How long until the status is computed again. */
 export const nextLookMs = (updateEveryMs: number, fraction: number): number => updateEveryMs * (1 + 0.04 * fraction);
 
-/** A node that has just started and is not ready yet is looked at so often ... */
+/** The interval at which a node that has just started and is not ready yet is checked. */
 export const FAST_LOOK_MS = 100;
-/** ... and for so long at most. */
+/** How long a node is checked at that interval at most. */
 export const FAST_FOR_MS = 120_000;
 
-/** Anything but the heartbeat. The order of conditions is nobody's business, and an empty list is as good as none. */
+/**
+ * Whether anything but the heartbeat differs. The order of conditions does not matter, and an empty list equals an
+ * absent one.
+ */
 export function nodeChanged(known: Node, target: Node): boolean {
   return !jsonEqual(essence(known), essence(target));
 }

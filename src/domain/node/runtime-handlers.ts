@@ -1,4 +1,4 @@
-/** What a node says of its runtime's handlers and abilities; what it said before while the runtime has not answered. */
+/** The runtime handlers and features in a node's status; the previous ones while the runtime has not answered. */
 import type { NodeFeatures, NodeRuntimeHandler } from "../../api/gen/core-v1.ts";
 import type { RuntimeHandler } from "../runtime/runtime-info.ts";
 import type { RuntimeHealth } from "./runtime-health.ts";

@@ -1,24 +1,27 @@
-/** How the container runtime is, as the loop that watches it last saw, and what of that keeps a node from being ready. */
+/**
+ * The health of the container runtime, as the loop that watches it last observed it, and how it keeps a node from being
+ * ready.
+ */
 import type { RuntimeCondition, RuntimeStatus, RuntimeVersion } from "../runtime/runtime-info.ts";
 
 export type RuntimeHealth =
-  /** It has not answered yet. */
+  /** The runtime has not answered yet. */
   | { readonly kind: "unknown"; readonly troubles: readonly string[] }
   | {
       readonly kind: "answered";
-      /** Of the newest answer. */
+      /** From the newest answer. */
       readonly status: RuntimeStatus;
       readonly version: RuntimeVersion;
-      /** What its answers so far come to: it has never said it was ready, it did lately, or not for too long. */
+      /** The result of all answers so far: never ready, ready recently, or not ready for too long. */
       readonly readiness: "unseen" | "ready" | "down";
-      /** What else is wrong, in whole sentences: `PLEG is not healthy: ...`. */
+      /** Other problems, in whole sentences: `PLEG is not healthy: ...`. */
       readonly troubles: readonly string[];
     };
 
-/** Before anything is known. */
+/** The state before the first answer. */
 export const RUNTIME_UNKNOWN: RuntimeHealth = { kind: "unknown", troubles: [] };
 
-/** So long without a good answer, and the runtime counts as down. */
+/** The runtime counts as down after this time without a good answer. */
 export const RUNTIME_DOWN_AFTER_MS = 30_000;
 
 export function runtimeTroubles(health: RuntimeHealth): readonly string[] {
@@ -39,7 +42,7 @@ export function networkTroubles(health: RuntimeHealth): readonly string[] {
 
 export const runtimeName = (health: RuntimeHealth): string => (health.kind === "answered" ? health.version.name : "");
 
-/** Of the handler that a pod has; "" is the one that pods get unless they ask for another. */
+/** For the handler of a pod; "" is the default handler. */
 export const mountsRecursivelyReadOnly = (health: RuntimeHealth, handler: string): boolean =>
   health.kind === "answered" &&
   health.status.handlers.some(({ name, recursiveReadonlyMounts }) => name === handler && recursiveReadonlyMounts);

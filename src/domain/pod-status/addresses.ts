@@ -1,8 +1,10 @@
-/** A pod's addresses and its host's: at most one of each family, the family of the node's first address first. */
+/**
+ * IP addresses of a pod and of its host: at most one per family, starting with the family of the node's first address.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { type IpAddress, parseIp } from "../../base/ip-address.ts";
 
-/** What the Node says of itself, inside addresses before outside ones. */
+/** IP addresses in the Node's status: InternalIP addresses before ExternalIP addresses. */
 export function hostAddresses(
   addresses: readonly { readonly type: string; readonly address: string }[],
 ): readonly string[] {
@@ -12,8 +14,8 @@ export function hostAddresses(
 }
 
 /**
- * Addresses stay known while the sandbox has none. A pod on the node's network keeps the address it had, and gets a second one when
- * the node comes to have both families.
+ * A pod keeps its published addresses while its sandbox has none. A hostNetwork pod keeps its address and gets a second
+ * one when the node becomes dual-stack.
  */
 export function podAddresses(
   pod: Pod,

@@ -1,4 +1,4 @@
-/** The conditions a kubelet owns. All others are other people's and pass through untouched. */
+/** The pod conditions that the kubelet owns. Conditions of other owners pass through unchanged. */
 import type { Container, ContainerStatus, Pod, PodCondition } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import { isSidecar } from "../pod/every-container.ts";
@@ -10,10 +10,10 @@ import type { Phase } from "./phase.ts";
 
 type Verdict = Pick<PodCondition, "status" | "reason" | "message">;
 
-/** Ours: a pod's end hangs. It goes when the end goes on. */
+/** Deckhand's own condition: the pod's termination is blocked. It is removed when termination makes progress. */
 export const TERMINATION_BLOCKED = "TerminationBlocked";
 
-/** The one that the Go kubelet gives no generation. */
+/** The only condition for which the Go kubelet sets no observedGeneration. */
 const ALL_RESTARTING = "AllContainersRestarting";
 
 const yes: Verdict = { status: "True" };
@@ -36,7 +36,7 @@ export function ownedConditions(
   ]);
 }
 
-/** Once it has been, it stays so. */
+/** Once Initialized is True, it stays True. */
 function initialised(
   { spec }: Pod,
   { init, regular }: ContainerStatuses,
@@ -73,7 +73,7 @@ function containersReady(pod: Pod, { init, regular }: ContainerStatuses, phase: 
   return { status: "False", reason: "ContainersNotReady", message: complaints.join(", ") };
 }
 
-/** Others say by conditions of their own whether a pod whose containers are ready is ready. */
+/** Readiness gates: conditions set by other components decide whether a pod with ready containers is Ready. */
 function gatesReady(pod: Pod, published: readonly PodCondition[]): Verdict {
   const complaints = (pod.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
     const found = published.find(({ type }) => type === conditionType);
@@ -100,7 +100,10 @@ function allRestarting(pod: Pod, phase: Phase, view: PodRuntimeView): Verdict {
   return { status: "True", reason: "RestartAllContainersStarted", message };
 }
 
-/** What others wrote, and then our verdicts, as the Go kubelet has them. A time of transition moves only with the status itself. */
+/**
+ * Conditions of other owners come first, then ours, as in the Go kubelet. lastTransitionTime changes only with the
+ * status.
+ */
 export function mergeConditions(
   previous: readonly PodCondition[],
   owned: ReadonlyMap<string, Verdict>,

@@ -1,4 +1,4 @@
-/** One container's status as the API shows it, from all that is known of its instances. */
+/** Computes the API status of one container from all known instances of it. */
 import type {
   Container,
   ContainerState,
@@ -27,34 +27,34 @@ import { recursiveReadOnlyOf } from "../volumes/container-mounts.ts";
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
-  /** How far what it waits for is. */
+  /** How far the operation that the container waits for has progressed. */
   readonly progress?: string;
 }
 
 export interface ContainerStatusInputs {
   readonly pod: Pod;
   readonly view: PodRuntimeView;
-  /** The name the runtime has in container ids, such as "containerd". */
+  /** The runtime's name as used in container IDs, for example "containerd". */
   readonly runtimeName: string;
-  /** Why a container that should run does not, by container name. */
+  /** Why a container that should run is not running, by container name. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
-  /** Those that were removed so that all are restarted, by name: the restart count they will have. */
+  /** For containers removed for RestartAllContainers, by name: the restart count of the next instance. */
   readonly resets?: ReadonlyMap<string, number>;
-  /** Last words, by container id. */
+  /** Termination messages, by container ID. */
   readonly messages: ReadonlyMap<string, string>;
-  /** Whether it is said which signal asks a container to end (the gate ContainerStopSignals). */
+  /** Whether to report each container's stop signal (feature gate ContainerStopSignals). */
   readonly stopSignals?: boolean;
-  /** What the runtime is able to. */
+  /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnly: boolean;
-  /** Ids of containers that have ended by our hand and start again in a moment. */
+  /** IDs of containers that Deckhand stopped and restarts shortly. */
   readonly resuming?: ReadonlySet<string>;
-  /** Instances that run and are not in the view: what is due upon their start is not done. */
+  /** Running instances left out of `view` because their postStart hook has not finished. */
   readonly hidden?: readonly PodContainer[];
-  /** What stood of the pod when this agent saw it first. */
+  /** The pod's status when this kubelet process first observed the pod. */
   readonly found?: PodStatus | undefined;
-  /** What each container was last told to have, by its name. */
+  /** The resources last set on each container, by container name. */
   readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
-  /** Whether a container has been told to be ready, by container id. Without a probe, running is ready. */
+  /** Readiness of a container instance. Without a probe, a running container is ready. */
   readonly ready: (container: PodContainer) => { readonly ready: boolean; readonly started: boolean };
 }
 
@@ -77,23 +77,29 @@ export function containerStatus(
   return withWaiting(status, roled, inputs);
 }
 
-/** One is not shown while what is due upon its start is done: a count that was told of it, or of those before it, stays. */
+/**
+ * An instance is hidden until its postStart hook finishes. Meanwhile a restart count published for that instance, or
+ * for an earlier one, stays.
+ */
 function countOf(
   newest: PodContainer,
   previous: ContainerStatus | undefined,
   { hidden = [], found }: ContainerStatusInputs,
 ) {
-  const [own, told] = [restartsOf(newest, found), previous?.restartCount ?? 0];
+  const [own, reported] = [restartsOf(newest, found), previous?.restartCount ?? 0];
   const isTrue = hidden.some(
-    (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= told,
+    (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= reported,
   );
-  return isTrue && told > own ? told : own;
+  return isTrue && reported > own ? reported : own;
 }
 
 const isResuming = ({ id, state }: PodContainer, inputs: ContainerStatusInputs): boolean =>
   state === "exited" && inputs.resuming?.has(id) === true;
 
-/** It starts again in a moment. Its end is not told: the API server lets nobody come back from a success that is not always restarted. */
+/**
+ * The container restarts shortly, so its exit is not published. The API server rejects leaving a successful termination
+ * unless the container always restarts.
+ */
 function resuming(
   previous: ContainerStatus,
   { role, container }: RoledContainer,
@@ -105,11 +111,11 @@ function resuming(
   return { ...previous, ready: false, ...(role === "ephemeral" ? {} : { started: false }), state };
 }
 
-/** What a container waits for that nothing else is said of. */
+/** The waiting reason of a container for which no other reason is known. */
 const defaultWaiting = ({ spec }: Pod): string =>
   (spec?.initContainers ?? []).length > 0 ? "PodInitializing" : "ContainerCreating";
 
-/** No instance of it in the runtime: not yet, or not any more. */
+/** Status of a container without an instance in the runtime: not created yet, or already removed. */
 function unseen(
   roled: RoledContainer,
   previous: ContainerStatus | undefined,
@@ -133,7 +139,7 @@ function unseen(
     ...volumeMountsOf(container, recursiveReadOnly),
   };
   if (hasSetUp || previous?.state?.running === undefined || previous.lastState?.terminated !== undefined) return status;
-  // It ran, and nobody saw it end. Said so, the pod does not fall back to Pending.
+  // The container ran, and its exit was not observed. This last state keeps the pod from falling back to Pending.
   return {
     ...status,
     restartCount: status.restartCount + (pod.metadata?.deletionTimestamp === undefined ? 1 : 0),
@@ -141,7 +147,7 @@ function unseen(
   };
 }
 
-/** Removed so that all are restarted, it waits for its turn. */
+/** Status of a container that was removed for RestartAllContainers and waits to start again. */
 const reset = (
   { container }: RoledContainer,
   restartCount: number,
@@ -158,7 +164,7 @@ const reset = (
   ...volumeMountsOf(container, inputs.recursiveReadOnly),
 });
 
-/** Of a container that set up a pod whose other containers have been made since. */
+/** State of an init container that the runtime no longer has, although regular containers were created after it. */
 const FORGOTTEN_SUCCESS = {
   exitCode: 0,
   reason: "Completed",
@@ -213,15 +219,15 @@ function observed(
 }
 
 /**
- * Of one that ran, and that the runtime has lost sight of: it has ended, nobody knows how. It is stopped next, whether it runs or not; an agent that comes
- * in between says the same.
+ * For a container that ran and whose state the runtime does not know: it has terminated with an unknown exit code. It
+ * is stopped next, whether it runs or not. A kubelet process that starts in between publishes the same.
  */
 function lost(previous: ContainerStatus | undefined): Pick<ContainerStatus, "state"> {
   const { running, terminated } = previous?.state ?? {};
   return running === undefined && terminated === undefined ? {} : { state: { terminated: lostState("terminated") } };
 }
 
-/** One that sets up is ready when it has; one to look in with is not asked. */
+/** Init containers are ready once they succeed; ephemeral containers have no readiness. */
 function readiness(
   instance: PodContainer,
   { role }: RoledContainer,
@@ -249,7 +255,7 @@ function stateOf(instance: PodContainer, { pod, runtimeName, messages }: Contain
               everyContainer(pod.spec).length,
             ),
           ),
-          // One that could not be started never began: the Go kubelet shows the beginning of time.
+          // A container that could not be started has no start time. The Go kubelet shows the Unix epoch.
           startedAt: apiTimeOfNs(instance.startedWallNs ?? 0n),
           finishedAt: apiTimeOfNs(instance.finishedWallNs ?? 0n),
           containerID: `${runtimeName}://${instance.id}`,
@@ -262,8 +268,9 @@ function stateOf(instance: PodContainer, { pod, runtimeName, messages }: Contain
 }
 
 /**
- * What is known of the run before the newest: the instance itself, or what was published, once the runtime has let go of it or where an instance was made and
- * never started.
+ * The state of the run before the newest instance. It comes from the earlier instance if that one has exited. Otherwise
+ * it comes from the published status: the runtime has removed the instance, or an instance was created and never
+ * started.
  */
 function lastStateOf(
   before: PodContainer | undefined,
@@ -278,12 +285,12 @@ function lastStateOf(
   return { lastState: previous.state?.terminated === undefined ? (previous.lastState ?? {}) : previous.state };
 }
 
-/** A container that should run but does not is waiting, and says why; its last end moves to the last state. */
+/** A container that should run but does not is Waiting, with a reason. Its last termination moves to lastState. */
 function withWaiting(status: ContainerStatus, roled: RoledContainer, inputs: ContainerStatusInputs): ContainerStatus {
   const { pod, view, waiting } = inputs;
   const why = waiting.get(roled.container.name);
   const [newest] = instancesOf(view, roled.container.name);
-  // Nothing of a deleted pod runs again.
+  // Containers of a deleted pod do not run again.
   if (pod.metadata?.deletionTimestamp !== undefined) return status;
   if (why === undefined || !shouldRun(pod, roled, newest)) return status;
   return {
@@ -295,15 +302,15 @@ function withWaiting(status: ContainerStatus, roled: RoledContainer, inputs: Con
   };
 }
 
-/** What the Go kubelet would say comes first. */
+/** The Go kubelet's text comes first. */
 const whole = ({ message, progress = "" }: WaitingReason): string =>
   [message, progress].filter((text) => text !== "").join("; ");
 
-/** The API server leaves empty texts out. */
+/** The API server omits empty strings. */
 const said = <Name extends string>(name: Name, text: string): Partial<Record<Name, string>> =>
   text === "" ? {} : ({ [name]: text } as Record<Name, string>);
 
-/** The API server leaves out a false. */
+/** The API server omits `readOnly: false`. */
 function volumeMountsOf(
   { volumeMounts = [] }: Container,
   recursiveReadOnly: boolean,
@@ -320,13 +327,15 @@ function volumeMountsOf(
   };
 }
 
-/** One that cannot be had is shown as not given; why, the container says that does not start. */
+/**
+ * A mode that the runtime does not support is reported as Disabled. The start error of the container gives the reason.
+ */
 function resolvedRecursion(mount: VolumeMount, isAble: boolean): "Enabled" | "Disabled" {
   const resolved = recursiveReadOnlyOf(mount, isAble);
   return resolved.kind === "mode" && resolved.recursive ? "Enabled" : "Disabled";
 }
 
-/** What it has, and what it was allocated of what it requests. */
+/** The container's actual resources, and the requests allocated to it. */
 function resourcesOf(
   { resources = {} }: Container,
   instance: PodContainer,

@@ -1,4 +1,4 @@
-/** The statuses of all containers of a pod, in the lists and in the order in which the API shows them. */
+/** Statuses of all containers of a pod, in the lists and in the order of the API. */
 import type { ContainerStatus, Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import {
   ephemeralContainers,
@@ -10,11 +10,11 @@ import {
 import { type ContainerStatusInputs, containerStatus, lostState } from "./container-status.ts";
 
 export interface ContainerStatuses {
-  /** By name. */
+  /** Sorted by name. */
   readonly regular: readonly ContainerStatus[];
-  /** In the order of the spec. */
+  /** In spec order. */
   readonly init: readonly ContainerStatus[];
-  /** By name. */
+  /** Sorted by name. */
   readonly ephemeral: readonly ContainerStatus[];
 }
 
@@ -31,7 +31,7 @@ export function containerStatuses(inputs: ContainerStatusInputs, previous: PodSt
   };
 }
 
-/** As the API names the lists. One that has nothing to say is left out. */
+/** Uses the API's field names. Empty lists of init and ephemeral containers are omitted. */
 export const statusLists = ({ regular, init, ephemeral }: ContainerStatuses): Partial<PodStatus> => ({
   ...(init.length === 0 ? {} : { initContainerStatuses: init }),
   containerStatuses: regular,
@@ -39,8 +39,8 @@ export const statusLists = ({ regular, init, ephemeral }: ContainerStatuses): Pa
 });
 
 /**
- * Once nothing may run any more, a container whose end is unknown has failed: never a success that nobody saw. One that was never reached, because
- * setting up did not get so far, has not.
+ * After no container may run, a container without a known exit has failed: an unobserved exit never counts as success.
+ * A container that initialization never reached has not failed.
  */
 export function finalStatuses(pod: Pod, statuses: ContainerStatuses): ContainerStatuses {
   const tried = Math.max(1, statuses.init.findLastIndex(hasBegun) + 1);

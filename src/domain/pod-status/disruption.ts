@@ -1,8 +1,11 @@
-/** The condition of a pod that its node has ended before its time: controllers tell it from a failure of the pod's own by this. */
+/**
+ * The condition of a pod that its node terminated early. Controllers use it to tell a disruption from a failure of the
+ * pod.
+ */
 import type { PodCondition } from "../../api/gen/core-v1.ts";
 import { END_REQUESTERS, type EndRequester } from "../pod/end-request.ts";
 
-/** By type; none where the pod ended for another reason. */
+/** Conditions by type. Empty if the pod terminated for another reason. */
 export function disruptionBy(
   reason: string | undefined,
   requesters: readonly EndRequester[] = Object.values<EndRequester>(END_REQUESTERS),

@@ -1,4 +1,4 @@
-/** The phase a pod ends in, once its containers have ended. */
+/** The final phase of a pod, after its containers have terminated. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";

@@ -1,4 +1,4 @@
-/** What is told of a pod that is set up by init containers, has sidecars, or is looked into. */
+/** Published status of pods with init containers, sidecars or ephemeral containers. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { container, instance, NOW_MS, pod, sandbox, view } from "../../../test/support/pods.ts";
@@ -8,7 +8,7 @@ import { type PodStatusInputs, podStatus } from "./pod-status.ts";
 
 const ready = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
 
-function told(
+function reported(
   spec: Partial<PodSpec>,
   containers: readonly PodContainer[],
   more: Partial<PodStatusInputs> = {},
@@ -64,51 +64,55 @@ void suite("phase", () => {
     ],
     ["[11.1] failed for good, but the worker has not made sure of it", "Pending", never, [ended("one", 1)]],
   ];
-  for (const [name, want, spec, containers] of rows) test(name, () => assert.equal(told(spec, containers).phase, want));
+  for (const [name, want, spec, containers] of rows)
+    test(name, () => assert.equal(reported(spec, containers).phase, want));
 
   test("[7.7][11.1] under Never a failed init container fails the pod", () => {
-    assert.equal(told(never, [ended("one", 1)], { lifecycle: terminated }).phase, "Failed");
+    assert.equal(reported(never, [ended("one", 1)], { lifecycle: terminated }).phase, "Failed");
   });
 
   test("[7.8][11.1] sidecars are not asked whether the pod succeeded", () => {
     const meshed = { initContainers: [sidecar], restartPolicy: "Never" };
-    assert.equal(told(meshed, [ended("proxy", 137), ended("app")], { lifecycle: terminated }).phase, "Succeeded");
-    assert.equal(told(meshed, [ended("proxy"), ended("app", 1)], { lifecycle: terminated }).phase, "Failed");
+    assert.equal(reported(meshed, [ended("proxy", 137), ended("app")], { lifecycle: terminated }).phase, "Succeeded");
+    assert.equal(reported(meshed, [ended("proxy"), ended("app", 1)], { lifecycle: terminated }).phase, "Failed");
   });
 
   test("[7.11] a container that its own rule brings again is not over", () => {
     const rule = { action: "Restart", exitCodes: { operator: "In", values: [42] } };
     const ruled = container("app", { restartPolicy: "Never", restartPolicyRules: [rule] });
-    assert.equal(told({ containers: [ruled], restartPolicy: "Never" }, [ended("app", 42)]).phase, "Running");
+    assert.equal(reported({ containers: [ruled], restartPolicy: "Never" }, [ended("app", 42)]).phase, "Running");
   });
 });
 
 void suite("conditions", () => {
   test("[11.5] Initialized names those that are not", () => {
     assert.equal(
-      condition(told(init, [ended("one"), runs("two")]), "Initialized"),
+      condition(reported(init, [ended("one"), runs("two")]), "Initialized"),
       "False ContainersNotInitialized containers with incomplete status: [two]",
     );
     assert.equal(
-      condition(told(init, []), "Initialized"),
+      condition(reported(init, []), "Initialized"),
       "False ContainersNotInitialized containers with incomplete status: [one two]",
     );
-    assert.equal(condition(told(init, [ended("one"), ended("two")]), "Initialized"), "True");
+    assert.equal(condition(reported(init, [ended("one"), ended("two")]), "Initialized"), "True");
   });
 
   test("[11.5] once it was, it stays so", () => {
     const previous = { phase: "Running", conditions: [{ type: "Initialized", status: "True" }] };
-    assert.equal(condition(told(init, [runs("one")], { previous }), "Initialized"), "True");
-    assert.equal(condition(told({ initContainers: [sidecar] }, [ended("proxy"), runs("app")]), "Initialized"), "True");
+    assert.equal(condition(reported(init, [runs("one")], { previous }), "Initialized"), "True");
+    assert.equal(
+      condition(reported({ initContainers: [sidecar] }, [ended("proxy"), runs("app")]), "Initialized"),
+      "True",
+    );
   });
 
   test("[7.8][11.5] a sidecar that is not ready makes the pod not ready; other init containers are not asked", () => {
     const spec = { initContainers: [sidecar, container("one")] };
     assert.equal(
-      condition(told(spec, [ended("proxy", 1), ended("one"), runs("app")]), "ContainersReady"),
+      condition(reported(spec, [ended("proxy", 1), ended("one"), runs("app")]), "ContainersReady"),
       "False ContainersNotReady containers with unready status: [proxy]",
     );
-    assert.equal(condition(told(spec, [runs("proxy"), ended("one"), runs("app")]), "ContainersReady"), "True");
+    assert.equal(condition(reported(spec, [runs("proxy"), ended("one"), runs("app")]), "ContainersReady"), "True");
   });
 });
 
@@ -123,12 +127,12 @@ void suite("statuses", () => {
     );
 
   test("[7.18] what waits for the setting up says so, in the order of the spec", () => {
-    assert.deepEqual(states(told(init, [runs("one")])), [
+    assert.deepEqual(states(reported(init, [runs("one")])), [
       "one running started",
       "two PodInitializing",
       "app PodInitializing",
     ]);
-    assert.deepEqual(states(told(init, [ended("one"), ended("two"), runs("app")])), [
+    assert.deepEqual(states(reported(init, [ended("one"), ended("two"), runs("app")])), [
       "one Completed ready",
       "two Completed ready",
       "app running ready started",
@@ -136,7 +140,7 @@ void suite("statuses", () => {
   });
 
   test("[7.7] an init container that the runtime has forgotten has ended well once the others were made", () => {
-    const [one] = told(init, [runs("app")]).initContainerStatuses ?? [];
+    const [one] = reported(init, [runs("app")]).initContainerStatuses ?? [];
     assert.deepEqual(
       [one?.state?.terminated?.reason, one?.state?.terminated?.exitCode, one?.ready],
       ["Completed", 0, true],
@@ -145,15 +149,15 @@ void suite("statuses", () => {
 
   test("[7.18] a failed init container shows what it waits for", () => {
     const waiting = new Map([["one", { reason: "CrashLoopBackOff", message: "back-off" }]]);
-    const [one] = told(init, [ended("one", 3)], { waiting }).initContainerStatuses ?? [];
+    const [one] = reported(init, [ended("one", 3)], { waiting }).initContainerStatuses ?? [];
     assert.deepEqual([one?.state?.waiting?.reason, one?.lastState?.terminated?.exitCode], ["CrashLoopBackOff", 3]);
   });
 
   test("[7.19] what was never reached has not failed; what was begun and not seen to end has", () => {
     const previous = { phase: "Pending", initContainerStatuses: [] };
-    const status = told(init, [ended("one", 1)], { previous, lifecycle: terminated });
+    const status = reported(init, [ended("one", 1)], { previous, lifecycle: terminated });
     assert.deepEqual(states(status), ["one Error", "two PodInitializing", "app PodInitializing"]);
-    assert.deepEqual(states(told(init, [runs("one")], { previous, lifecycle: terminated })), [
+    assert.deepEqual(states(reported(init, [runs("one")], { previous, lifecycle: terminated })), [
       "one ContainerStatusUnknown",
       "two PodInitializing",
       "app PodInitializing",
@@ -162,7 +166,7 @@ void suite("statuses", () => {
 
   test("[7.20][11.10] ephemeral containers have a list of their own, by name, and are never ready", () => {
     const spec = { ephemeralContainers: [{ name: "z" }, { name: "a" }] };
-    const status = told(spec, [runs("app"), runs("z")]);
+    const status = reported(spec, [runs("app"), runs("z")]);
     assert.deepEqual(
       status.ephemeralContainerStatuses?.map(({ name, ready: isReady, started }) => [name, isReady, started]),
       [

@@ -1,4 +1,7 @@
-/** A pod's phase, from its containers. A terminal phase never changes again, and none is said while a container may still run. */
+/**
+ * Computes a pod's phase from its containers. A terminal phase never changes, and none is reported while a container
+ * may still run.
+ */
 
 import type { Container, ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
 import { isSidecar } from "../pod/every-container.ts";
@@ -20,7 +23,7 @@ export function podPhase(pod: Pod, statuses: ContainerStatuses, view: PodRuntime
   const sidecars = containers.filter(isSidecar).map((one) => standOf(one, pod, statuses.init));
   const regular = (pod.spec?.containers ?? []).map((one) => standOf(one, pod, statuses.regular));
   if (init.some(({ kind, restarts }) => kind === "failed" && !restarts)) return "Failed";
-  // A sidecar that has ended does not count: it comes again, or the pod is over.
+  // A terminated sidecar does not count: either it restarts or the pod has terminated.
   const isSetUp =
     hasRun(pod, view) || sidecars.every(({ kind, started }) => (kind === "running" ? started : kind !== "waiting"));
   const waits = [...regular, ...sidecars].some(({ kind }) => kind === "waiting");
@@ -34,14 +37,14 @@ export function podPhase(pod: Pod, statuses: ContainerStatuses, view: PodRuntime
 interface Stand {
   readonly kind: "running" | "waiting" | "succeeded" | "failed";
   readonly started: boolean;
-  /** It has ended and comes again. */
+  /** The container has terminated and will restart. */
   readonly restarts: boolean;
 }
 
 function standOf(container: Container, pod: Pod, statuses: readonly ContainerStatus[]): Stand {
   const { state, lastState, started = false } = statuses.find(({ name }) => name === container.name) ?? {};
   if (state?.running !== undefined) return { kind: "running", started, restarts: false };
-  // Waiting for its next run is not waiting for the first.
+  // A container that waits for its next run is not waiting for its first.
   const ended = state?.terminated ?? lastState?.terminated;
   if (ended === undefined) return { kind: "waiting", started, restarts: false };
   const isSuccess = state?.terminated !== undefined && ended.exitCode === 0;
@@ -49,7 +52,10 @@ function standOf(container: Container, pod: Pod, statuses: readonly ContainerSta
   return { kind: isSuccess ? "succeeded" : "failed", started, restarts };
 }
 
-/** Whether a regular container has run in the sandbox that is now: the pod was set up, whatever becomes of its sidecars. */
+/**
+ * Whether a regular container has run in the current sandbox. If so, the pod was initialized, whatever happens to its
+ * sidecars.
+ */
 function hasRun({ spec }: Pod, view: PodRuntimeView): boolean {
   const [sandbox] = view.sandboxes;
   return (spec?.containers ?? []).some(({ name }) =>

@@ -200,18 +200,18 @@ describe("container statuses", () => {
     assert.equal(status({ view: old, hidden: younger, previous }).containerStatuses?.[0]?.restartCount, 4);
     const older = [instance("app", "running", { restartCount: 3 })];
     assert.equal(status({ view: old, hidden: older, previous }).containerStatuses?.[0]?.restartCount, 3);
-    // What somebody else wrote is not ours.
+    // A count that another writer published is ignored.
     assert.equal(status({ view: old, previous }).containerStatuses?.[0]?.restartCount, 3);
   });
 
   test("[11.1] what stood of this very instance at first sight stays, though less is written on it", () => {
     const running = view([sandbox()], [instance("app", "running")]);
-    const told = (containerID: string) => ({ containerStatuses: [{ ...PUBLISHED, containerID, restartCount: 1 }] });
+    const reported = (containerID: string) => ({ containerStatuses: [{ ...PUBLISHED, containerID, restartCount: 1 }] });
     const countAfter = (more: Partial<PodStatusInputs>) => only({ view: running, ...more })?.restartCount;
-    assert.equal(countAfter({ found: told("containerd://app-0") }), 1);
-    assert.equal(countAfter({ found: told("containerd://app-9") }), 0);
-    // What was written over it since is not ours.
-    assert.equal(countAfter({ previous: told("containerd://app-0") }), 0);
+    assert.equal(countAfter({ found: reported("containerd://app-0") }), 1);
+    assert.equal(countAfter({ found: reported("containerd://app-9") }), 0);
+    // A count that was written over the status later is ignored.
+    assert.equal(countAfter({ previous: reported("containerd://app-0") }), 0);
   });
 
   test("[7.19] a container that ran and is nowhere to be seen has ended in an unknown way, not gone back to Pending", () => {

@@ -1,6 +1,6 @@
 /**
- * The status of a pod as we publish it: from what the runtime says, from where the pod is in its life, and from what was published
- * before, which is the node's memory over restarts. Fields that others own pass through untouched.
+ * Computes the pod status to publish from the runtime's state, the pod's lifecycle and the previously published status.
+ * The previous status is the node's memory across restarts. Fields that others own pass through unchanged.
  */
 
 import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
@@ -29,21 +29,21 @@ export interface PodStatusInputs extends Omit<ContainerStatusInputs, "pod" | "vi
   readonly pod: Pod;
   readonly view: PodRuntimeView;
   readonly lifecycle: PodLifecycle;
-  /** What the API server has now. */
+  /** The status that the API server has now. */
   readonly previous: PodStatus;
   readonly qosClass: string;
   readonly hostIps: readonly string[];
-  /** When this node first saw the pod. */
+  /** When this node first observed the pod. */
   readonly firstSeenWallMs: number;
   readonly wallMs: number;
-  /** On what its end hangs, if it does; undefined: nothing new is known of it. */
+  /** What blocks the pod's termination, if anything. Undefined: nothing new is known. */
   readonly blockedEnd?: EndNews | undefined;
-  /** A resize that it waits for, and one that was granted and is not carried out. */
+  /** A resize that waits, and a resize that was granted and is not actuated yet. */
   readonly pendingResize?: PendingResize | undefined;
   readonly resize?: ResizeInProgress | undefined;
-  /** What its own group is held to. */
+  /** The values in effect on the pod's cgroup. */
   readonly group?: CgroupValues | undefined;
-  /** A static pod's phase is not forced to an end: its manifest may still want it. */
+  /** A static pod's phase is not forced to a terminal one: its manifest may still want it to run. */
   readonly isStatic: boolean;
 }
 
@@ -51,7 +51,7 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
   const { pod, lifecycle, previous, wallMs } = inputs;
   const known = containerStatuses(inputs, previous);
   const [phase, reached] = phasesOf(known, inputs);
-  // Said with the phase, which waits for the containers.
+  // The final statuses are published together with the final phase, which waits for the containers to terminate.
   const ended = hasEnded(lifecycle);
   const statuses = ended ? finalStatuses(pod, known) : known;
   const generation = pod.metadata?.generation;
@@ -86,11 +86,11 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
 const blockedBy = (end: EndNews | undefined) =>
   end?.kind === "blocked" ? [[TERMINATION_BLOCKED, { status: "True", ...end.by }] as const] : [];
 
-/** What we said before and do not say now by leaving it. */
+/** Conditions that Deckhand published before and now retracts by leaving them out. */
 const isTakenBack = ({ type }: PodCondition, { blockedEnd }: PodStatusInputs): boolean =>
   RESIZE_CONDITIONS.has(type) || (type === TERMINATION_BLOCKED && blockedEnd?.kind === "free");
 
-/** Of a pod that is over nothing is resized any more. */
+/** Terminated pods are not resized. */
 const withResize = (
   { pendingResize, resize, previous, wallMs }: PodStatusInputs,
   ended: boolean,
@@ -103,7 +103,7 @@ interface FirstFacts {
   readonly firstSeenWallMs: number;
 }
 
-/** A pod that was turned away: it never ran here. */
+/** Status of a rejected pod: it never ran on this node. */
 export const rejectedStatus = (
   pod: Pod,
   previous: PodStatus,
@@ -117,7 +117,10 @@ export const rejectedStatus = (
   ...fromTheFirst(pod, previous, facts),
 });
 
-/** A pod of which it cannot be said yet whether it is taken: it waits, and says for what. One that ran, and was forgotten, still did. */
+/**
+ * Status of a pod whose admission is undecided: Pending, with the reason it waits. A pod that ran before keeps its
+ * phase.
+ */
 export const deferredStatus = (
   pod: Pod,
   previous: PodStatus,
@@ -142,27 +145,27 @@ const fromTheFirst = (
 });
 
 /**
- * The phase, and the one its conditions go by: of a pod that ends before it came to an end by itself, which has failed, they say how far it had
- * come.
+ * Returns the phase to publish and the phase from which its conditions are computed. A pod that is terminated before it
+ * completes has failed. Its conditions show how far it had come.
  */
 function phasesOf(
   statuses: ContainerStatuses,
   { pod, view, lifecycle, previous, isStatic }: PodStatusInputs,
 ): readonly [phase: Phase, reached: Phase] {
   const ended = hasEnded(lifecycle);
-  // A static pod whose manifest went and came back has its UID again, and lives again.
+  // A static pod whose manifest was removed and restored has the same UID and runs again.
   const livesAgain = isStatic && lifecycle.kind === "running";
   const final = isTerminal(previous.phase) && !livesAgain ? previous.phase : undefined;
   if (final !== undefined && !ended) return [final, final];
   if (ended && lifecycle.why.kind === "failed") return [final ?? "Failed", "Failed"];
   const reached = podPhase(pod, statuses, view, lifecycle);
   if (ended) return [final ?? (isTerminal(reached) || isStatic ? reached : "Failed"), reached];
-  // Its containers have ended, but the worker has not yet made sure of it.
+  // The containers have terminated, but the worker has not confirmed it yet.
   const shown = isTerminal(reached) ? (previous.phase === "Pending" ? "Pending" : "Running") : reached;
   return [shown, shown];
 }
 
-/** What a pod waited for before it was taken is over. */
+/** Drops the reason for which the pod waited before its admission. */
 function keptVerdict({ reason, message }: PodStatus): Pick<PodStatus, "reason" | "message"> {
   if (reason?.startsWith(WAITING_FOR) === true) return {};
   return { ...(reason === undefined ? {} : { reason }), ...(message === undefined ? {} : { message }) };
@@ -177,7 +180,7 @@ function addresses({ pod, view, previous, hostIps }: PodStatusInputs): Partial<P
   return { ...host, ...(first === undefined ? {} : { podIP: first, podIPs: ips.map((ip) => ({ ip })) }) };
 }
 
-/** What others write: kept as it is. */
+/** Fields that other components write. They are kept unchanged. */
 const KEPT = [
   "resourceClaimStatuses",
   "extendedResourceClaimStatus",

@@ -1,16 +1,16 @@
-/** The patch that brings a pod's published status to the wanted one. */
+/** Computes the patch from a pod's published status to the wanted one. */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { JsonObject } from "../../base/json-equal.ts";
 import { type MergeFields, strategicMergePatch } from "../../base/strategic-merge.ts";
 
-/** As the API server merges a pod's status. The lists of containers are replaced whole. */
+/** Merge rules of a pod's status, as in the API server. The lists of containers are replaced as a whole. */
 export const STATUS_FIELDS: MergeFields = {
   conditions: { kind: "listByKey", key: "type" },
   podIPs: { kind: "listByKey", key: "ip" },
   hostIPs: { kind: "listReplaced" },
 };
 
-/** Undefined when there is nothing to say. Bound to the UID: a pod of the same name is another pod. */
+/** Undefined if nothing changed. The patch is bound to the UID: a pod of the same name may be another pod. */
 export function statusPatch(published: Pod, wanted: PodStatus): JsonObject | undefined {
   const current: JsonObject = { ...published.status };
   const status = strategicMergePatch(current, { ...wanted }, STATUS_FIELDS);
@@ -21,14 +21,15 @@ const MINOR_FIELDS = new Set(["observedGeneration", "podIP", "podIPs", "hostIP",
 const MINOR_CONDITION = "PodReadyToStartContainers";
 
 /**
- * Whether a patch tells only what a pod passes through on its way: that its sandbox is there, or that a change of its object was seen.
- * What people and controllers act upon (phase, readiness, containers) is never minor, nor is a sandbox that went.
+ * Whether a patch reports only a step on the way: that the sandbox is ready, or that a change of the object was
+ * observed. Fields that people and controllers act on (phase, readiness, containers) are never minor. Losing the
+ * sandbox is not minor either.
  */
 export function isMinor({ status }: JsonObject): boolean {
   const fields = status as PodStatus;
   if (Object.keys(fields).some((name) => !MINOR_FIELDS.has(name))) return false;
   return (fields.conditions ?? []).every((condition) => {
-    const { type, observedGeneration: _, ...told } = condition;
-    return Object.keys(told).length === 0 || (type === MINOR_CONDITION && told.status !== "False");
+    const { type, observedGeneration: _, ...reported } = condition;
+    return Object.keys(reported).length === 0 || (type === MINOR_CONDITION && reported.status !== "False");
   });
 }

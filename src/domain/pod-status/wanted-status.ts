@@ -1,4 +1,7 @@
-/** The status of a pod that this node was given, whether it took it or not: what is published, and what the node says when it is asked. */
+/**
+ * Computes the status of a pod assigned to this node, admitted or not. It is published, and returned to clients that
+ * query the node.
+ */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { OwnNode } from "../node/own-node.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
@@ -14,14 +17,14 @@ import { deferredStatus, podStatus, rejectedStatus } from "./pod-status.ts";
 export interface StatusFacts {
   readonly qosClass: string;
   readonly runtimeName: string;
-  /** Of the handler that runs it. */
+  /** Whether the given runtime handler supports recursive read-only mounts. */
   readonly recursiveReadOnly: (handler: string) => boolean;
   readonly stopSignals: boolean;
   readonly hostIps: readonly string[];
   readonly wallMs: number;
-  /** On what its end hangs, if it does; undefined: nothing new is known of it. */
+  /** What blocks the pod's termination, if anything. Undefined: nothing new is known. */
   readonly blockedEnd: EndNews | undefined;
-  /** What the probes say of a container, by its id; undefined: nothing yet. */
+  /** The probe results of a container, by its ID. Undefined: none yet. */
   readonly verdictsOf: (id: string) => ProbeVerdicts | undefined;
 }
 
@@ -68,7 +71,10 @@ const withoutIds = (view: PodRuntimeView, ids: ReadonlySet<string>): PodRuntimeV
 export const hostIpsOf = (own: OwnNode): readonly string[] =>
   own.kind === "present" ? hostAddresses(own.node.status?.addresses ?? []) : [];
 
-/** Until its probes are heard of, a container is what was last published of it: a new agent takes nobody's readiness away. */
+/**
+ * Until probe results arrive, a container keeps its published readiness. A kubelet restart therefore makes no container
+ * unready.
+ */
 function readyOf(instance: PodContainer, { spec }: Pod, previous: PodStatus, { verdictsOf }: StatusFacts) {
   const name = containerNameOf(instance);
   const container = containerNamed(spec, name)?.container ?? { name };

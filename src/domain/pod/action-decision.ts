@@ -1,9 +1,9 @@
-/** What the journal holds about an action of the pod worker. */
+/** Converts an action of the pod worker to its journal record. */
 import type { ActionName, Decision, ProbeStop } from "../journal/decisions.ts";
 import type { ContainerStop } from "./container-stops.ts";
 import type { PodAction } from "./pod-actions.ts";
 
-/** The names in the journal, by the names in the code. */
+/** Action names in the journal, by action kind in the code. */
 const NAMES: Readonly<Record<PodAction["kind"], ActionName>> = {
   makeRoom: "makeRoom",
   stopContainers: "stopContainers",
@@ -17,7 +17,7 @@ const NAMES: Readonly<Record<PodAction["kind"], ActionName>> = {
   postStart: "postStart",
 };
 
-/** `cause`: why the pod terminates; undefined while it runs. */
+/** `cause`: why the pod terminates; undefined while the pod runs. */
 export function actionDecision(action: PodAction, cause: string | undefined): Decision {
   const { kind, ...details } = action;
   return {

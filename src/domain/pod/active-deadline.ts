@@ -1,4 +1,4 @@
-/** How long a pod may be on its node, counted from the start time it has published. */
+/** The time a pod has left until its activeDeadlineSeconds, counted from its published start time. */
 import type { AdmittedPod } from "./admitted-pod.ts";
 
 export const DEADLINE_EXCEEDED = {
@@ -6,7 +6,7 @@ export const DEADLINE_EXCEEDED = {
   message: "Pod was active on the node longer than the specified deadline",
 } as const;
 
-/** Undefined: it has no deadline. */
+/** Undefined: the pod has no deadline. */
 export function deadlineLeftMs({ pod, firstSeenWallMs }: AdmittedPod, wallMs: number): number | undefined {
   const seconds = pod.spec?.activeDeadlineSeconds;
   if (seconds === undefined) return undefined;

@@ -1,20 +1,20 @@
-/** A pod that this node was given, and whether it took it or cannot say yet. */
+/** A pod assigned to this node, with its admission result: admitted, rejected or undecided. */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { Verdict } from "../admission/verdict.ts";
 import type { PodResize } from "../resize/pod-resize.ts";
 
 export interface AdmittedPod {
   readonly uid: string;
-  /** With what it was allocated in place of what its spec has come to want. */
+  /** The pod with its allocated resources in place of the resources that its spec now requests. */
   readonly pod: Pod;
   readonly isStatic: boolean;
   readonly firstSeenWallMs: number;
-  /** What stood of it when it was first seen. What is written over its status later is not ours. */
+  /** The pod's status when this kubelet first observed it. Later writes by others to its status are ignored. */
   readonly found?: PodStatus | undefined;
   readonly verdict: Verdict;
-  /** Of a pod that wants, or was granted, other resources than it was taken in with. */
+  /** Set if the pod requests, or was granted, other resources than at its admission. */
   readonly resize?: PodResize;
 }
 
-/** As its source has it. */
+/** The pod as its source defines it. */
 export const desiredOf = ({ pod, resize }: AdmittedPod): Pod => resize?.desired ?? pod;

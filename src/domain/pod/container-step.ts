@@ -1,4 +1,4 @@
-/** What is next for one container of a pod whose sandbox will do. */
+/** Decides the next step for one container of a pod whose sandbox is usable. */
 
 import { containerHash } from "../container-config/container-hash.ts";
 import { CONTAINER_HASH } from "../container-config/cri-keys.ts";
@@ -20,23 +20,23 @@ import {
 } from "./runtime-view.ts";
 
 export type ContainerAction =
-  /** Pulls the image if need be, creates and starts. */
+  /** Pulls the image if necessary, then creates and starts the container. */
   | {
       readonly kind: "startContainer";
       readonly name: string;
       readonly restartCount: number;
       readonly after: ExitTime | undefined;
     }
-  /** Created by a call whose reply was lost. */
+  /** The container was created by a call whose reply was lost. */
   | { readonly kind: "startCreated"; readonly name: string; readonly id: string }
-  /** It runs, and what is to be done upon its start was not seen to its end. */
+  /** The container runs, and its postStart hook was not observed to finish. */
   | { readonly kind: "postStart"; readonly name: string; readonly id: string };
 
 export interface RestartWait {
   readonly leftMs: number;
   readonly delayMs: number;
   readonly dueWallMs: number;
-  /** Which restart it is that waits, and after what. */
+  /** Which restart waits, and the exit code of the run before it. */
   readonly restartCount: number;
   readonly exitCode: number;
 }
@@ -45,7 +45,7 @@ export interface ContainerStep {
   readonly stops: readonly ContainerStop[];
   readonly next:
     | { readonly kind: "keep"; readonly running: PodContainer }
-    /** It has ended for good; undefined: it is not known how, or will never run. */
+    /** The container has terminated for good. `last` is undefined if its exit is unknown or if it will never run. */
     | { readonly kind: "done"; readonly last: LastRun | undefined }
     | { readonly kind: "act"; readonly action: ContainerAction }
     | { readonly kind: "wait"; readonly wait: RestartWait };
@@ -58,7 +58,7 @@ export function decideContainer(snapshot: PodSnapshot, roled: RoledContainer, sa
   const superseded = older.filter(mayRun).map((old) => stop(old, { kind: "superseded" }));
   if (newest !== undefined && mayRun(newest)) {
     const reason = reasonToStop(newest, roled, sandboxId, snapshot);
-    // What takes its place is decided when it is known to have ended.
+    // Its replacement is decided once its termination is known.
     if (reason !== undefined) return { stops: [...superseded, stop(newest, reason)], next: kept(newest) };
     const isDue = snapshot.postStartDue.has(newest.id);
     return { stops: superseded, next: isDue ? act({ kind: "postStart", name, id: newest.id }) : kept(newest) };
@@ -72,7 +72,7 @@ export function decideContainer(snapshot: PodSnapshot, roled: RoledContainer, sa
   if (!runsAgain) {
     return { stops: superseded, next: { kind: "done", last } };
   }
-  // An end that we made is none of its own: it costs no wait.
+  // Containers we stopped for a resize restart without backoff.
   const exit = isResized ? undefined : exitTime(snapshot, newest);
   const entry = snapshot.backoffs.get(name);
   const leftMs = exit === undefined ? 0 : backoffLeftMs(entry, exit);
@@ -88,7 +88,10 @@ export function decideContainer(snapshot: PodSnapshot, roled: RoledContainer, sa
 const kept = (running: PodContainer) => ({ kind: "keep", running }) as const;
 const act = (action: ContainerAction) => ({ kind: "act", action }) as const;
 
-/** An ended container of another image is no run of this one. What sets up has done so, whatever is asked of it later. */
+/**
+ * A terminated container with another definition is not a run of this one. A completed init container does not run
+ * again, whatever its definition becomes.
+ */
 const definitionChanged = (newest: PodContainer | undefined, roled: RoledContainer) =>
   newest?.state === "exited" && roled.role === "regular" && !hashMatches(roled, newest);
 
@@ -96,12 +99,15 @@ interface EndFacts extends Pick<PodSnapshot, "pod" | "restartsForResize"> {
   readonly verdicts: Pick<PodSnapshot["verdicts"], "get">;
 }
 
-/** Whether its end was of our making, so that it runs again whatever its policy makes of that end. */
+/**
+ * Whether Deckhand caused the container's exit. Such a container restarts whatever its restart policy says about that
+ * exit.
+ */
 const comesAgain = (facts: EndFacts, roled: RoledContainer, newest: PodContainer | undefined): boolean =>
   newest !== undefined &&
   (awaitsRestart(facts, newest) || wasKilled(facts, roled, newest) || definitionChanged(newest, roled));
 
-/** Ids of those that have ended by our hand and start again in a moment, where their end alone would say that they do not. */
+/** IDs of containers that Deckhand stopped and restarts shortly, although their exit alone would not restart them. */
 export const resumingIds = (facts: EndFacts, view: PodRuntimeView): ReadonlySet<string> =>
   new Set(
     regularContainers(facts.pod.spec).flatMap((roled) => {
@@ -111,13 +117,13 @@ export const resumingIds = (facts: EndFacts, view: PodRuntimeView): ReadonlySet<
     }),
   );
 
-/** It was stopped only to start again, whatever its end looks like. */
+/** The container was stopped only to restart with other resources, whatever its exit code. */
 export const awaitsRestart = (
   { restartsForResize }: Pick<EndFacts, "restartsForResize">,
   instance: PodContainer,
 ): boolean => instance.state === "exited" && restartsForResize.get(containerNameOf(instance)) === instance.id;
 
-/** One that was killed for a probe has failed, however well it took its end. */
+/** Under OnFailure, a container that was killed for a failed probe has failed, even if it exited with 0. */
 const wasKilled = (
   { pod, verdicts }: Pick<EndFacts, "pod" | "verdicts">,
   { role, container }: RoledContainer,
@@ -143,14 +149,14 @@ function reasonToStop(
   return mustRestart(pod, roled.container, running, actuated) ? { kind: "resized" } : undefined;
 }
 
-/** A mark that cannot be read says nothing: better an old definition than a restart of everything. */
+/** An unreadable hash annotation is ignored: running an old definition is better than restarting every container. */
 function hashMatches({ container }: RoledContainer, instance: PodContainer): boolean {
   const recorded = instance.annotations[CONTAINER_HASH];
   if (recorded === undefined || !/^[0-9a-f]{1,8}$/.test(recorded)) return true;
   return recorded === containerHash(container);
 }
 
-/** What sets up a sandbox has done nothing for the next one. */
+/** An init container that ran in another sandbox has not initialized the current one. */
 export function lastRun(
   snapshot: PodSnapshot,
   { role, container }: RoledContainer,
@@ -161,7 +167,7 @@ export function lastRun(
   return newest ?? rememberedRun(snapshot, container.name);
 }
 
-/** A run that is known of though the runtime has forgotten it: from the journal, or because it was published. */
+/** The last run of a container that the runtime no longer has, from the journal or from the published status. */
 export function rememberedRun({ pod, knownExits }: PodSnapshot, name: string): LastRun | undefined {
   const known = knownExits.get(name);
   if (known?.wasReset === true) return undefined;

@@ -1,4 +1,4 @@
-/** Which containers are to be stopped, why, and after which others. */
+/** Decides which containers to stop, why, and which containers must terminate before them. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { initContainers, regularContainers } from "./every-container.ts";
 import { containerNameOf, mayRun, newestOf, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
@@ -10,22 +10,22 @@ export type StopReason =
   | { readonly kind: "cgroupMissing" }
   | { readonly kind: "definitionChanged" }
   | { readonly kind: "probeFailed"; readonly probe: "liveness" | "startup" }
-  /** It takes other resources only by starting again. */
+  /** The container gets other resources only by restarting. */
   | { readonly kind: "resized" }
-  /** What it wanted done upon its start could not be done. */
+  /** Its postStart hook failed. */
   | { readonly kind: "postStartFailed" }
-  /** An older instance of a container that has a newer one. */
+  /** An older instance of a container, or a container that the spec does not name. */
   | { readonly kind: "superseded" }
-  /** Another has ended in a way that all are to be restarted for. */
+  /** The exit of another container restarts all containers of the pod. */
   | { readonly kind: "restartingAll" }
-  /** The runtime does not know whether it runs; stopped once, it is known not to. */
+  /** The runtime does not know whether the container runs. After one stop it is known not to. */
   | { readonly kind: "stateUnknown" };
 
 export interface ContainerStop {
   readonly id: string;
   readonly name: string;
   readonly reason: StopReason;
-  /** Ids of those that must have ended before it is asked to, as long as there is time. */
+  /** IDs of the containers that must terminate before this one is stopped, as long as time remains. */
   readonly after?: readonly string[];
 }
 
@@ -35,7 +35,10 @@ export const stop = (container: PodContainer, reason: StopReason): ContainerStop
   reason,
 });
 
-/** Everything that may run. A sidecar goes after what it was started for: the regular containers, and the sidecars that came after it. */
+/**
+ * Stops every container that may run. A sidecar stops after the containers it serves: the regular containers and the
+ * sidecars that started after it.
+ */
 export function stopsOfAll(pod: Pod | undefined, view: PodRuntimeView, reason: StopReason): readonly ContainerStop[] {
   const running = view.containers.filter(mayRun);
   const idOf = (name: string) => running.filter((container) => containerNameOf(container) === name).map(({ id }) => id);

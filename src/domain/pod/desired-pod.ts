@@ -1,43 +1,48 @@
-/** What the sources of pods say, and what comes of it: the set of pods this node should run. */
+/** What the pod sources report, and the resulting set of pods that this node should run. */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf, type PodSource } from "./pod-identity.ts";
 
-/** What one source last said. Before that it said nothing, which is not the same as "no pods". */
+/**
+ * The last report of one source. A source that has not reported yet is "unseen", which is not the same as "no pods".
+ */
 export type SourceState = { readonly kind: "unseen" } | { readonly kind: "seen"; readonly pods: readonly Pod[] };
 
 export interface DesiredPod {
   readonly uid: string;
   readonly source: PodSource;
-  /** With the annotations that only this node knows of. Never written back. */
+  /** The pod with annotations that only this node knows. They are never written back. */
   readonly pod: Pod;
-  /** As the source gave it. The same object as long as the source has nothing new. */
+  /** The pod as the source gave it. It stays the same object until the source reports a change. */
   readonly given: Pod;
   readonly firstSeenWallMs: number;
-  /** What stood of it when it was first seen: told by this agent's last life, or by another kubelet. */
+  /** The pod's status when first observed: published by an earlier process of this agent or by another kubelet. */
   readonly found?: PodStatus | undefined;
 }
 
 export interface DesiredPods {
-  /** By UID. Two of one name may be here at once: the old must end before the new starts. */
+  /** By UID. Two pods of one name may exist at once: the old one must terminate before the new one starts. */
   readonly pods: ReadonlyMap<string, DesiredPod>;
-  /** By full name: what the API server shows in place of our static pods. Not to be run. */
+  /** Mirror pods by full name: the API server's copies of our static pods. They are not run. */
   readonly mirrors: ReadonlyMap<string, Pod>;
-  /** Whether the API server has said which mirrors there are. Never, on a node without one. */
+  /** Whether the API server has listed the mirror pods. Always false on a node without an API server. */
   readonly mirrorsSeen: boolean;
-  /** Whether every source has spoken. Until then nothing is missing, only unheard of, and nothing may be cleaned up. */
+  /** Whether every source has reported. Until then a missing pod is only unknown, and nothing may be cleaned up. */
   readonly sourcesReady: boolean;
 }
 
 export const noPods: DesiredPods = { pods: new Map(), mirrors: new Map(), mirrorsSeen: false, sourcesReady: false };
 
-/** The mirror that shows this very pod: while an edit goes through, the one of its name may already show the next. */
+/**
+ * The mirror pod that shows exactly this pod. During an edit, the mirror pod of the same name may already show the next
+ * version.
+ */
 export function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
   const mirror = mirrors.get(fullNameOf(pod));
   const shown = mirror?.metadata?.annotations?.[CONFIG_MIRROR];
   return shown === pod.metadata?.annotations?.[CONFIG_HASH] ? mirror : undefined;
 }
 
-/** The oldest first; of one age, always in the same order. */
+/** Sorts by creation time, oldest first. Pods of equal age are sorted by UID. */
 export function byCreation(a: DesiredPod, b: DesiredPod): number {
   const first = a.pod.metadata?.creationTimestamp ?? "";
   const second = b.pod.metadata?.creationTimestamp ?? "";

@@ -12,14 +12,14 @@ const report = (more: Partial<EndReport>): EndReport => ({
   ...more,
 });
 
-const told = (nowMs: number, ...reports: readonly Partial<EndReport>[]): Ending => {
+const reported = (nowMs: number, ...reports: readonly Partial<EndReport>[]): Ending => {
   let ending: Ending | undefined;
   for (const each of reports) ending = afterReport(ending, report(each), nowMs);
   return ending ?? afterReport(undefined, report({}), nowMs);
 };
 
 test("a step that is reported says that those before it are done, with how often they were tried", () => {
-  const ending = told(5, { step: "hooks" }, { step: "containers", attempts: 3, error: "no" }, { step: "volumes" });
+  const ending = reported(5, { step: "hooks" }, { step: "containers", attempts: 3, error: "no" }, { step: "volumes" });
   assert.equal(ending.current, "volumes");
   assert.deepEqual(
     [...ending.steps],
@@ -32,7 +32,7 @@ test("a step that is reported says that those before it are done, with how often
 });
 
 test("a failure has its error and the time of the next try; the same failure again is no news, another is", () => {
-  const first = told(5, { error: "no", nextTryMonotonicMs: 9 });
+  const first = reported(5, { error: "no", nextTryMonotonicMs: 9 });
   assert.deepEqual(first.steps.get("containers"), { kind: "failed", attempts: 1, error: "no", nextTryMonotonicMs: 9 });
   const again = afterReport(first, report({ attempts: 2, error: "no", nextTryMonotonicMs: 12 }), 10);
   assert.equal(isNews(first, again), false);
@@ -42,7 +42,7 @@ test("a failure has its error and the time of the next try; the same failure aga
 });
 
 test("an end is blocked only some seconds after its grace, by the step that failed last, in its words", () => {
-  const failed = told(5, { step: "volumes", error: "data: busy\n  Held by pid 7 (bash)\n" });
+  const failed = reported(5, { step: "volumes", error: "data: busy\n  Held by pid 7 (bash)\n" });
   assert.deepEqual(judgeEnd(failed, 16_000), { kind: "onItsWay", lookInMs: 1_000 });
   assert.deepEqual(judgeEnd(failed, 17_000), {
     kind: "blocked",
@@ -51,17 +51,17 @@ test("an end is blocked only some seconds after its grace, by the step that fail
 });
 
 test("a step that began late has a moment, and one that only waits for the API server is not stuck", () => {
-  const begun = told(30_000, { step: "sandbox" });
+  const begun = reported(30_000, { step: "sandbox" });
   assert.deepEqual(judgeEnd(begun, 31_000), { kind: "onItsWay", lookInMs: 1_000 });
   assert.equal(judgeEnd(begun, 32_000).kind, "blocked");
   for (const step of ["status", "object"] as const) {
-    assert.deepEqual(judgeEnd(told(0, { step }), 99_000), { kind: "onItsWay", lookInMs: undefined });
+    assert.deepEqual(judgeEnd(reported(0, { step }), 99_000), { kind: "onItsWay", lookInMs: undefined });
   }
 });
 
 test("each step has a name of its own for the condition", () => {
   const reasons = END_STEPS.map((step) => {
-    const verdict = judgeEnd(told(0, { step, error: "no" }), 99_000);
+    const verdict = judgeEnd(reported(0, { step, error: "no" }), 99_000);
     return verdict.kind === "blocked" ? verdict.by.reason : "";
   });
   assert.equal(new Set(reasons).size, END_STEPS.length);

@@ -1,6 +1,7 @@
 /**
- * The end of a pod as a list of steps, in their order: which of them is under way, how often it was tried, why it failed last and when it is tried again. Whoever
- * carries a step out reports it; what came before the step that is reported is done. An end that takes longer than its pod was granted says on what it hangs.
+ * The termination of a pod as an ordered list of steps. It tracks the current step, the number of attempts, the last
+ * error and the time of the next attempt. The component that carries out a step reports it; the steps before a reported
+ * step are done. A termination that takes longer than its pod's grace period names the step that blocks it.
  */
 import { doublingMs } from "../../base/backoff.ts";
 
@@ -17,7 +18,7 @@ export const END_STEPS = [
 
 export type EndStepName = (typeof END_STEPS)[number];
 
-/** As a condition names it, and as people read it. */
+/** The condition reason of each step, and its text for people. */
 const WORDS: Readonly<Record<EndStepName, { readonly reason: string; readonly doing: string }>> = {
   hooks: { reason: "RunPreStopHooks", doing: "run preStop hooks" },
   containers: { reason: "StopContainers", doing: "stop containers" },
@@ -29,7 +30,10 @@ const WORDS: Readonly<Record<EndStepName, { readonly reason: string; readonly do
   object: { reason: "DeleteObject", doing: "delete API object" },
 };
 
-/** What is said of a step by whoever carries it out. An error is that of the last try, also while the next one is under way. */
+/**
+ * A report by the component that carries out the step. `error` is that of the last attempt, even while the next one
+ * runs.
+ */
 export interface StepReport {
   readonly step: EndStepName;
   readonly attempts: number;
@@ -37,11 +41,11 @@ export interface StepReport {
   readonly nextTryMonotonicMs: number | undefined;
 }
 
-/** The worker's report. At "status" its own work is done. */
+/** The pod worker's report. At step "status" the worker's own work is done. */
 export interface EndReport extends StepReport {
-  /** As people know it. */
+  /** The pod's name as people know it. */
   readonly pod: string;
-  /** When the pod's grace is over. */
+  /** When the pod's grace period ends. */
   readonly graceEndsMonotonicMs: number;
 }
 
@@ -58,7 +62,7 @@ export type StepState =
 export interface Ending {
   readonly graceEndsMonotonicMs: number;
   readonly current: EndStepName;
-  /** Those that were met so far. */
+  /** The steps reached so far. */
   readonly steps: ReadonlyMap<EndStepName, StepState>;
 }
 
@@ -77,7 +81,7 @@ export function afterReport(before: Ending | undefined, report: EndReport, nowMo
   return { graceEndsMonotonicMs, current: step, steps };
 }
 
-/** Whether there is news between two of them for someone who reads of it later: another try with the same outcome is none. */
+/** Whether the change between two states is worth recording: another attempt with the same outcome is not. */
 export function isNews(before: Ending | undefined, after: Ending): boolean {
   if (before?.current !== after.current) return true;
   return errorOf(before) !== errorOf(after);
@@ -88,9 +92,9 @@ export const errorOf = ({ steps, current }: Ending): string | undefined => {
   return state?.kind === "failed" ? state.error : undefined;
 };
 
-/** What takes a little longer than its grace is not stuck. */
+/** A termination that exceeds its grace period by less than this is not blocked. */
 const BLOCKED_AFTER_MS = 7_000;
-/** Nor is a step that has only just begun, however late. */
+/** A step that began less than this time ago is not blocked, however late it is. */
 const STEP_PATIENCE_MS = 2_000;
 
 export interface BlockedEnd {
@@ -98,18 +102,18 @@ export interface BlockedEnd {
   readonly message: string;
 }
 
-/** What is told of an end that hangs, or hung; of one of which nothing is known yet, what was published stays. */
+/** Whether a termination is blocked, or no longer is. While nothing is known, the published condition stays. */
 export type EndNews = { readonly kind: "blocked"; readonly by: BlockedEnd } | { readonly kind: "free" };
 
 export type EndVerdict =
   | { readonly kind: "blocked"; readonly by: BlockedEnd }
-  /** It may be, later. Undefined: not by what is under way now. */
+  /** The termination may still become blocked. `lookInMs` is undefined if the current step cannot block it. */
   | { readonly kind: "onItsWay"; readonly lookInMs: number | undefined };
 
 export function judgeEnd({ graceEndsMonotonicMs, current, steps }: Ending, nowMonotonicMs: number): EndVerdict {
   const state = steps.get(current);
   if (state === undefined || state.kind === "done") return { kind: "onItsWay", lookInMs: undefined };
-  // Told as soon as it can be, it is not waited for: an API server that cannot be reached says so by an error.
+  // A running "status" or "object" step never counts as blocked: an unreachable API server causes an error instead.
   if (state.kind === "begun" && (current === "status" || current === "object")) {
     return { kind: "onItsWay", lookInMs: undefined };
   }
@@ -120,16 +124,19 @@ export function judgeEnd({ graceEndsMonotonicMs, current, steps }: Ending, nowMo
   return { kind: "blocked", by: { reason: WORDS[current].reason, message } };
 }
 
-/** Whether an end that was blocked with this reason has come further since. */
+/** Whether a termination that was blocked with this reason has passed that step since. */
 export const hasPassed = ({ current }: Ending, reason: string): boolean =>
   END_STEPS.indexOf(current) > END_STEPS.findIndex((step) => WORDS[step].reason === reason);
 
 const RETRY = { firstMs: 500, maxMs: 2_500 };
 
-/** After so many failures of a step: soon, because somebody waits for the end, and never so late that a step which has healed is not seen to have. */
+/**
+ * The delay before the next attempt, after this many failures of a step. It starts short because someone waits for the
+ * termination. Its cap ensures that a step that works again is noticed soon.
+ */
 export const endRetryMs = (attempts: number): number => doublingMs(RETRY, Math.max(1, attempts));
 
-/** `step 4/8 unmount: data: device busy`. */
+/** For example `step 4/8 unmount: data: device busy`. */
 export function endStepText(step: EndStepName, why: string): string {
   const place = `step ${END_STEPS.indexOf(step) + 1}/${END_STEPS.length}`;
   return `${place} ${WORDS[step].doing}: ${why.trim().replace(/\s*\n\s*/g, "; ")}`;

@@ -1,7 +1,10 @@
-/** The containers of a pod and what each is there for, which decides when it starts, whether it starts again and when it ends. */
+/**
+ * The containers of a pod and their roles. The role decides when a container starts, whether it restarts and when it
+ * stops.
+ */
 import type { Container, EphemeralContainer, PodSpec } from "../../api/gen/core-v1.ts";
 
-/** Those that set up, those that run, and those that somebody looks in with. */
+/** All init, regular and ephemeral containers. */
 export const everyContainer = (spec: PodSpec | undefined): readonly (Container | EphemeralContainer)[] => [
   ...(spec?.initContainers ?? []),
   ...(spec?.containers ?? []),
@@ -9,8 +12,8 @@ export const everyContainer = (spec: PodSpec | undefined): readonly (Container |
 ];
 
 /**
- * "init" runs to its end before the next begins; "sidecar" is started in that order and then stays beside the others; "ephemeral" is added to a
- * pod that runs, and runs once.
+ * "init" runs to completion before the next one starts. "sidecar" starts in the same order and then keeps running
+ * beside the others. "ephemeral" is added to a running pod and runs once.
  */
 export type ContainerRole = "init" | "sidecar" | "regular" | "ephemeral";
 
@@ -25,7 +28,7 @@ export interface RoledContainer {
 
 export const isSidecar = ({ restartPolicy }: Pick<Container, "restartPolicy">): boolean => restartPolicy === "Always";
 
-/** In the order of the spec. */
+/** In spec order. */
 export const initContainers = (spec: PodSpec | undefined): readonly RoledContainer[] =>
   (spec?.initContainers ?? []).map((container) => ({ role: isSidecar(container) ? "sidecar" : "init", container }));
 
@@ -51,5 +54,5 @@ const LISTS: Readonly<Record<ContainerRole, string>> = {
   ephemeral: "ephemeralContainers",
 };
 
-/** Where events say that it stands in the pod. */
+/** The container's field path, as events use it. */
 export const fieldPathOf = ({ role, container }: RoledContainer): string => `spec.${LISTS[role]}{${container.name}}`;

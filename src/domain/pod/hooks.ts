@@ -1,4 +1,4 @@
-/** What a container wants done when it has started and before it ends, and what is said of it when that fails. */
+/** Lifecycle hooks (postStart, preStop) of containers, and the messages of their failures. */
 import type { ContainerPort, LifecycleHandler, Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { CONTAINER_PORTS, PRE_STOP_HANDLER } from "../container-config/cri-keys.ts";
@@ -9,7 +9,7 @@ import { containerNamed } from "./every-container.ts";
 import { describePod, type PodName } from "./pod-names.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
 
-/** From the pod's spec, or, of a pod that no source knows any more, from the mark its container carries. */
+/** From the pod's spec. For a pod that no source has any longer, from an annotation of its container. */
 export function preStopOf(
   pod: Pod | undefined,
   view: PodRuntimeView | undefined,
@@ -21,14 +21,14 @@ export function preStopOf(
   return typeof handler === "object" && handler !== null ? handler : undefined;
 }
 
-/** As the mark of a container has them that no source knows any more. */
+/** The container's ports from its annotation, for a pod that no source has any longer. */
 export function markedPorts(marks: Readonly<Record<string, string>> | undefined): readonly ContainerPort[] {
   const text = marks?.[CONTAINER_PORTS];
   const list = text === undefined ? undefined : parsed(text);
   return Array.isArray(list) ? (list as readonly ContainerPort[]) : [];
 }
 
-/** Nothing where it cannot be read: the container is stopped without it. */
+/** Undefined if the annotation is not valid JSON: the container is then stopped without it. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -52,7 +52,7 @@ export const execHookFailure = (place: HookPlace, command: readonly string[], er
 export const httpHookFailure = (place: HookPlace, path: string, error: string): string =>
   `HTTP lifecycle hook (${path}) ${placeText(place)}${error}`;
 
-/** Where it is asked again, without TLS and without what only TLS may carry. */
+/** The same request over plain HTTP, without the Authorization header, which only TLS may carry. */
 export const withoutTls = (get: HttpGet): HttpGet => ({
   ...get,
   scheme: "http",
@@ -62,7 +62,10 @@ export const withoutTls = (get: HttpGet): HttpGet => ({
 export const fallbackText = ({ host, port }: HttpGet): string =>
   `request to HTTPS lifecycle hook ${hostAndPort(host, port)} got HTTP response, retry with HTTP succeeded`;
 
-/** No kubelet opens a socket for a hook. The handler is printed as Go prints it, since users of the Go kubelet know the text. */
+/**
+ * No kubelet runs tcpSocket hooks. The handler is printed as Go prints it, because users of the Go kubelet know the
+ * text.
+ */
 export function invalidHandler({ tcpSocket }: LifecycleHandler): string {
   if (tcpSocket === undefined) return "Cannot run handler: invalid handler";
   const { port, host = "" } = tcpSocket;

@@ -11,7 +11,7 @@ const sidecar = (name: string, more = {}) => container(name, { restartPolicy: "A
 const twoAndApp: Partial<PodSpec> = { initContainers: [container("one"), container("two")] };
 const meshed: Partial<PodSpec> = { initContainers: [sidecar("proxy"), container("one")] };
 
-/** The plan in one line: what is started and stopped, or how it stands. */
+/** The plan in one line: what is started and stopped and which containers wait, or "completed". */
 function planOf(spec: Partial<PodSpec>, containers: readonly PodContainer[], more: Partial<PodSnapshot> = {}): string {
   const plan = computePodActions(snapshot({ pod: pod(spec), view: view([sandbox()], containers), ...more }));
   if (plan.completed) return "completed";

@@ -1,6 +1,7 @@
 /**
- * How far a pod's setting up is: its init containers in their order, each begun when the one before has ended well, or, of a sidecar, has started.
- * What ran in an earlier sandbox has set up nothing in this one.
+ * The progress of a pod's initialization. Init containers run in order: each starts after the previous init container
+ * has succeeded, or after the previous sidecar has started. Init containers that ran in another sandbox do not count
+ * for the current one.
  */
 import type { Container } from "../../api/gen/core-v1.ts";
 import { FIRST_VERDICTS, isStarted } from "../probes/verdicts.ts";
@@ -11,9 +12,9 @@ import { hasFailed } from "./restart-policy.ts";
 import type { PodContainer } from "./runtime-view.ts";
 
 export interface InitPlan {
-  /** "failed": one of them has failed for good, and with it the pod. */
+  /** "failed": an init container has failed for good, and the pod with it. */
   readonly kind: "done" | "underWay" | "failed";
-  /** What is next for each that has something to do, by its name. */
+  /** The next step of each init container that has something to do, by name. */
   readonly steps: ReadonlyMap<string, ContainerStep>;
 }
 
@@ -22,7 +23,7 @@ export function initPlan(snapshot: PodSnapshot, sandboxId: string): InitPlan {
   const reached = placeReached(snapshot, sandboxId);
   const steps = new Map<string, ContainerStep>();
   for (const [place, roled] of all.entries()) {
-    // It has ended well, though the runtime may have forgotten it since.
+    // This init container has succeeded, even if the runtime no longer has it.
     if (roled.role === "init" && place < reached) continue;
     const step = decideContainer(snapshot, roled, sandboxId);
     steps.set(roled.container.name, step);
@@ -38,11 +39,14 @@ export function initPlan(snapshot: PodSnapshot, sandboxId: string): InitPlan {
   return { kind: "done", steps };
 }
 
-/** As its startup probe says, where it has one. */
+/** A sidecar with a startup probe has started once that probe succeeds. */
 const hasStarted = ({ verdicts }: PodSnapshot, container: Container, { id, state }: PodContainer): boolean =>
   state === "running" && isStarted(container, verdicts.get(id) ?? FIRST_VERDICTS);
 
-/** The place of the last of them that was begun in this sandbox; beyond all of them once a regular container was. */
+/**
+ * The index of the last init container that exists in this sandbox. Once a regular container exists in it, the number
+ * of init containers.
+ */
 function placeReached({ pod, view }: PodSnapshot, sandboxId: string): number {
   const begun = new Set(
     view.containers.filter((one) => one.sandboxId === sandboxId).map(({ metadata }) => metadata.name),

@@ -1,6 +1,6 @@
 /**
- * Ends of containers that the journal has, for when the runtime has forgotten the container: what cannot be read again. They complete
- * what is published; they never stand for a container that the runtime still lists.
+ * Container exits from the journal, for containers that the runtime no longer has: they cannot be read again. They
+ * complete the published status. They never replace a container that the runtime still lists.
  */
 import { CONTAINER_NAME_LABEL, RESTART_COUNT } from "../container-config/cri-keys.ts";
 import { newestOf, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
@@ -12,7 +12,7 @@ export interface KnownExit {
   readonly startedWallNs: bigint;
   readonly finishedWallNs: bigint;
   readonly restartCount: number;
-  /** It was removed so that all containers are restarted: its end says nothing of its next run. */
+  /** The container was removed for RestartAllContainers: its exit does not affect its next run. */
   readonly wasReset?: boolean;
 }
 
@@ -24,7 +24,7 @@ export function withKnownExits(view: PodRuntimeView, exits: ReadonlyMap<string, 
   return { ...view, containers: [...view.containers, ...forgotten.map(([name, exit]) => remembered(name, exit))] };
 }
 
-/** By name, the restart count that each of them will have that was removed and is not there again yet. */
+/** For containers that were removed and not yet created again, by name: the restart count of the next instance. */
 export const resetsOf = (view: PodRuntimeView, exits: ReadonlyMap<string, KnownExit>): ReadonlyMap<string, number> =>
   new Map(
     [...exits].flatMap(([name, { wasReset, restartCount }]) =>

@@ -1,4 +1,4 @@
-/** A controller that ends pods: its entry, as END_REQUESTERS would have it, and the table that it writes. */
+/** A requester that terminates pods: its entry, as END_REQUESTERS would have it, and the table that it writes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admittedVerdict, NOW_MS, pod } from "../../../test/support/pods.ts";

@@ -1,9 +1,12 @@
-/** Whether two versions of a pod of the API server differ only in what its node tells of it. */
+/**
+ * Whether two versions of a pod from the API server differ only in the status that its node publishes. A change to or
+ * from a terminal phase counts as another difference.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { isTerminal } from "../pod-status/phase.ts";
 
-/** The server counts a pod's generation up with every change of its spec, and with the mark of its deletion. */
-export const isOnlyTold = (before: Pod, now: Pod): boolean =>
+/** The API server increments a pod's generation with every change of its spec and when it is marked for deletion. */
+export const isStatusOnlyUpdate = (before: Pod, now: Pod): boolean =>
   before.metadata?.generation !== undefined &&
   before.metadata.generation === now.metadata?.generation &&
   before.metadata.deletionTimestamp === now.metadata?.deletionTimestamp &&

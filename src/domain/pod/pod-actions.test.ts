@@ -6,7 +6,7 @@ import { FIRST_VERDICTS } from "../probes/verdicts.ts";
 import { computePodActions, type PodAction } from "./pod-actions.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 
-const folders: readonly PodAction[] = [{ kind: "makeRoom" }];
+const directories: readonly PodAction[] = [{ kind: "makeRoom" }];
 const start = (name: string, restartCount: number, after?: { finishedWallMs: number; ageMs: number }): PodAction => ({
   kind: "startContainer",
   name,
@@ -28,8 +28,8 @@ const knownExit = {
 };
 const never = { pod: pod({ restartPolicy: "Never" }) };
 const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
-/** What was told of a container's instance. */
-const told = (id: string, restartCount: number): PodStatus => ({
+/** The published status of one container instance. */
+const reported = (id: string, restartCount: number): PodStatus => ({
   containerStatuses: [
     { name: "app", image: "", imageID: "", ready: true, containerID: `containerd://${id}`, restartCount },
   ],
@@ -46,9 +46,9 @@ const killedFor = (probe: "liveness" | "startup"): PodAction => ({
 
 const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction[]])[] = [
   [
-    "[7.1][7.23] a new pod gets its folders, its cgroup and a sandbox",
+    "[7.1][7.23] a new pod gets its directories, its cgroup and a sandbox",
     {},
-    [...folders, { kind: "createSandbox", attempt: 0, replaces: "none" }],
+    [...directories, { kind: "createSandbox", attempt: 0, replaces: "none" }],
   ],
   [
     "[7.6] with a sandbox its containers start, in spec order",
@@ -134,17 +134,17 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
   ],
   [
     "[7.5] counting goes on from what was told of this very instance, where that is more than is written on it",
-    { found: told("app-0", 4), view: view(ready, [instance("app", "exited")]) },
+    { found: reported("app-0", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 5, exit())],
   ],
   [
     "[7.5] what was told of another instance counts for nothing",
-    { found: told("app-9", 4), view: view(ready, [instance("app", "exited")]) },
+    { found: reported("app-9", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
     "[7.5] what stands in its status without having been found there counts for nothing",
-    { pod: { ...pod(), status: told("app-0", 4) }, view: view(ready, [instance("app", "exited")]) },
+    { pod: { ...pod(), status: reported("app-0", 4) }, view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
@@ -157,7 +157,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     { view: view(dead, []) },
     [
       { kind: "stopSandboxes", ids: ["sandbox-0"] },
-      ...folders,
+      ...directories,
       { kind: "createSandbox", attempt: 1, replaces: "notReady" },
     ],
   ],
@@ -214,7 +214,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
   [
     "a sandbox name that may be taken is passed over",
     { sandboxFloor: 2 },
-    [...folders, { kind: "createSandbox", attempt: 2, replaces: "none" }],
+    [...directories, { kind: "createSandbox", attempt: 2, replaces: "none" }],
   ],
   [
     "[7.13] the first restart is immediate",

@@ -1,9 +1,10 @@
 /**
- * What one sync of one running pod has to do next.
+ * Decides the next actions of one sync of one running pod.
  *
- * Pure: the caller reads the world once into a `PodSnapshot`, this module answers with a plan and `controllers/pod-workers/execute.ts` carries it
- * out. A plan goes as far as can be decided now; when its actions are done the world is read again and the next plan made, so an action
- * whose reply was lost is simply found done, or not.
+ * Pure: the caller reads the state once into a `PodSnapshot`, this module returns a plan, and
+ * `controllers/pod-workers/execute.ts` carries it out. A plan goes as far as can be decided now. After its actions the
+ * state is read again and the next plan is made. An action whose reply was lost is therefore found either done or not
+ * done.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { planResize, type ResizeAction } from "../resize/actuation.ts";
@@ -26,28 +27,28 @@ import { anyMayRun, containerNameOf, mayRun, newestOf, type PodRuntimeView } fro
 import { decideSandbox, type SandboxFlaw } from "./sandbox-decision.ts";
 
 export type PodAction =
-  /** Its folders and its cgroup, at once. */
+  /** Creates the pod's directories and its cgroup, in parallel. */
   | { readonly kind: "makeRoom" }
-  /** All at once, but for those that go after others. */
+  /** Stops all in parallel, except those that must wait for others. */
   | { readonly kind: "stopContainers"; readonly containers: readonly ContainerStop[] }
   | { readonly kind: "stopSandboxes"; readonly ids: readonly string[] }
-  /** Made and never started: what is not there can no longer start. */
+  /** Removes containers that were created and never started: a removed container can no longer start. */
   | { readonly kind: "removeUnstarted"; readonly ids: readonly string[] }
   | RestartAllStep
   | { readonly kind: "createSandbox"; readonly attempt: number; readonly replaces: SandboxFlaw }
-  /** Its group, and its containers that run, are brought to what it was allocated. */
+  /** Updates the pod's cgroup and its running containers to the allocated resources. */
   | ResizeAction
   | ContainerAction;
 
 export interface PodPlan {
   readonly actions: readonly PodAction[];
-  /** Containers held back by CrashLoopBackOff, by name, with what is left to wait. */
+  /** Containers in CrashLoopBackOff, by name, with the remaining wait. */
   readonly backingOff: ReadonlyMap<string, RestartWait>;
-  /** Something would start if the volumes were there. */
+  /** Containers would start if the volumes were ready. */
   readonly awaitsVolumes: boolean;
-  /** Not all of what it was allocated is carried out. */
+  /** The allocated resources are not fully actuated yet. */
   readonly isResizing: boolean;
-  /** Nothing runs that the pod is for and nothing ever will again: the pod has come to its end by itself. */
+  /** No regular container runs or will ever run again: the pod has completed by itself. */
   readonly completed: boolean;
 }
 
@@ -72,11 +73,12 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
 
   if (anyMayRun(view)) return onlyStops(snapshot, { kind: "sandboxChanged", flaw: decision.why });
   if (!anythingToRun(snapshot, decision.attempt)) return COMPLETED;
-  // A sandbox that is not ready may still hold its address: it is stopped, which may be done twice, before it is replaced.
+  // A sandbox that is not ready may still hold its IP address. It is stopped before it is replaced; stopping it twice
+  // is harmless.
   const old = view.sandboxes.map(({ id }) => id);
   const release: readonly PodAction[] = old.length === 0 ? [] : [{ kind: "stopSandboxes", ids: old }];
   const attempt = Math.max(decision.attempt, snapshot.sandboxFloor);
-  // A sandbox takes an address of the network: none for a pod whose volumes may never come.
+  // A sandbox takes an IP address of the network: none is created for a pod whose volumes may never be ready.
   const create: readonly PodAction[] =
     snapshot.volumes === "waiting" ? [] : [{ kind: "createSandbox", attempt, replaces: decision.why }];
   return {
@@ -88,7 +90,7 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
   };
 }
 
-/** Whether a new sandbox would have a container to run in it. */
+/** Whether a new sandbox would have a container to run. */
 function anythingToRun(snapshot: PodSnapshot, attempt: number): boolean {
   const { pod, view } = snapshot;
   const containers = regularContainers(pod.spec);
@@ -100,7 +102,7 @@ function anythingToRun(snapshot: PodSnapshot, attempt: number): boolean {
   );
 }
 
-/** What the steps of several containers come to. */
+/** The combined steps of several containers. */
 interface Gathered {
   readonly stops: ContainerStop[];
   readonly starts: ContainerAction[];
@@ -112,14 +114,14 @@ const nothingGathered = (): Gathered => ({ stops: [], starts: [], backingOff: ne
 function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
   const { pod } = snapshot;
   const all = nothingGathered();
-  // Somebody looks in with them: also into a pod that does not get as far as it should.
+  // Ephemeral containers also start in a pod that does not finish its initialization.
   for (const roled of ephemeralContainers(pod.spec)) {
     gather(all, roled.container.name, decideContainer(snapshot, roled, sandboxId));
   }
   const init = initPlan(snapshot, sandboxId);
   for (const [name, step] of init.steps) gather(all, name, step);
   const completed = init.kind === "failed" || (init.kind === "done" && gatherRegular(all, snapshot, sandboxId));
-  all.stops.push(...strangers(snapshot));
+  all.stops.push(...unknownContainers(snapshot));
   if (completed && all.stops.length === 0) return COMPLETED;
   const actions: PodAction[] =
     all.stops.length > 0 ? [{ kind: "stopContainers", containers: asEndOfPod(snapshot, all.stops) }] : [];
@@ -136,7 +138,7 @@ function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
   };
 }
 
-/** Some are stopped, or were, to start again with other resources. */
+/** Whether containers are being stopped, or were stopped, to restart with other resources. */
 const awaitsRestarts = (snapshot: PodSnapshot, { stops }: Gathered): boolean =>
   stops.some(({ reason }) => reason.kind === "resized") ||
   everyContainer(snapshot.pod.spec).some(({ name }) => {
@@ -144,7 +146,10 @@ const awaitsRestarts = (snapshot: PodSnapshot, { stops }: Gathered): boolean =>
     return newest !== undefined && awaitsRestart(snapshot, newest);
   });
 
-/** With its last container, where that is not run again, a pod ends: it is told, and given time, as that. */
+/**
+ * Stopping the last running container of a Never pod for its probe terminates the pod. That stop gets the reason and
+ * the grace period of the pod's termination.
+ */
 function asEndOfPod({ pod, view }: PodSnapshot, stops: readonly ContainerStop[]): readonly ContainerStop[] {
   const stopped = new Set(stops.map(({ id }) => id));
   const goesOn = view.containers.some((container) => mayRun(container) && !stopped.has(container.id));
@@ -152,7 +157,7 @@ function asEndOfPod({ pod, view }: PodSnapshot, stops: readonly ContainerStop[])
   return stops.map((one) => (one.reason.kind === "probeFailed" ? { ...one, reason: { kind: "podEnds" } } : one));
 }
 
-/** Answers whether none of them runs nor ever will. */
+/** Returns whether no regular container runs or will ever run again. */
 function gatherRegular(all: Gathered, snapshot: PodSnapshot, sandboxId: string): boolean {
   let isOver = true;
   for (const roled of regularContainers(snapshot.pod.spec)) {
@@ -183,7 +188,7 @@ function untilPostStart(pod: Pod, starts: readonly ContainerAction[]): readonly 
 }
 
 /** Containers of this pod that its spec does not name. */
-function strangers({ view, pod }: PodSnapshot): readonly ContainerStop[] {
+function unknownContainers({ view, pod }: PodSnapshot): readonly ContainerStop[] {
   const names = new Set(everyContainer(pod.spec).map(({ name }) => name));
   return view.containers
     .filter((container) => mayRun(container) && !names.has(containerNameOf(container)))
@@ -204,8 +209,9 @@ function onlyStops({ view, pod }: PodSnapshot, reason: StopReason): PodPlan {
 }
 
 /**
- * The end of a pod. A start that somebody asked for and gave up on may still be under way in the runtime, also beyond the end of its sandbox; a runtime
- * refuses to remove what it is about to start, so that what could be removed cannot come after us.
+ * The actions that terminate a pod. A start that was requested and then given up may still be under way in the runtime,
+ * even after its sandbox has stopped. A runtime refuses to remove a container that it is about to start. A container
+ * that could be removed therefore cannot start later.
  */
 export function endEverything(view: PodRuntimeView, pod: Pod | undefined): readonly PodAction[] {
   const ids = view.containers.filter(({ state }) => state === "created").map(({ id }) => id);
@@ -213,7 +219,10 @@ export function endEverything(view: PodRuntimeView, pod: Pod | undefined): reado
   return ids.length === 0 ? stops : [...stops, { kind: "removeUnstarted", ids }];
 }
 
-/** All containers, then what they live in, whatever its state: only a stopped sandbox is known to have let go of its address. */
+/**
+ * Stops all containers, then all sandboxes in any state: only a stopped sandbox is known to have released its IP
+ * address.
+ */
 function stopEverything(view: PodRuntimeView, pod: Pod | undefined, reason: StopReason): readonly PodAction[] {
   const containers = stopsOfAll(pod, view, reason);
   const ids = view.sandboxes.map(({ id }) => id);

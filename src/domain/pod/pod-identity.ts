@@ -1,4 +1,4 @@
-/** How a pod is named and what kind it is: by its source, its annotations and its priority, never by where the question is asked. */
+/** A pod's names and kind, from its source, annotations and priority. They never depend on the caller. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 
 export type PodSource = "file" | "http" | "api";
@@ -8,13 +8,13 @@ export const CONFIG_SEEN = "kubernetes.io/config.seen";
 export const CONFIG_HASH = "kubernetes.io/config.hash";
 export const CONFIG_MIRROR = "kubernetes.io/config.mirror";
 
-/** Pods of at least this priority may push others out. */
+/** Pods of at least this priority may preempt others. */
 const CRITICAL_PRIORITY = 2_000_000_000;
 
-/** "name_namespace": what a static pod and its mirror have in common. */
+/** "name_namespace": the same for a static pod and its mirror pod. */
 export const fullNameOf = ({ metadata }: Pod) => `${metadata?.name ?? ""}_${metadata?.namespace ?? ""}`;
 
-/** "namespace/name": as people write it. */
+/** "namespace/name": the form that people use. */
 export const keyOf = ({ metadata }: Pod) => `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 
 function sourceOf(pod: Pod): PodSource | undefined {

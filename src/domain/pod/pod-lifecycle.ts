@@ -1,36 +1,37 @@
 /**
- * Where a UID is in its life on this node. It only moves forward:
+ * The lifecycle of a pod UID on this node. It only moves forward:
  *
  *     running ─▶ terminating ─▶ terminated ─▶ finished
  *
- * Only the pod's worker moves it, and only this says whether containers may run. From the terminating mark on nothing starts.
+ * Only the pod's worker changes it, and only it decides whether containers may run. From "terminating" on, no container
+ * starts.
  */
 export type PodLifecycle =
   /** Containers may start. */
   | { readonly kind: "running" }
-  /** Containers are being ended, within a grace that only shrinks. */
+  /** Containers are being stopped, within a grace period that can only shrink. */
   | {
       readonly kind: "terminating";
       readonly graceSeconds: number;
-      /** When the grace began to run. */
+      /** When the grace period began. */
       readonly sinceMonotonicMs: number;
       readonly why: TerminationCause;
     }
-  /** No container runs and the last word about them is known; what the pod had on the node is being removed. */
+  /** No container runs and their final states are known; the pod's resources on the node are being removed. */
   | { readonly kind: "terminated"; readonly why: TerminationCause }
-  /** Nothing is left. Only now may the API object go. */
+  /** Nothing is left on the node. Only now may the API object be deleted. */
   | { readonly kind: "finished"; readonly why: TerminationCause };
 
 export type TerminationCause =
-  /** Its deletion was asked for. */
+  /** Its deletion was requested. */
   | { readonly kind: "deleted" }
-  /** No source wants it any more. */
+  /** No source has the pod any longer. */
   | { readonly kind: "removed" }
-  /** No source ever knew it, but the runtime does. */
+  /** No source ever had the pod, but the runtime does. */
   | { readonly kind: "orphaned" }
-  /** It ran to its end. */
+  /** Its containers have terminated for good. */
   | { readonly kind: "completed" }
-  /** Somebody on the node ends it: the phase is Failed with these words. */
+  /** A component of the node terminates the pod: the phase is Failed with this reason and message. */
   | { readonly kind: "failed"; readonly reason: string; readonly message: string };
 
 /** No container runs, and none will start. */
@@ -39,7 +40,7 @@ export const hasEnded = (
 ): lifecycle is Extract<PodLifecycle, { readonly kind: "terminated" | "finished" }> =>
   lifecycle.kind === "terminated" || lifecycle.kind === "finished";
 
-/** What is left of the grace. */
+/** The remaining grace period. */
 export const graceLeftMs = (
   { graceSeconds, sinceMonotonicMs }: Extract<PodLifecycle, { kind: "terminating" }>,
   nowMonotonicMs: number,
@@ -60,11 +61,11 @@ export function describeCause(why: TerminationCause): string {
   }
 }
 
-/** As the journal keeps it. */
+/** The cause as the journal stores it. */
 export const causeToText = (why: TerminationCause): string =>
   why.kind === "failed" ? `failed ${why.reason}: ${why.message}` : why.kind;
 
-/** What cannot be read any more counts as asked for: the pod is ending either way. */
+/** Unreadable text counts as a deletion: the pod is terminating either way. */
 export function causeFromText(text: string): TerminationCause {
   const failed = /^failed (?<reason>[^:]*): (?<message>.*)$/s.exec(text)?.groups;
   if (failed !== undefined) return { kind: "failed", reason: failed["reason"] ?? "", message: failed["message"] ?? "" };

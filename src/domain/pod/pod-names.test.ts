@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { containerLogPath, logLinkName, podLogFolder } from "./pod-names.ts";
+import { containerLogPath, logLinkName, podLogDirectory } from "./pod-names.ts";
 
 const pod = { namespace: "ns", name: "web", uid: "u-1" };
 
@@ -13,7 +13,7 @@ test("[7.22][27.1.35] a log's link has the names of pod, namespace, container an
 
 test("[27.1.34][27.3.7] logs lie by namespace, name and UID, container and number of the run", () => {
   assert.equal(
-    `${podLogFolder("/var/log/pods", pod)}/${containerLogPath("app", 2)}`,
+    `${podLogDirectory("/var/log/pods", pod)}/${containerLogPath("app", 2)}`,
     "/var/log/pods/ns_web_u-1/app/2.log",
   );
 });

@@ -1,4 +1,6 @@
-/** What a pod's worker last made of it: the one word on the pod that others act upon and publish. */
+/**
+ * The latest result of a pod's worker. It is the only source from which other components act on the pod and publish it.
+ */
 import type { WaitingReason } from "../pod-status/container-status.ts";
 import type { Actuated } from "../resize/actuation.ts";
 import type { ResizeInProgress } from "../resize/pod-resize.ts";
@@ -9,26 +11,35 @@ import { emptyView, type PodRuntimeView } from "./runtime-view.ts";
 export interface PodOutcome {
   readonly uid: string;
   readonly lifecycle: PodLifecycle;
-  /** What its containers are, every end in it already in the journal. Once the pod has ended: what they were. */
+  /**
+   * The state of its containers, with every exit in it already journaled. After the pod has terminated: their last
+   * state.
+   */
   readonly view: PodRuntimeView;
-  /** Why a container that should run does not, by container name. */
+  /** Why a container that should run is not running, by container name. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
-  /** By container name, of those that were removed so that all are restarted and are not there again: the restart count they will have. */
+  /**
+   * For containers removed for RestartAllContainers and not yet created again, by name: the restart count of the next
+   * instance.
+   */
   readonly resets: ReadonlyMap<string, number>;
-  /** Ids of containers that run and whose hook upon their start was not seen to its end: to others they have not started. */
+  /**
+   * IDs of running containers whose postStart hook was not observed to finish. To other components they have not
+   * started.
+   */
   readonly postStartDue: ReadonlySet<string>;
-  /** Last words of ended containers, by container id. */
+  /** Termination messages, by container ID. */
   readonly messages: ReadonlyMap<string, string>;
-  /** Ids of containers that have ended by our hand and start again in a moment. */
+  /** IDs of containers that Deckhand stopped and restarts shortly. */
   readonly resuming?: ReadonlySet<string>;
-  /** What it was granted while it runs and does not have yet. */
+  /** A resize that was granted while the pod runs and is not actuated yet. */
   readonly resize?: ResizeInProgress | undefined;
-  /** What of its allocation is carried out, and what its group is held to by that. */
+  /** The actuated part of the allocation, and the resulting values of the pod's cgroup. */
   readonly actuated?: Actuated;
   readonly group?: CgroupValues | undefined;
 }
 
-/** Of a pod that no worker has taken up. */
+/** The outcome of a pod that no worker has handled yet. */
 export const untouched = (uid: string): PodOutcome => ({
   uid,
   lifecycle: { kind: "running" },

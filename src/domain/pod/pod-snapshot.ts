@@ -1,4 +1,4 @@
-/** The world as one sync of one pod sees it: read once, then decided upon. */
+/** The state that one sync of one pod decides on, read once. */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { ProbeVerdicts } from "../probes/verdicts.ts";
 import type { Actuated } from "../resize/actuation.ts";
@@ -9,31 +9,37 @@ import type { PodRuntimeView } from "./runtime-view.ts";
 
 export interface PodSnapshot {
   readonly pod: Pod;
-  /** What stood of it when this agent saw it first. */
+  /** The pod's status when this kubelet process first observed the pod. */
   readonly found: PodStatus | undefined;
   readonly view: PodRuntimeView;
   readonly wallMs: number;
   readonly monotonicMs: number;
-  /** By container name. An entry of another image or other resources is not here. */
+  /** By container name. Entries of another image or of other resources are left out. */
   readonly backoffs: Backoffs;
-  /** When each ended container was first seen ended, by container id: time that passes whatever the clock does. */
+  /**
+   * When each exited container was first observed as exited, by container ID. This time is independent of clock
+   * changes.
+   */
   readonly exitSeenMonotonicMs: ReadonlyMap<string, number>;
-  /** Ends that are known though the runtime has forgotten the container, by container name. */
+  /** Known exits of containers that the runtime no longer has, by container name. */
   readonly knownExits: ReadonlyMap<string, KnownExit>;
-  /** The least restart count each container may have next, by name: above its log files, and above names that may still be taken. */
+  /**
+   * The minimum next restart count of each container, by name: above its log files, and above names that may still be
+   * in use.
+   */
   readonly restartFloor: ReadonlyMap<string, number>;
-  /** The least attempt the next sandbox may have. */
+  /** The minimum attempt number of the next sandbox. */
   readonly sandboxFloor: number;
-  /** Whether its volumes are where its containers need them, will be in a moment, or may never be. */
+  /** Whether the pod's volumes are ready, will be ready shortly, or may never be ready. */
   readonly volumes: VolumeReadiness["kind"];
-  /** Ids of containers whose hook upon their start was not seen to its end. */
+  /** IDs of containers whose postStart hook was not observed to finish. */
   readonly postStartDue: ReadonlySet<string>;
-  /** What the probes say, by container id. */
+  /** Probe results, by container ID. */
   readonly verdicts: ReadonlyMap<string, ProbeVerdicts>;
-  /** What of its allocation was carried out. */
+  /** The actuated part of the pod's allocation. */
   readonly actuated: Actuated;
-  /** Ids of containers, by name, that were stopped only to start again with other resources. */
+  /** IDs, by container name, of containers that were stopped only to restart with other resources. */
   readonly restartsForResize: ReadonlyMap<string, string>;
-  /** Its containers run, and their group is gone. */
+  /** The pod's containers run, but its cgroup is gone. */
   readonly cgroupMissing: boolean;
 }

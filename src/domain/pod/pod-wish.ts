@@ -1,4 +1,4 @@
-/** What is wanted of a UID, from all who have a say, and what that makes of its life. */
+/** The desired state of a pod UID, from all components that decide on it, and the resulting lifecycle. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { effectiveGraceSeconds } from "./grace.ts";
 import { isStaticPod } from "./pod-identity.ts";
@@ -8,10 +8,10 @@ export type PodWish =
   | { readonly kind: "run" }
   | { readonly kind: "end"; readonly why: TerminationCause; readonly graceOverrideSeconds?: number };
 
-/** A pod that no source knows, or that was deleted by force, gets this long. */
+/** The grace period of a pod that no source has or that was force-deleted. */
 const ORPHAN_SECONDS = 1;
 
-/** How its life goes on under this wish. The same value when nothing changes. */
+/** The next lifecycle under this wish; the same object if nothing changes. */
 export function nextLifecycle(
   current: PodLifecycle,
   wish: PodWish,
@@ -29,7 +29,7 @@ export function nextLifecycle(
       };
     case "terminating": {
       const graceNow = graceSeconds(wish, pod, current.graceSeconds);
-      // A shorter grace runs from now, but ends no later than the one before it.
+      // A shorter grace period runs from now, but ends no later than the previous one.
       if (graceNow >= current.graceSeconds) return current;
       const leftMs = current.sinceMonotonicMs + current.graceSeconds * 1000 - monotonicMs;
       if (leftMs <= graceNow * 1000) return current;
@@ -50,11 +50,14 @@ function graceSeconds(
   return effectiveGraceSeconds(pod, wish.graceOverrideSeconds, settled);
 }
 
-/** The API server gives up a pod without its node's word only by force. A manifest may go at any time. */
+/**
+ * A pod disappears from the API server without its node's confirmation only if it is force-deleted. A manifest may be
+ * removed at any time.
+ */
 const isForced = ({ why }: Extract<PodWish, { kind: "end" }>, pod: Pod): boolean =>
   why.kind === "removed" && !isStaticPod(pod);
 
-/** Whether work that is under way must stop for this change: a start in flight, or a stop with a longer grace. */
+/** Whether this change must interrupt work under way: a start, or a stop with a longer grace period. */
 export const interrupts = (before: PodLifecycle, after: PodLifecycle): boolean =>
   (before.kind === "running" && after.kind === "terminating") ||
   (before.kind === "terminating" && after.kind === "terminating" && after.graceSeconds < before.graceSeconds);

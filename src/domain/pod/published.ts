@@ -1,4 +1,7 @@
-/** What the API server holds of a pod's containers, by whichever kubelet it was told: it counts for the very instance that it was told of, and for no other. */
+/**
+ * The API server's status of a pod's containers, published by any kubelet. It counts only for the exact instance that
+ * it describes.
+ */
 import type { ContainerStatus, PodStatus } from "../../api/gen/core-v1.ts";
 import { type PodContainer, restartCountOf } from "./runtime-view.ts";
 
@@ -11,8 +14,9 @@ export const publishedOf = (status: PodStatus | undefined, id: string): Containe
   [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].find((each) => tellsOf(each, id));
 
 /**
- * As written on the container, or as told of it if that is more: where the runtime has forgotten those before it, the Go kubelet counts on from what it told last
- * without writing it on the container. A count does not go down.
+ * The restart count annotated on the container, or the published count if that is higher. If the runtime no longer has
+ * the earlier instances, the Go kubelet continues from its last published count without annotating it. A restart count
+ * never decreases.
  */
-export const restartsOf = (container: PodContainer, told: PodStatus | undefined): number =>
-  Math.max(restartCountOf(container), publishedOf(told, container.id)?.restartCount ?? 0);
+export const restartsOf = (container: PodContainer, reported: PodStatus | undefined): number =>
+  Math.max(restartCountOf(container), publishedOf(reported, container.id)?.restartCount ?? 0);

@@ -1,7 +1,8 @@
 /**
- * The restart of all containers of a pod in its place, as a rule of one of them asks for upon its end: whatever runs is killed, then all are removed, and the
- * pod is set up and run again in the same sandbox, as if none of them had ever ended. Those whose end asked for it are removed last, so that an agent after us
- * finds why it was begun.
+ * RestartAllContainers: restarts all containers of a pod in place when a restart rule of one of them requires it on its
+ * exit. Running containers are killed, then all are removed. The pod is then initialized and run again in the same
+ * sandbox, as if none of them had ever exited. Containers whose exit triggered the restart are removed last, so that a
+ * later kubelet process finds the cause.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { type ContainerStop, stop } from "./container-stops.ts";
@@ -9,7 +10,7 @@ import { initContainers, type RoledContainer, regularContainers } from "./every-
 import { ruleFor } from "./restart-policy.ts";
 import { instancesOf, mayRun, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
 
-/** What a container waits for, and how its last run ended, when it was removed for this. */
+/** Of a container removed for this: its waiting reason, and the reason of its last termination. */
 export const RESTARTING_ALL = {
   reason: "RestartingAllContainers",
   message: "The container is removed because RestartAllContainers in place",
@@ -17,13 +18,16 @@ export const RESTARTING_ALL = {
 
 const restartable = ({ spec }: Pod): readonly RoledContainer[] => [...regularContainers(spec), ...initContainers(spec)];
 
-/** Whether any of its rules may ask for it. */
+/** Whether any container has a rule with this action. */
 export const mayRestartAll = (pod: Pod): boolean =>
   restartable(pod).some(({ container }) =>
     (container.restartPolicyRules ?? []).some(({ action }) => action === "RestartAllContainers"),
   );
 
-/** Whether one of its containers has ended so that all are to be restarted. What is only remembered was removed already. */
+/**
+ * Whether a container has exited in a way that restarts all. A container known only from the journal was already
+ * removed.
+ */
 export const isRestartingAll = (pod: Pod, view: PodRuntimeView): boolean =>
   restartable(pod).some((roled) => {
     const [newest] = instancesOf(view, roled.container.name);
@@ -35,10 +39,10 @@ const asksForAll = ({ container }: RoledContainer, { state, exitCode }: PodConta
 
 export type RestartAllStep =
   | { readonly kind: "stopContainers"; readonly containers: readonly ContainerStop[] }
-  /** `last` are those whose end asks for it. */
+  /** `last`: the containers whose exit triggered the restart. */
   | { readonly kind: "removeForRestart"; readonly first: readonly string[]; readonly last: readonly string[] };
 
-/** What is next of it; undefined: nothing asks for it. */
+/** The next step; undefined if no exit requires a restart of all containers. */
 export function restartAllStep(pod: Pod, view: PodRuntimeView): RestartAllStep | undefined {
   if (!mayRestartAll(pod) || !isRestartingAll(pod, view)) return undefined;
   const all = restartable(pod).flatMap((roled) =>

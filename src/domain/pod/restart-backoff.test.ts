@@ -4,7 +4,7 @@ import { type BackoffEntry, backoffLeftMs, nextBackoff } from "./restart-backoff
 
 const CAP_MS = 300_000;
 
-/** A container that crashes a second after each start: when it is restarted, and what it waited for. */
+/** A container that crashes one second after each start. Returns how long each restart waited. */
 function crashLoop(times: number, capMs = CAP_MS): readonly number[] {
   let entry: BackoffEntry | undefined;
   let nowMs = 1_000_000;

@@ -1,7 +1,7 @@
 /**
- * CrashLoopBackOff. The first restart is immediate; each further one waits 10 s, 20 s, ... from the end of the last run, up to the cap.
- * A container that ran well for ten minutes starts afresh. The entry belongs to what was run: another image or other resources, and it
- * starts afresh too.
+ * CrashLoopBackOff. The first restart is immediate; each further one waits 10 s, 20 s, ... from the end of the last
+ * run, up to the cap. The backoff resets after a container ran well for ten minutes. The entry belongs to what was run:
+ * another image or other resources reset the backoff too.
  */
 export interface BackoffEntry {
   readonly delayMs: number;
@@ -14,7 +14,10 @@ export type Backoffs = ReadonlyMap<string, BackoffEntry>;
 const FIRST_MS = 10_000;
 const FORGET_MS = 600_000;
 
-/** How long to wait still, given the end of the last run; 0: restart now. `exitAgeMs` is never negative, whatever the clock did. */
+/**
+ * The remaining wait after the end of the last run; 0: restart now. `exit.ageMs` is never negative, whatever the clock
+ * did.
+ */
 export function backoffLeftMs(entry: BackoffEntry | undefined, exit: ExitTime): number {
   if (entry === undefined || isForgotten(entry, exit)) return 0;
   return Math.max(0, entry.delayMs - exit.ageMs);

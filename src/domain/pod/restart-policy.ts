@@ -1,4 +1,4 @@
-/** Whether a container runs, again or at all. */
+/** Decides whether a container runs or restarts. */
 import type { Container, ContainerRestartRule, Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { RoledContainer } from "./every-container.ts";
@@ -6,7 +6,7 @@ import type { PodContainer } from "./runtime-view.ts";
 
 type RestartPolicy = "Always" | "OnFailure" | "Never";
 
-/** Of what was killed, and of a run whose end nobody saw. */
+/** Exit code of a killed container, and of a run whose exit was not observed. */
 export const KILLED_EXIT_CODE = 137;
 
 /** What is known of a container's last run. */
@@ -17,13 +17,13 @@ export function restartPolicyOf(pod: Pod): RestartPolicy {
   return policy === "OnFailure" || policy === "Never" ? policy : "Always";
 }
 
-/** Its own word goes before its pod's. */
+/** The container's restart policy takes precedence over its pod's. */
 const policyOf = (pod: Pod, { restartPolicy }: Pick<Container, "restartPolicy">): RestartPolicy =>
   restartPolicy === "Always" || restartPolicy === "OnFailure" || restartPolicy === "Never"
     ? restartPolicy
     : restartPolicyOf(pod);
 
-/** What a container's last run means for the next one. Undefined: there was none. */
+/** Whether the container should run, given its last run. Undefined: it has not run yet. */
 export function shouldRun(pod: Pod, { role, container }: RoledContainer, last: LastRun | undefined): boolean {
   if (last === undefined) return true;
   switch (last.state) {
@@ -41,10 +41,10 @@ export function shouldRun(pod: Pod, { role, container }: RoledContainer, last: L
   }
 }
 
-/** An init container that was killed for want of memory has failed, whatever it exited with. */
+/** An OOM-killed init container has failed, whatever its exit code. */
 export const hasFailed = ({ exitCode, reason }: LastRun): boolean => exitCode !== 0 || reason === "OOMKilled";
 
-/** By the first of its rules that names the exit code, else by its own policy, else by its pod's. */
+/** Decides by the first restart rule that matches the exit code, else by the container's policy, else by the pod's. */
 export function restartsAfter(
   pod: Pod,
   container: Pick<Container, "restartPolicy" | "restartPolicyRules">,
@@ -56,11 +56,14 @@ export function restartsAfter(
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
 
-/** Whether a success is its last run. */
+/** Whether a successful run is the container's last. */
 export const runsOnce = (pod: Pod, container: Pick<Container, "restartPolicy">): boolean =>
   policyOf(pod, container) === "OnFailure";
 
-/** The first of its rules that names the exit code. One without a policy of its own has none. */
+/**
+ * The first restart rule that matches the exit code. The rules of a container without its own restart policy do not
+ * apply.
+ */
 export function ruleFor(
   { restartPolicy, restartPolicyRules = [] }: Pick<Container, "restartPolicy" | "restartPolicyRules">,
   exitCode: number,

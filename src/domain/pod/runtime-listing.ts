@@ -1,4 +1,7 @@
-/** The runtime's two lists, put together pod by pod, and which pods must be looked at closely because of them. */
+/**
+ * Groups the runtime's lists of sandboxes and containers by pod, and shows which pods must be inspected because of
+ * them.
+ */
 import type { Container } from "../runtime/container.ts";
 import type { Sandbox } from "../runtime/sandbox.ts";
 import { podUidOf } from "./runtime-view.ts";
@@ -26,7 +29,7 @@ export function listingByPod(
   return byPod;
 }
 
-/** Two listings with the same fingerprint need no second look. */
+/** Two listings with the same fingerprint need no new inspection. */
 export function fingerprint({
   sandboxes,
   containers,

@@ -1,6 +1,6 @@
 /**
- * What the runtime says of one pod, read at one moment, and the questions every decision asks of it. Sandboxes are a pod's by their
- * metadata, containers by their label; there is no other mark of ownership.
+ * The runtime's state of one pod, read at one moment, with the queries that all decisions use. Sandboxes belong to a
+ * pod by their metadata, containers by their label; there is no other mark of ownership.
  */
 
 import {
@@ -21,11 +21,11 @@ export interface PodRuntimeView {
   readonly uid: string;
   /** Newest first. */
   readonly sandboxes: readonly SandboxStatus[];
-  /** All that are left, of every sandbox, newest first. */
+  /** All remaining containers of every sandbox, newest first. */
   readonly containers: readonly PodContainer[];
 }
 
-/** What calls to the runtime have just made of a pod. */
+/** Sandboxes and containers that runtime calls have just created for a pod. */
 export interface MadeParts {
   readonly sandboxIds: readonly string[];
   readonly containers: readonly Pick<PodContainer, "id" | "sandboxId">[];
@@ -38,7 +38,7 @@ export const podUidOf = (container: Pick<Container, "labels">): string | undefin
 export const containerNameOf = (container: Pick<Container, "labels" | "metadata">): string =>
   container.labels[CONTAINER_NAME_LABEL] ?? container.metadata.name;
 
-/** Whose pod this is, for a pod that no source knows. */
+/** The pod's namespace and name as the runtime has them, for a pod that no source has. */
 export function podNameOf(view: PodRuntimeView): { readonly namespace: string; readonly name: string } | undefined {
   const sandbox = view.sandboxes[0];
   if (sandbox !== undefined) return { namespace: sandbox.metadata.namespace, name: sandbox.metadata.name };
@@ -54,21 +54,24 @@ export const newestOf = (view: PodRuntimeView, name: string): PodContainer | und
 export const instancesOf = (view: PodRuntimeView, name: string): readonly PodContainer[] =>
   view.containers.filter((container) => containerNameOf(container) === name);
 
-/** A container that may have a process: one in an unknown state counts until it was stopped once. */
+/** Whether a container may have a process. A container in an unknown state counts until it was stopped once. */
 export const mayRun = ({ state }: Pick<ContainerStatus, "state">): boolean =>
   state === "running" || state === "unknown";
 
 export const anyMayRun = (view: PodRuntimeView): boolean =>
   view.containers.some(mayRun) || view.sandboxes.some(({ state }) => state === "ready");
 
-/** Whether something of a pod may run: by its last look, and without one by whether the runtime lists a sandbox of it. */
+/**
+ * Whether anything of a pod may run, by its last inspection. Without one: whether the runtime lists a sandbox of the
+ * pod.
+ */
 export const mayRunOnNode = (
   uid: string,
   view: PodRuntimeView | undefined,
   listed: readonly Pick<Sandbox, "metadata">[],
 ): boolean => (view === undefined ? listed.some(({ metadata }) => metadata.uid === uid) : anyMayRun(view));
 
-/** The annotation is what the next kubelet goes by; the attempt in the name says the same. */
+/** The next kubelet relies on the annotation. The attempt number in the name has the same value. */
 export function restartCountOf(container: Pick<ContainerStatus, "annotations" | "metadata">): number {
   const text = container.annotations[RESTART_COUNT];
   const count = text === undefined || !/^\d{1,9}$/.test(text) ? Number.NaN : Number(text);
@@ -85,7 +88,8 @@ export function podView(
   sandboxes: readonly SandboxStatus[],
   containers: readonly PodContainer[],
 ): PodRuntimeView {
-  // The clock may have been set back between two attempts; the attempt in the name never goes back. Of all of them, or it would be no order at all.
+  // The clock may have been set back between two attempts; the attempt number in the name never decreases. It orders
+  // all items, because a comparison by different keys would not be transitive.
   const latestFirst = (a: SandboxStatus | PodContainer, b: SandboxStatus | PodContainer) =>
     b.metadata.attempt - a.metadata.attempt || newestFirst(a, b);
   return {

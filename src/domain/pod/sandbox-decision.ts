@@ -1,4 +1,4 @@
-/** Whether a pod's sandbox will do, or why another is needed. */
+/** Decides whether a pod's sandbox is usable, or why it must be replaced. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { SandboxStatus } from "../runtime/sandbox.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
@@ -14,7 +14,7 @@ export function decideSandbox(pod: Pod, view: PodRuntimeView): SandboxDecision {
   if (newest === undefined) return { kind: "replace", attempt: 0, why: "none" };
   const why = flawOf(pod, newest, view);
   if (why === undefined) return { kind: "keep", sandbox: newest };
-  // Above every attempt seen, also of sandboxes that are not ready: their names may still be taken.
+  // Above every attempt seen, also of sandboxes that are not ready: their names may still be in use.
   const attempt = Math.max(...view.sandboxes.map(({ metadata }) => metadata.attempt)) + 1;
   return { kind: "replace", attempt, why };
 }

@@ -1,4 +1,4 @@
-/** What is wanted of a UID, read off who asks for it. */
+/** Computes the desired state of a pod UID from all components that decide on it. */
 import { isTerminal } from "../pod-status/phase.ts";
 import { DEADLINE_EXCEEDED, deadlineLeftMs } from "./active-deadline.ts";
 import type { AdmittedPod } from "./admitted-pod.ts";
@@ -7,18 +7,18 @@ import type { PodWish } from "./pod-wish.ts";
 
 export interface WishInputs {
   readonly admitted: AdmittedPod | undefined;
-  /** Somebody on the node asks for its end. */
+  /** A component of the node requests the pod's termination. */
   readonly endRequest: EndRequest | undefined;
-  /** Every source has spoken: what none of them names is unwanted. */
+  /** Every source has reported: a pod that none of them has is unwanted. */
   readonly sourcesReady: boolean;
-  /** A source wanted it once, in this process's life. */
+  /** A source wanted the pod at some time in this process. */
   readonly wasWanted: boolean;
   /** An earlier static pod of the same name is not finished yet. */
   readonly mustWait: boolean;
   readonly wallMs: number;
 }
 
-/** Undefined: nothing may be done about it yet. */
+/** Undefined: nothing may be done about the pod yet. */
 export function wishOf(inputs: WishInputs): PodWish | undefined {
   const { admitted, endRequest, sourcesReady, wasWanted, mustWait, wallMs } = inputs;
   if (admitted === undefined) {
@@ -38,7 +38,7 @@ export function wishOf(inputs: WishInputs): PodWish | undefined {
     return { kind: "end", why, ...(graceSeconds !== undefined && { graceOverrideSeconds: graceSeconds }) };
   }
   if (pod.metadata?.deletionTimestamp !== undefined) return { kind: "end", why: { kind: "deleted" } };
-  // Its end was published in an earlier life of ours: it is not run again.
+  // An earlier process published a terminal phase: the pod does not run again.
   if (isTerminal(pod.status?.phase) && !admitted.isStatic) return { kind: "end", why: { kind: "completed" } };
   if (deadlineLeftMs(admitted, wallMs) === 0) return { kind: "end", why: { kind: "failed", ...DEADLINE_EXCEEDED } };
   return mustWait || verdict.kind === "deferred" ? undefined : { kind: "run" };

@@ -1,4 +1,4 @@
-/** The port that a probe or a hook names: by number, by the name that the container gives it, or by a number written as text. */
+/** Resolves the port of a probe or a hook: a number, the name of a container port, or a number written as text. */
 import type { Container } from "../../api/gen/core-v1.ts";
 
 export type PortAnswer =
@@ -16,6 +16,6 @@ export function resolvePort(wanted: number | string, { ports = [] }: Pick<Contai
     : { kind: "refused", message: `invalid port number: ${port}` };
 }
 
-/** As addresses are written: with brackets around what has colons itself. */
+/** Formats host and port. A host that contains colons gets brackets. */
 export const hostAndPort = (host: string, port: number): string =>
   host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;

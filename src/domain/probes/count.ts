@@ -1,10 +1,10 @@
-/** How results in a row become a verdict. */
+/** Turns consecutive probe results into a verdict. */
 import type { ProbeSpec } from "./probe-spec.ts";
 import { isOnHold, type ProbeVerdicts } from "./verdicts.ts";
 
 export type ProbeResultKind = "success" | "failure";
 
-/** The results in a row that were the same, the last among them. */
+/** Consecutive equal results, up to the last one. */
 export interface ResultRun {
   readonly last: ProbeResultKind | undefined;
   readonly length: number;
@@ -17,7 +17,7 @@ export interface Counted {
   readonly verdicts: ProbeVerdicts;
 }
 
-/** One result more. One that nobody waits for any more changes nothing. */
+/** Counts one more result. A result that is no longer needed changes nothing. */
 export function countResult(
   { kind, successThreshold, failureThreshold }: Pick<ProbeSpec, "kind" | "successThreshold" | "failureThreshold">,
   { run, verdicts }: Counted,

@@ -1,4 +1,7 @@
-/** The command of an exec probe. Only variables whose value stands in the spec are put into it: what a value refers to is not looked up for a probe. */
+/**
+ * The command of an exec probe. Only literal values of environment variables are expanded: references are not resolved
+ * for a probe.
+ */
 import type { Container } from "../../api/gen/core-v1.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { expand } from "../container-config/environment/expand.ts";

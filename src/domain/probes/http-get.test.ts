@@ -70,7 +70,7 @@ test("[12.3] the version in the name is that of the kubelet we stand in for", ()
   assert.equal(userAgentOf("lifecycle", "v1.36.4"), "kube-lifecycle/1.36");
 });
 
-// As the Go kubelet's code sends each, tried with its own libraries.
+// The targets that the Go kubelet's code sends, verified with its own libraries.
 for (const [path, target] of [
   ["", "/"],
   ["healthz", "/healthz"],

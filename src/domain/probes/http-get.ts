@@ -1,4 +1,4 @@
-/** The GET that a probe or a hook asks for. Where its answer sends us is `ports/http-redirect.ts`. */
+/** The GET request of an HTTP probe or hook. `ports/http-redirect.ts` handles redirects. */
 import type { Container, HTTPGetAction } from "../../api/gen/core-v1.ts";
 import { hostAndPort, resolvePort } from "./container-port.ts";
 import { requestTarget } from "./request-target.ts";
@@ -7,9 +7,9 @@ export interface HttpGet {
   readonly scheme: "http" | "https";
   readonly host: string;
   readonly port: number;
-  /** The path with its query, as it stands in the request. */
+  /** The path with its query, as sent in the request. */
   readonly target: string;
-  /** In the order they are sent; a name may come more than once. The host is among them. */
+  /** In sending order; a name may occur more than once. Host is included. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
@@ -17,13 +17,13 @@ export type HttpGetAnswer =
   | { readonly kind: "get"; readonly get: HttpGet }
   | { readonly kind: "refused"; readonly message: string };
 
-/** How a kubelet of this version names itself to those it asks; `version` is such as "v1.36.4". */
+/** The User-Agent of a kubelet of this version; `version` has the form "v1.36.4". */
 export function userAgentOf(purpose: "probe" | "lifecycle", version: string): string {
   const [major = "", minor = ""] = version.slice(1).split(".");
   return `kube-${purpose}/${major}.${minor}`;
 }
 
-/** `ip`: where the pod is reached, if the action names no host. */
+/** `ip`: the pod's address, used if the action names no host. */
 export function httpGetOf(
   action: HTTPGetAction,
   container: Pick<Container, "ports">,
@@ -39,7 +39,10 @@ export function httpGetOf(
   return { kind: "get", get: { scheme, host, port, target: requestTarget(action.path ?? ""), headers } };
 }
 
-/** Those that are looked at one by one, and those that say how long the request is or how it ends: never the user's to say. */
+/**
+ * Headers that are handled one by one, and headers that set the request's length or how it ends: users cannot set
+ * these.
+ */
 const SET_APART = new Set([
   "host",
   "user-agent",
@@ -55,7 +58,7 @@ function headersOf({ httpHeaders = [] }: HTTPGetAction, authority: string, userA
     httpHeaders.filter(({ name }) => name.toLowerCase() === wanted).map(({ value }) => value);
   const [host = "", agent = userAgent] = [given("host")[0], given("user-agent")[0]];
   const accepts = given("accept");
-  // Whoever gives an empty one wants none.
+  // An empty value removes the header.
   const accepted = accepts[0] === "" ? [] : accepts.length === 0 ? ["*/*"] : accepts;
   const others = httpHeaders.filter(({ name }) => !SET_APART.has(name.toLowerCase()));
   return [

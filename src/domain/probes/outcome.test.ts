@@ -10,9 +10,9 @@ import {
   httpOutcome,
   notRun,
   type ProbeOutcome,
+  reportOf,
   resultOf,
   tcpFailure,
-  toldOf,
 } from "./outcome.ts";
 
 const http = (status: number) => httpOutcome({ status, bodyText: () => "its body" });
@@ -24,7 +24,7 @@ const failure = (step: "connect" | "answer" | "body", fault: "theirs" | "late" |
 });
 const ADDRESS = "198.18.0.5:80";
 
-for (const [name, outcome, result, told] of [
+for (const [name, outcome, result, reported] of [
   ["200", http(200), "success", undefined],
   ["299", http(299), "success", undefined],
   [
@@ -73,10 +73,10 @@ for (const [name, outcome, result, told] of [
     'Unhealthy: Liveness probe errored and resulted in unknown state: Get "http://198.18.0.5:80/x": dial tcp 198.18.0.5:80: connect: cannot assign requested address',
   ],
 ] as const satisfies readonly (readonly [string, ProbeOutcome, string | undefined, string | undefined])[]) {
-  test(`[12.3] [12.7] what HTTP answers means: ${name}`, () => assertOutcome(outcome, result, told));
+  test(`[12.3] [12.7] what HTTP answers means: ${name}`, () => assertOutcome(outcome, result, reported));
 }
 
-for (const [name, outcome, result, told] of [
+for (const [name, outcome, result, reported] of [
   [
     "refused",
     tcpFailure(failure("connect", "theirs", "dial tcp 198.18.0.5:80: connect: connection refused"), ADDRESS),
@@ -86,10 +86,10 @@ for (const [name, outcome, result, told] of [
   ["nobody answers", tcpFailure(failure("connect", "late"), ADDRESS), "failure", "dial tcp 198.18.0.5:80: i/o timeout"],
 ] as const) {
   test(`[12.4] what a dial says: ${name}`, () =>
-    assertOutcome(outcome, result, `Unhealthy: Liveness probe failed: ${told}`));
+    assertOutcome(outcome, result, `Unhealthy: Liveness probe failed: ${reported}`));
 }
 
-for (const [name, outcome, told] of [
+for (const [name, outcome, reported] of [
   [
     "NOT_SERVING",
     grpcOutcome({ kind: "status", status: "NOT_SERVING" }),
@@ -118,7 +118,7 @@ for (const [name, outcome, told] of [
   ["no answer", grpcFailure(failure("answer", "late"), ADDRESS, 1), "timeout: health rpc did not complete within 1s"],
 ] as const) {
   test(`[12.5] what gRPC says: ${name}`, () =>
-    assertOutcome(outcome, "failure", `Unhealthy: Liveness probe failed: ${told}`));
+    assertOutcome(outcome, "failure", `Unhealthy: Liveness probe failed: ${reported}`));
 }
 
 test("[12.5] SERVING is well", () =>
@@ -127,13 +127,13 @@ test("[12.5] SERVING is well", () =>
 test("[12.6] exit code 0 is well, any other is not and says what it printed, and a command that takes too long is killed", () => {
   assertOutcome(execOutcome(0, "noise"), "success", undefined);
   assertOutcome(execOutcome(3, "no such file\n"), "failure", "Unhealthy: Liveness probe failed: no such file\n");
-  const told = 'Unhealthy: Liveness probe failed: command timed out: "sleep 10" timed out after 2s';
-  assertOutcome(execTimeout(["sleep", "10"], 2), "failure", told);
+  const reported = 'Unhealthy: Liveness probe failed: command timed out: "sleep 10" timed out after 2s';
+  assertOutcome(execTimeout(["sleep", "10"], 2), "failure", reported);
 });
 
 test("[12.7] what is ours never counts, and a lateness of our own is ours", () => {
-  const told = "Unhealthy: Liveness probe errored and resulted in unknown state: no runtime";
-  assertOutcome(notRun("no runtime"), undefined, told);
+  const reported = "Unhealthy: Liveness probe errored and resulted in unknown state: no runtime";
+  assertOutcome(notRun("no runtime"), undefined, reported);
   const late = tcpFailure(failure("connect", "late"), ADDRESS);
   assert.equal(heedingLag(late, { waitedMs: 1_000, lostMs: 99 }, 1_000), late);
   assert.equal(heedingLag(late, { waitedMs: 3_000, lostMs: 2_000 }, 1_000), late, "we listened long enough");
@@ -151,8 +151,8 @@ test("[12.7] what is ours never counts, and a lateness of our own is ours", () =
   );
 });
 
-function assertOutcome(outcome: ProbeOutcome, result: string | undefined, told: string | undefined): void {
+function assertOutcome(outcome: ProbeOutcome, result: string | undefined, reported: string | undefined): void {
   assert.equal(resultOf(outcome), result);
-  const event = toldOf("liveness", outcome);
-  assert.equal(event === undefined ? undefined : `${event.reason}: ${event.message}`, told);
+  const event = reportOf("liveness", outcome);
+  assert.equal(event === undefined ? undefined : `${event.reason}: ${event.message}`, reported);
 }

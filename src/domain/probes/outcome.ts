@@ -1,6 +1,6 @@
 /**
- * What came of one question, and how it is told. There are four outcomes: it went well, the application answered badly, it did not answer in
- * time, or the question was not put because of us. The last never counts.
+ * The outcome of one probe attempt, and its messages. The four outcomes are: success, a bad answer from the
+ * application, no answer in time, and an attempt that did not run because of the kubelet. The last one never counts.
  */
 import { formatGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
@@ -12,13 +12,13 @@ export type ProbeOutcome =
   | { readonly kind: "success"; readonly warning?: string }
   | { readonly kind: "failure"; readonly message: string }
   | { readonly kind: "timeout"; readonly message: string }
-  /** `state` is the word that the Go kubelet has for it. */
+  /** `state` is the Go kubelet's name for this outcome. */
   | { readonly kind: "notRun"; readonly state: "unknown" | "failure"; readonly message: string };
 
-/** A question that was not put because of us is put again at once, up to so many times in all. */
+/** A probe that did not run because of the kubelet is retried at once, up to this many attempts in total. */
 export const TRIES_MAX = 3;
 
-/** Undefined: it does not count. */
+/** Undefined: the outcome does not count. */
 export function resultOf({ kind }: ProbeOutcome): ProbeResultKind | undefined {
   if (kind === "notRun") return undefined;
   return kind === "success" ? "success" : "failure";
@@ -32,8 +32,8 @@ const NAMES: Readonly<Record<ProbeKind, string>> = {
 
 export const probeName = (kind: ProbeKind): string => NAMES[kind];
 
-/** What users are told of it; undefined: nothing. */
-export function toldOf(
+/** The event for users; undefined: none. */
+export function reportOf(
   kind: ProbeKind,
   outcome: ProbeOutcome,
 ): { readonly reason: "Unhealthy" | "ProbeWarning"; readonly message: string } | undefined {
@@ -53,7 +53,7 @@ export function toldOf(
   }
 }
 
-/** Those below are told in Go's words: what people and tools look for. */
+/** The functions below use the Go kubelet's messages, because people and tools search for them. */
 
 export function httpOutcome(answer: { readonly status: number; readonly bodyText: () => string }): ProbeOutcome {
   const { status } = answer;
@@ -61,11 +61,11 @@ export function httpOutcome(answer: { readonly status: number; readonly bodyText
   if (status >= 300 && status < 400) {
     return { kind: "success", warning: `Probe terminated redirects, Response body: ${answer.bodyText()}` };
   }
-  // Never with the body, which may hold what is not for everyone who reads events.
+  // The message never contains the body, which may hold data that not every reader of events may see.
   return { kind: "failure", message: `HTTP probe failed with statuscode: ${status}` };
 }
 
-/** How a question over the network failed, as the Prober port says it. */
+/** How a network probe failed, as the Prober port reports it. */
 interface NetworkFailure {
   readonly step: "connect" | "answer" | "body";
   readonly fault: "theirs" | "late" | "ours";
@@ -74,7 +74,7 @@ interface NetworkFailure {
 }
 
 export function httpFailure({ step, fault, detail, url }: NetworkFailure): ProbeOutcome {
-  // Whoever has begun to answer is there: how the rest of it fails says nothing of its health.
+  // An application that has begun to answer is alive: a failure of the rest says nothing about its health.
   if (step === "body") {
     const late = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
     return { kind: "notRun", state: "failure", message: fault === "late" ? late : detail };
@@ -137,19 +137,22 @@ export const execTimeout = (command: readonly string[], timeoutSeconds: number):
 
 export const notRun = (message: string): ProbeOutcome => ({ kind: "notRun", state: "unknown", message });
 
-/** Of a question: how long it waited, and for how much of that we ourselves were held up. */
+/** How long an attempt waited, and how much of that time the kubelet itself was delayed. */
 export interface Waited {
   readonly waitedMs: number;
   readonly lostMs: number;
 }
 
-/** An answer counts as late when we listened for as long as it may take, or nearly so. */
+/** A timeout counts only if the kubelet listened for the whole limit, or for nearly all of it. */
 export function heedingLag(outcome: ProbeOutcome, { waitedMs, lostMs }: Waited, limitMs: number): ProbeOutcome {
   if (outcome.kind !== "timeout" || (waitedMs - lostMs) * 10 > limitMs * 9) return outcome;
   return notRun(`${outcome.message}; the node agent itself was held up for ${Math.round(lostMs)} ms`);
 }
 
-/** How long to wait when it is asked again, so that one who is held up all the time still finds out who never answers. */
+/**
+ * The time limit of a retry. It grows with the lost time, so that a kubelet that is always delayed still detects an
+ * application that never answers.
+ */
 export const patienceMs = (limitMs: number, lostMs: number): number => Math.min(limitMs + 2 * lostMs, 4 * limitMs);
 
 const seconds = (count: number): string => formatGoDuration(BigInt(count) * 1_000_000_000n);

@@ -1,4 +1,4 @@
-/** Which probes the containers of a pod have, with what the API server fills in where nothing is said. */
+/** The probes of a pod's containers, with the API server's defaults for omitted fields. */
 import type { Container, PodSpec, Probe } from "../../api/gen/core-v1.ts";
 import { fieldPathOf, initContainers, regularContainers } from "../pod/every-container.ts";
 
@@ -11,7 +11,7 @@ export type ProbeHandler =
   | { readonly kind: "http"; readonly action: NonNullable<Probe["httpGet"]> }
   | { readonly kind: "tcp"; readonly action: NonNullable<Probe["tcpSocket"]> }
   | { readonly kind: "grpc"; readonly action: NonNullable<Probe["grpc"]> }
-  /** Of a kind that this node does not know. */
+  /** A handler kind that this kubelet does not know. */
   | { readonly kind: "missing" };
 
 export interface ProbeSpec {
@@ -40,7 +40,7 @@ export const probesOf = (container: Container): readonly ProbeSpec[] =>
     return probe === undefined ? [] : [probeSpec(kind, probe)];
   });
 
-/** A zero counts as left out, as it does on the wire. */
+/** Zero counts as omitted, as on the wire. */
 const probeSpec = (kind: ProbeKind, probe: Probe): ProbeSpec => ({
   kind,
   handler: handlerOf(probe),
@@ -58,17 +58,17 @@ function handlerOf({ exec, httpGet, tcpSocket, grpc }: Probe): ProbeHandler {
   return grpc === undefined ? { kind: "missing" } : { kind: "grpc", action: grpc };
 }
 
-/** Whether the pod's own address is asked. */
+/** Whether the probe uses the pod's own address. */
 export const needsAddress = ({ handler }: Pick<ProbeSpec, "handler">): boolean =>
   handler.kind === "grpc" || ((handler.kind === "http" || handler.kind === "tcp") && !handler.action.host);
 
 export interface ProbedContainer {
   readonly container: Container;
-  /** Where events say that it stands in the pod. */
+  /** The container's field path, as events use it. */
   readonly fieldPath: string;
 }
 
-/** Those that stay: the regular ones, and of the init containers those that run beside them. What runs to its end or to look in with has no probes. */
+/** Regular containers and sidecars with probes. Other init containers and ephemeral containers have no probes. */
 export function probedContainers(spec: PodSpec | undefined): readonly ProbedContainer[] {
   return [...initContainers(spec), ...regularContainers(spec)]
     .filter(({ role, container }) => role !== "init" && PROBE_KINDS.some((kind) => hasProbe(container, kind)))

@@ -1,10 +1,10 @@
 /**
- * What stands behind GET for a path as people write it into a probe: escaped where it must be, as the Go kubelet sends it. A scheme and a host
- * in it are dropped, and so is a fragment; what has bad escapes in it is taken for the path it looks like.
+ * The request target of a GET for a path as users write it in a probe, escaped as the Go kubelet escapes it. A scheme,
+ * a host and a fragment are dropped. A path with invalid escapes is taken literally.
  */
 import { utf8Bytes } from "../../base/utf8.ts";
 
-/** What may stand in a path as it is. */
+/** Characters that need no escape in a path. */
 const PLAIN = /^[A-Za-z0-9\-_.~$&+,/:;=@]$/;
 const ENCODED = /^(?:[A-Za-z0-9\-_.~$&+,/:;=@!'()*[\]]|%[0-9A-Fa-f]{2})*$/;
 const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
@@ -24,7 +24,7 @@ function parse(text: string): { readonly rawPath: string; readonly query: string
   const withoutScheme = withoutFragment.replace(/^[A-Za-z][A-Za-z0-9+.-]*:(?=\/)/, "");
   const queryAt = withoutScheme.indexOf("?");
   const before = queryAt < 0 ? withoutScheme : withoutScheme.slice(0, queryAt);
-  // A colon in the first part would make it a scheme.
+  // A colon in the first segment would make it a scheme.
   if (/^[^/]*:/.test(before)) return undefined;
   const rawPath = before.startsWith("//") ? before.slice(2).replace(/^[^/]*/, "") : before;
   if (BAD_ESCAPE.test(rawPath)) return undefined;
@@ -41,7 +41,7 @@ function escapePath(path: string | Uint8Array): string {
   }).join("");
 }
 
-/** To bytes, which need not be text. */
+/** Returns bytes, which need not be valid text. */
 function unescape(path: string): Uint8Array {
   const bytes = utf8Bytes(path);
   const plain: number[] = [];

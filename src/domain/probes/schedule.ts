@@ -1,14 +1,17 @@
 /**
- * When a probe is due. All times are monotonic; `sinceMs` is when it first could have been asked: the container's start, or the success of its startup
- * probe where that came later.
+ * Computes when a probe is due. All times are monotonic. `sinceMs` is the earliest possible time of a probe: the
+ * container's start, or the later success of its startup probe.
  *
- * Readiness is asked at once, and until the first good answer a few times more within the first period: it is what people wait for. The others are
- * asked after the delay they have, else after a period: an application that has only just started fails a first question that it was
- * given no time for, and for one failure in a row some are killed.
+ * The readiness probe runs at once, and a few more times within the first period until it succeeds: people wait for it.
+ * The other probes run after their initial delay, or else after one period. An application that has just started would
+ * fail an immediate probe, and some applications are killed after one failure.
  */
 import type { ProbeSpec } from "./probe-spec.ts";
 
-/** Between the first questions; each gap is twice the one before. An exec costs the machine more than its answer is worth. */
+/**
+ * The gap between the first probes; each gap is twice the one before. Exec probes get longer gaps because they cost the
+ * machine more than an early result is worth.
+ */
 const EARLY_GAP_MS = 250;
 const EARLY_EXEC_GAP_MS = 1_000;
 
@@ -26,14 +29,17 @@ export function firstDueMs(
   return Math.max(startedMs + initialDelayMs, sinceMs + waitsMs);
 }
 
-/** An agent that has only just started finds all probes due: they are spread over their periods. `fraction` is from 0 up to 1. */
+/**
+ * A kubelet that has just started finds all probes due: they are spread over their periods. `fraction` is from 0 up to
+ * 1.
+ */
 export const spreadDueMs = (
   spec: Pick<ProbeSpec, "kind" | "initialDelayMs" | "periodMs">,
   times: ProbeTimes,
   fraction: number,
 ): number => Math.max(times.startedMs + spec.initialDelayMs, times.nowMs + fraction * spec.periodMs);
 
-/** Whether a question asked at `dueMs` is one of those beside the period: a "no" to it says only "not yet". */
+/** Whether a probe due at `dueMs` is an early one within the first period: its failure only means "not yet". */
 export const isEarly = (
   { kind, periodMs }: Pick<ProbeSpec, "kind" | "periodMs">,
   firstMs: number,
@@ -44,11 +50,17 @@ export interface AskedTimes {
   readonly firstMs: number;
   readonly dueMs: number;
   readonly nowMs: number;
-  /** Whether the last answer was a good one: from then on its period counts, also where several in a row are wanted. */
+  /**
+   * Whether the last result was a success. From then on the period applies, also if several successes in a row are
+   * required.
+   */
   readonly isWell: boolean;
 }
 
-/** After a question that was due at `dueMs`, of a probe whose first one was due at `firstMs`. Questions that were missed are left out. */
+/**
+ * The next due time after a probe that was due at `dueMs`. `firstMs` is the due time of the first probe. Missed probes
+ * are skipped.
+ */
 export function nextDueMs(
   { kind, periodMs, handler }: Pick<ProbeSpec, "kind" | "periodMs" | "handler">,
   { firstMs, dueMs, nowMs, isWell }: AskedTimes,

@@ -1,6 +1,6 @@
 /**
- * What the probes have come to say of one container, and what that means for it. A verdict is not a result: it changes only when as many
- * results in a row as its threshold asks for say the same.
+ * The verdicts of the probes of one container, and what they mean for it. A verdict is not a result: it changes only
+ * after as many equal results in a row as its threshold requires.
  */
 import type { Container, ContainerStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
@@ -12,26 +12,28 @@ export type Verdict = "success" | "failure" | "unknown";
 
 export type ProbeVerdicts = Readonly<Record<ProbeKind, Verdict>>;
 
-/** As others find them, by container id. */
+/** The entry that other components read, by container ID. */
 export interface ProbeResult extends ProbeVerdicts {
   readonly uid: string;
 }
 
-/** Of a container that nothing has been heard from: alive until it is shown not to be, and not ready until it is shown to be. */
+/** The verdicts of a container without results: alive until liveness fails, and not ready until readiness succeeds. */
 export const FIRST_VERDICTS: ProbeVerdicts = { startup: "unknown", liveness: "success", readiness: "failure" };
 
 export const sameVerdicts = (a: ProbeVerdicts, b: ProbeVerdicts): boolean =>
   a.startup === b.startup && a.liveness === b.liveness && a.readiness === b.readiness;
 
-/** Nothing is asked any more until there is a new container: the startup probe has said its word, or liveness its last. */
+/**
+ * The probe does not run again until there is a new container: the startup probe has a verdict, or liveness has failed.
+ */
 export const isOnHold = (kind: ProbeKind, { startup, liveness }: ProbeVerdicts): boolean =>
   (kind === "startup" && startup !== "unknown") || (kind === "liveness" && liveness === "failure");
 
-/** Before it has started, nobody asks whether it lives or is ready. */
+/** Liveness and readiness probes wait until the container has started. */
 export const isStarted = (container: Container, { startup }: ProbeVerdicts): boolean =>
   !hasProbe(container, "startup") || startup === "success";
 
-/** Whether it is asked at all now: while a pod ends, only readiness is, until its containers are dead. */
+/** Whether the probe runs now. While a pod terminates, only readiness does, until its containers are dead. */
 export const isAsked = (
   kind: ProbeKind,
   container: Container,
@@ -42,7 +44,10 @@ export const isAsked = (
   !isOnHold(kind, verdicts) &&
   (kind === "startup" || isStarted(container, verdicts));
 
-/** What was published of this very container by the kubelet before us, or by us: it stands until a probe says otherwise. */
+/**
+ * The verdicts that this kubelet or an earlier one published for this exact container. They hold until a probe changes
+ * them.
+ */
 export function publishedVerdicts(
   id: string,
   published: Pick<ContainerStatus, "containerID" | "ready" | "started"> | undefined,
@@ -55,7 +60,7 @@ export function publishedVerdicts(
   };
 }
 
-/** Without probes, running is started and ready. */
+/** Without probes, a running container is started and ready. */
 export function readyByProbes(
   container: Container,
   { state }: Pick<PodContainer, "state">,
@@ -65,7 +70,7 @@ export function readyByProbes(
   return { started, ready: started && (!hasProbe(container, "readiness") || verdicts.readiness === "success") };
 }
 
-/** The probe for which a container is to be killed, or was. */
+/** The probe for which a container is to be killed, or was killed. */
 export function failedProbe(verdicts: ProbeVerdicts | undefined): "liveness" | "startup" | undefined {
   if (verdicts?.liveness === "failure") return "liveness";
   return verdicts?.startup === "failure" ? "startup" : undefined;

@@ -1,6 +1,6 @@
 /**
- * What a pod and its containers have, as its status tells it: of a container that runs what the runtime says, in place of what it was
- * allocated. Memory that is only requested is known to nobody but us.
+ * The resources that a pod and its containers actually have, for the pod's status. For a running container the
+ * runtime's values replace the allocated ones. Only the kubelet knows memory requests.
  */
 import type { ContainerStatus, Pod, PodStatus, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { formatQuantity, quantityMilliValue, wholeQuantity } from "../../base/quantity.ts";
@@ -11,7 +11,10 @@ import { milliOfQuota, milliOfShares } from "../resources/cpu-units.ts";
 import { podLimits, podRequests, specOf } from "../resources/pod-resources.ts";
 import { isNone, parseResourceList, type ResourceList } from "../resources/resource-list.ts";
 
-/** As little as the kernel knows: what is allocated below it reads as this, so it is told as allocated. */
+/**
+ * The smallest values that the kernel can hold. A smaller allocation reads back as this value, so it is reported as
+ * allocated.
+ */
 const REQUEST_MILLI_MIN = 2n;
 const LIMIT_MILLI_MIN = 10n;
 
@@ -28,7 +31,7 @@ export function containerActual(
   const before = tellsOf(published, instance.id) ? published.resources : undefined;
   const { cpuShares = 0, cpuQuotaUs = 0, cpuPeriodUs = 0, memoryLimitBytes = 0n } = instance.resources ?? {};
   const tells = cpuShares > 0 || cpuQuotaUs > 0 || memoryLimitBytes > 0n;
-  // A runtime is told of nothing as such; nobody else is.
+  // The runtime is sent an explicit zero for a missing amount; the status does not show it.
   const given = (name: "cpu" | "memory", kind: "limits" | "requests") =>
     isNone(parseResourceList(actuated?.[kind]), name) ? undefined : actuated?.[kind]?.[name];
   const of = (name: "cpu" | "memory", kind: "limits" | "requests") => (tells ? undefined : given(name, kind));
@@ -63,7 +66,7 @@ const replaced = (
   ...(memory !== undefined && { memory }),
 });
 
-/** The allocated text where both are too little to be told apart; undefined where nothing is said. */
+/** The allocated text if both amounts are too small for the kernel to distinguish; undefined without an amount. */
 function cpuText(milli: bigint, allocated: Texts, milliMin: bigint): string | undefined {
   if (milli <= 0n) return undefined;
   const own = parseResourceList(allocated).get("cpu");
@@ -74,7 +77,7 @@ function cpuText(milli: bigint, allocated: Texts, milliMin: bigint): string | un
 const memoryText = (bytes: bigint): string | undefined =>
   bytes > 0n ? formatQuantity(wholeQuantity(bytes, "BinarySI")) : undefined;
 
-/** `group`: what the pod's own group is held to, as the kernel tells it; undefined before it is known. */
+/** `group`: the values of the pod's cgroup as read from the kernel; undefined before they are known. */
 export function podActual(
   pod: Pod,
   phase: string | undefined,
@@ -84,7 +87,7 @@ export function podActual(
   const spec = specOf(pod);
   const requested = texts(podRequests(spec, { overhead: true }));
   const allocatedResources = Object.keys(requested).length === 0 ? {} : { allocatedResources: requested };
-  // Nobody has looked at it yet, or nobody will any more: what was told before stays.
+  // The cgroup has not been read yet, or will not be read again: the published resources stay.
   const isUnseen = phase === "Running" ? group === undefined : phase !== "Pending";
   if (isUnseen && previous.resources !== undefined) {
     return { resources: previous.resources, ...allocatedResources };
@@ -96,7 +99,7 @@ export function podActual(
   const { requests = {}, limits = {} } = spec.resources ?? {};
   const { cpuShares = 0, cpuQuotaUs = -1, cpuPeriodUs = 0, memoryLimitBytes = -1n } = group;
   const memory = requests["memory"] ?? requested["memory"];
-  // Where nothing limits it, what was told before stays.
+  // Without a limit in the cgroup, the published limit stays.
   const before = previous.phase === "Running" ? previous.resources?.limits : undefined;
   return {
     resources: listed({
@@ -113,7 +116,7 @@ export function podActual(
 const texts = (list: ResourceList): Texts =>
   Object.fromEntries([...list].map(([name, quantity]) => [name, formatQuantity(quantity)]));
 
-/** The API server leaves empty lists out. */
+/** The API server omits empty lists. */
 const listed = ({ requests, limits }: { readonly requests: Texts; readonly limits: Texts }): ResourceRequirements => ({
   ...(Object.keys(limits).length === 0 ? {} : { limits }),
   ...(Object.keys(requests).length === 0 ? {} : { requests }),

@@ -46,11 +46,11 @@ void suite("what is left of a resize", () => {
       [plan?.memory.map(({ name }) => name), plan?.cpu.map(({ name }) => name), plan?.pod],
       [["down", "up"], ["down", "up"], true],
     );
-    assert.deepEqual(plan?.memory[0]?.told, {
+    assert.deepEqual(plan?.memory[0]?.reported, {
       requests: { cpu: "200m", memory: "64Mi" },
       limits: { cpu: "200m", memory: "64Mi" },
     });
-    assert.deepEqual(plan?.cpu[0]?.told, LESS);
+    assert.deepEqual(plan?.cpu[0]?.reported, LESS);
     assert.deepEqual(
       plan?.memory.map(({ lowersMemoryTo }) => lowersMemoryTo),
       [64 * 1024 * 1024, undefined],
@@ -129,7 +129,7 @@ void suite("what is left of a resize", () => {
 
   test("[7.6] the resize comes after what is stopped and before what is started", () => {
     const own = pod({ containers: [container("app", { resources: MORE }), container("new", { resources: LESS })] });
-    const strange = instance("stranger", "running");
+    const strange = instance("unknown", "running");
     const plan = computePodActions(
       snapshot({ pod: own, view: view(ready, [instance("app", "running"), strange]), actuated: known({ app: LESS }) }),
     );
@@ -207,15 +207,15 @@ void suite("what an agent before us left", () => {
     assert.deepEqual([left.containers.get("c"), left.isPodUnsure], [LESS, true]);
     const young = { ...old, createdWallNs: BigInt(NOW_MS + 10_000) * 1_000_000n };
     assert.deepEqual(actuatedAtStart(fact, wants, view(ready, [young])).containers.get("c"), MORE);
-    const told = {
+    const reported = {
       ...old,
       resources: { memoryLimitBytes: 128n * 1024n * 1024n, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, cpuShares: 102 },
     };
-    assert.deepEqual(actuatedAtStart(fact, wants, view(ready, [told])).containers.get("c"), {
+    assert.deepEqual(actuatedAtStart(fact, wants, view(ready, [reported])).containers.get("c"), {
       requests: LESS.requests,
       limits: { cpu: "100m", memory: "134217728" },
     });
-    const dated = { ...told, createdWallNs: young.createdWallNs };
+    const dated = { ...reported, createdWallNs: young.createdWallNs };
     assert.deepEqual(
       actuatedAtStart(fact, wants, view(ready, [dated])).containers.get("c"),
       { requests: { ...MORE.requests, cpu: "100m" }, limits: { ...MORE.limits, cpu: "100m" } },
@@ -262,8 +262,8 @@ void suite("what a pod has, as its status tells it", () => {
     assert.deepEqual(containerActual(MORE, silent, undefined, LESS), LESS);
     assert.deepEqual(containerActual({}, running, undefined, LESS), {});
     const nothing = { requests: { cpu: "1m", memory: "0" } };
-    const told = containerActual({ requests: { cpu: "1m" } }, silent, undefined, nothing);
-    assert.deepEqual(told, { requests: { cpu: "1m" } }, "nothing is not told of");
+    const reported = containerActual({ requests: { cpu: "1m" } }, silent, undefined, nothing);
+    assert.deepEqual(reported, { requests: { cpu: "1m" } }, "nothing is not told of");
     const tiny = { requests: { cpu: "1m" }, limits: { cpu: "5m" } };
     const least = { ...running, resources: { cpuShares: 2, cpuQuotaUs: 1000, cpuPeriodUs: 100_000 } };
     assert.deepEqual(containerActual(tiny, least, undefined, undefined), tiny);
@@ -285,9 +285,9 @@ void suite("what a pod has, as its status tells it", () => {
     });
     const least = asRead({ cpuShares: 2 }, unified);
     assert.deepEqual(podActual(pod(), "Running", least), { resources: {} });
-    const told = { limits: { memory: "9007199254740988Ki" } };
-    const ended = podActual(pod(), "Succeeded", least, { phase: "Running", resources: told });
-    assert.deepEqual(ended, { resources: told }, "what was told of one that is over stays");
+    const reported = { limits: { memory: "9007199254740988Ki" } };
+    const ended = podActual(pod(), "Succeeded", least, { phase: "Running", resources: reported });
+    assert.deepEqual(ended, { resources: reported }, "what was told of one that is over stays");
     const before = { phase: "Running", resources: { limits: { memory: "9007199254740988Ki" } } };
     assert.deepEqual(podActual(pod(), "Running", least, before), { resources: before.resources });
     assert.deepEqual(podActual(pod(), "Running", undefined, before), { resources: before.resources });

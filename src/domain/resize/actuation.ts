@@ -1,6 +1,7 @@
 /**
- * What is left to do until a pod that runs has what it was allocated. Level, not edge: the plan follows from what is allocated and from what is
- * known to have been carried out, so that it goes on wherever an agent before us was stopped.
+ * Plans the remaining steps until a running pod has its allocated resources. Level-triggered: the plan follows from the
+ * allocation and from what is known to be actuated. It therefore continues wherever an earlier kubelet process was
+ * stopped.
  */
 import type { Container, Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
@@ -19,11 +20,11 @@ import {
 import { restartsFor } from "./decision.ts";
 
 export interface Actuated {
-  /** By container name: what its newest instance was made with, or was last told. */
+  /** By container name: the resources that its newest instance was created with, or that were last set on it. */
   readonly containers: ReadonlyMap<string, ResourceRequirements>;
-  /** What the pod's own group was last held to. */
+  /** The allocation that the pod's cgroup was last set to. */
   readonly pod: ResourceAllocation | undefined;
-  /** An agent before us was in the middle of it: what the group is held to is anybody's guess. */
+  /** An earlier process was stopped during the actuation: the values of the pod's cgroup are unknown. */
   readonly isPodUnsure: boolean;
 }
 
@@ -31,12 +32,13 @@ export const isCarriedOut = ({ allocation, actuated }: AllocationFact): boolean 
   allocation === actuated || sameAllocation(effective(allocation), effective(actuated));
 
 /**
- * Of what there is at the start of an agent. A container that is younger than the last allocation was made with it. One before us that was in the middle
- * of it may have come further than its records: then the runtime is believed. Where there is no record, a container has what it was allocated: nobody is
- * restarted, or told anything, for want of one.
+ * The actuated resources at the start of a kubelet process. A container that is younger than the last allocation was
+ * created with it. A process that was stopped during an actuation may have done more than it recorded: then the
+ * runtime's values count. Without a record, a container has what it was allocated: a missing record never restarts or
+ * updates a container.
  */
 export function actuatedAtStart(fact: AllocationFact | undefined, pod: Pod, view: PodRuntimeView): Actuated {
-  // What it was granted since is none of that.
+  // Resources granted after this record are not part of it.
   const last = effective(fact?.allocation ?? allocationOf(pod));
   const done = fact === undefined ? last : effective(fact.actuated);
   const isUnderWay = fact !== undefined && !isCarriedOut(fact);
@@ -46,16 +48,17 @@ export function actuatedAtStart(fact: AllocationFact | undefined, pod: Pod, view
       instance !== undefined && fact !== undefined && Number(instance.createdWallNs / 1_000_000n) >= fact.wallMs;
     const own = allocated(isYounger ? last : done, name) ?? allocated(last, name);
     if (own === undefined) return [];
-    // Of what another has left nobody knows how far it came; and of two ages neither, where the calendar was set between them.
+    // How far another kubelet got is unknown. Comparing creation times does not help either if the clock was set in
+    // between.
     const isBelieved = (isUnderWay || fact?.isForeign === true) && instance !== undefined;
-    return [[name, isBelieved ? asTold(own, instance) : own] as const];
+    return [[name, isBelieved ? asReported(own, instance) : own] as const];
   });
   const hasGroup = view.sandboxes.length > 0;
   return { containers: new Map(containers), pod: hasGroup ? done : undefined, isPodUnsure: isUnderWay && hasGroup };
 }
 
-/** What the runtime says of it, in place of what is recorded, where the two are not the same to the kernel. */
-function asTold(
+/** The runtime's values in place of the recorded ones, wherever the two differ for the kernel. */
+function asReported(
   { requests = {}, limits = {} }: ResourceRequirements,
   { resources }: PodContainer,
 ): ResourceRequirements {
@@ -78,28 +81,28 @@ function asTold(
   };
 }
 
-/** Of a pod that nothing is known of. */
+/** For a pod of which nothing is known. */
 export const NOTHING_ACTUATED: Actuated = { containers: new Map(), pod: undefined, isPodUnsure: false };
 
 export interface ContainerResize {
   readonly name: string;
   readonly id: string;
-  /** What it is told of one resource, with what it has of the other. */
-  readonly told: ResourceRequirements;
-  /** A limit that it did not have, or a smaller one: what it uses must be less. */
+  /** The new values of one resource, with the current values of the other. */
+  readonly reported: ResourceRequirements;
+  /** Set if the memory limit is new or lower: the memory in use must be below it. */
   readonly lowersMemoryTo?: number;
 }
 
 export interface ResizeAction {
   readonly kind: "resize";
-  /** Those that get less before those that get more. */
+  /** Decreases come before increases. */
   readonly memory: readonly ContainerResize[];
   readonly cpu: readonly ContainerResize[];
-  /** The pod's own group is to be held to something else. */
+  /** Whether the pod's cgroup must be updated. */
   readonly pod: boolean;
 }
 
-/** Whether this instance takes what it was allocated only by starting again. */
+/** Whether this instance gets its allocated resources only by restarting. */
 export function mustRestart(pod: Pod, container: Container, instance: PodContainer, actuated: Actuated): boolean {
   const has = actuated.containers.get(container.name);
   if (has === undefined || instance.state !== "running" || !RESOURCES.some((name) => restartsFor(container, name))) {
@@ -109,7 +112,10 @@ export function mustRestart(pod: Pod, container: Container, instance: PodContain
   return changeOf(container, instance, wants, has) === "restart";
 }
 
-/** What of it can be done while its containers run; undefined: nothing. `pod`: with its allocation. */
+/**
+ * The part of a resize that can be done while the containers run; undefined: nothing. `pod` has its allocated
+ * resources.
+ */
 export function planResize(
   pod: Pod,
   view: PodRuntimeView,
@@ -157,10 +163,10 @@ function changeOf(
   if (differs.some((resource) => restartsFor(container, resource))) return "restart";
   const change: Partial<Record<Resource, readonly Sized[]>> = {};
   for (const resource of differs) {
-    // Memory goes first: with it a container keeps the CPU it has; with its CPU it has the new memory already.
-    const told = resource === "memory" ? mixed({ memory: wants, cpu: has }) : mixed({ memory: wants, cpu: wants });
+    // Memory goes first: its update keeps the current CPU values, and the CPU update already has the new memory values.
+    const reported = resource === "memory" ? mixed({ memory: wants, cpu: has }) : mixed({ memory: wants, cpu: wants });
     const lowers = resource === "memory" && after.memory.limit > 0n && isLowered(after, before);
-    const resize = { name, id, told, ...(lowers && { lowersMemoryTo: Number(after.memory.limit) }) };
+    const resize = { name, id, reported, ...(lowers && { lowersMemoryTo: Number(after.memory.limit) }) };
     change[resource] = [{ resize, isLess: firstDifference(after, before, resource) < 0n }];
   }
   return change;
@@ -175,7 +181,7 @@ type Amounts = Readonly<Record<Resource, Amount>>;
 const isLowered = (after: Amounts, before: Amounts) =>
   before.memory.limit === 0n || after.memory.limit < before.memory.limit;
 
-/** Of the limit, or where that stays, of the request. */
+/** The difference of the limits or, if they are equal, of the requests. */
 function firstDifference(after: Amounts, before: Amounts, resource: Resource): bigint {
   const limit = after[resource].limit - before[resource].limit;
   return limit === 0n ? after[resource].request - before[resource].request : limit;
@@ -192,17 +198,17 @@ function amounts({ requests, limits }: ResourceRequirements): Amounts {
   return { memory: both("memory"), cpu: both("cpu") };
 }
 
-/** Memory of one and CPU of another; what else there is, of the one it is going to have. */
+/** Memory amounts of one, CPU amounts of the other. All other resources come from `memory`. */
 function mixed({ memory, cpu }: Readonly<Record<Resource, ResourceRequirements>>): ResourceRequirements {
   const list = (kind: "requests" | "limits") => {
     const { cpu: _, ...rest } = memory[kind] ?? {};
-    // What it does not name is nothing, said as such: the Go kubelet tells it so.
+    // A missing amount is sent as an explicit zero, as the Go kubelet sends it.
     return { memory: "0", ...rest, cpu: cpu[kind]?.["cpu"] ?? "0" };
   };
   return { requests: list("requests"), limits: list("limits") };
 }
 
-/** What holds its containers: their own limits, and where they have none those of their pod. */
+/** The limits in effect for the containers: their own, or the pod's if they have none. */
 export const effective = ({ containers, podLevel }: ResourceAllocation): ResourceAllocation => ({
   containers: Object.fromEntries(Object.entries(containers).map(([name, own]) => [name, inherited(own, podLevel)])),
   ...(podLevel === undefined ? {} : { podLevel }),

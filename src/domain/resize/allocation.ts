@@ -1,19 +1,20 @@
 /**
- * What a pod was given of the node's resources. Its spec says what it wants, which may change while it runs; what it was allocated is what it
- * has until the node grants it another. Everything that runs a pod sees it with its allocation in place of what its spec wants.
+ * The node resources allocated to a pod. The spec says what the pod requests, which may change while it runs. The
+ * allocation is what the pod has until the node grants another one. Everything that runs a pod sees it with its
+ * allocation in place of its spec's resources.
  */
 import type { Container, Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { compareQuantities, parseQuantity } from "../../base/quantity.ts";
 import { specOf } from "../resources/pod-resources.ts";
 
 export interface ResourceAllocation {
-  /** By the name of the container. */
+  /** By container name. */
   readonly containers: Readonly<Record<string, ResourceRequirements>>;
-  /** Of the pod as a whole, where that is said. */
+  /** Pod-level resources, if set. */
   readonly podLevel?: ResourceRequirements;
 }
 
-/** All of a pod's containers that have resources of their own; one that somebody looks in with has none. */
+/** All of a pod's containers that can have resources; ephemeral containers have none. */
 export const resizable = (pod: Pod): readonly Container[] => {
   const { containers, initContainers = [] } = specOf(pod);
   return [...initContainers, ...containers];
@@ -27,7 +28,7 @@ export function allocationOf(pod: Pod): ResourceAllocation {
   };
 }
 
-/** The same object where it has what it wants. */
+/** The same object if the pod already has this allocation. */
 export function withAllocation(pod: Pod, allocation: ResourceAllocation): Pod {
   const { spec } = pod;
   if (spec === undefined || sameAllocation(allocationOf(pod), allocation)) return pod;
@@ -47,11 +48,14 @@ export function withAllocation(pod: Pod, allocation: ResourceAllocation): Pod {
   };
 }
 
-/** Names are people's: one may be that of a property which every object has. */
+/** Users choose container names: one may equal the name of a property that every object has. */
 export const allocated = ({ containers }: ResourceAllocation, name: string): ResourceRequirements | undefined =>
   Object.hasOwn(containers, name) ? containers[name] : undefined;
 
-/** Whether it is the same amounts of the same resources, however they are written, of all containers that `wanted` names. */
+/**
+ * Whether both have the same amounts of the same resources, however they are written. Containers that only one of them
+ * names are ignored.
+ */
 export const sameAllocation = (wanted: ResourceAllocation, has: ResourceAllocation): boolean =>
   sameRequirements(wanted.podLevel, has.podLevel) &&
   Object.entries(wanted.containers).every(([name, own]) => {
@@ -59,9 +63,11 @@ export const sameAllocation = (wanted: ResourceAllocation, has: ResourceAllocati
     return given === undefined || sameRequirements(own, given);
   });
 
-/** The same containers with the same. */
+/** The same amounts for the same containers. */
 export const equalAllocations = (a: ResourceAllocation, b: ResourceAllocation): boolean =>
-  sameAllocation(a, b) && sameAllocation(b, a);
+  Object.keys(a.containers).length === Object.keys(b.containers).length &&
+  Object.keys(a.containers).every((name) => Object.hasOwn(b.containers, name)) &&
+  sameAllocation(a, b);
 
 export const sameRequirements = (a: ResourceRequirements | undefined, b: ResourceRequirements | undefined): boolean =>
   sameList(a?.requests, b?.requests) && sameList(a?.limits, b?.limits);

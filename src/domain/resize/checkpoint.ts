@@ -1,6 +1,7 @@
 /**
- * The two files in which the Go kubelet keeps what pods were allocated and what of it was carried out: a Go kubelet that finds one whose checksum is
- * wrong does not start. Beside what it reads ours say whose they are, which it passes over, and which is gone as soon as it writes one itself.
+ * The two checkpoint files in which the Go kubelet keeps the allocated and the actuated resources of pods. A Go kubelet
+ * does not start if it finds a wrong checksum. Deckhand's files also name their writer. The Go kubelet ignores that
+ * field and drops it with its first write.
  */
 import type { ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { fnv1a32 } from "../../base/fnv.ts";
@@ -66,7 +67,7 @@ function parsed(text: string): JsonObject | undefined {
   try {
     return asObject(JSON.parse(text));
   } catch {
-    // What is no JSON is corrupt, which the caller says.
+    // Text that is not JSON is corrupt, which the caller reports.
     return undefined;
   }
 }
@@ -83,7 +84,7 @@ function allocationFrom(entry: JsonObject | undefined): ResourceAllocation | und
   };
 }
 
-/** Also of what the journal holds: whatever was read from a disk is asked. */
+/** Also used for journal records: everything read from a disk is validated. */
 export function isAllocation(value: unknown): value is ResourceAllocation {
   const { containers, podLevel } = asObject(value) ?? {};
   const all = asObject(containers);
@@ -109,7 +110,7 @@ function isQuantity(text: string): boolean {
     parseQuantity(text);
     return true;
   } catch {
-    // It throws only for what is none.
+    // parseQuantity throws only for text that is not a quantity.
     return false;
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import type { Container, Node, Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
-import { allocationOf, sameAllocation, withAllocation } from "./allocation.ts";
+import { allocationOf, equalAllocations, sameAllocation, withAllocation } from "./allocation.ts";
 import { decideResize, type ResizeSettings } from "./decision.ts";
 import { whyNotBelowUsage } from "./memory-usage.ts";
 import { inOrder } from "./order.ts";
@@ -126,6 +126,18 @@ void suite("what was allocated", () => {
       initContainers: [{ name: "i", resources: cpu("1") }],
     });
     assert.equal(sameAllocation({ containers: { constructor: cpu("1") } }, { containers: {} }), true);
+  });
+
+  test("two allocations are equal only when they name the same containers with the same amounts", () => {
+    const one = { containers: { c: cpu("1") } };
+    assert.equal(equalAllocations(one, { containers: { c: cpu("1000m") } }), true);
+    assert.equal(equalAllocations(one, { containers: { c: cpu("2") } }), false);
+    assert.equal(equalAllocations(one, { containers: { d: cpu("1") } }), false);
+    for (const [a, b] of [
+      [one, { containers: {} }],
+      [{ containers: {} }, one],
+    ] as const)
+      assert.equal(equalAllocations(a, b), false);
   });
 
   test("[8.3] those that ask for no more are tried first, then by priority, class and how long they have waited", () => {

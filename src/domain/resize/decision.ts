@@ -1,6 +1,7 @@
 /**
- * Whether a pod that runs is granted what its spec now wants. What this node can never do is infeasible; what it cannot do now is deferred and
- * tried again. A resize is judged like a new pod, in the same order, so that of several reasons the one of the Go kubelet is told.
+ * Decides whether a running pod is granted the resources that its spec now requests. A resize that this node can never
+ * grant is infeasible; one that it cannot grant now is deferred and retried. A resize passes the same checks as a new
+ * pod, in the same order: of several reasons, the Go kubelet's is reported.
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities, type Quantity } from "../../base/quantity.ts";
@@ -13,27 +14,27 @@ import { mayHaveSwap } from "../resources/swap.ts";
 import { resizable, sameRequirements } from "./allocation.ts";
 import { whoHoldsIt } from "./waiting-for.ts";
 
-/** Of the node's settings, what decides whether a change can be made at all. */
+/** The node settings that decide whether a change is possible at all. */
 export interface ResizeSettings {
   readonly cpuManagerPolicy: string;
   readonly memoryManagerPolicy: string;
-  /** Containers may be given swap. */
+  /** Containers may use swap. */
   readonly limitedSwap: boolean;
   readonly podLevelResizes: boolean;
 }
 
 export type ResizeDecision =
   | { readonly kind: "accepted" }
-  /** `detail`: as the counter calls it. */
+  /** `detail`: the label value in the metric. */
   | { readonly kind: "infeasible"; readonly message: string; readonly detail: string }
-  /** `reason` and `message` as of a new pod that is turned away; `waitsFor` follows the message where people read it. */
+  /** `reason` and `message` are those of a rejected new pod; `waitsFor` follows the message where people read it. */
   | { readonly kind: "deferred"; readonly reason: string; readonly message: string; readonly waitsFor: string }
-  /** It is critical, and these must end before it can have it. */
+  /** The pod is critical, and these pods must terminate before it gets the resources. */
   | { readonly kind: "preempts"; readonly victims: readonly Pod[]; readonly resource: string; readonly message: string }
-  /** What this node can give is not known yet. */
+  /** The node's resources are not known yet. */
   | { readonly kind: "unknown" };
 
-/** `desired`: with what its spec wants. `allocated`: with what it has. `beside`: the others. */
+/** `desired`: the pod as its spec requests. `allocated`: the pod as allocated. `beside`: the other pods. */
 export function decideResize(
   desired: Pod,
   allocated: Pod,
@@ -90,7 +91,7 @@ function infeasible(desired: Pod, allocated: Pod, settings: ResizeSettings): Nev
 const requestsDiffer = (desired: Pod, allocated: Pod, resource: string): boolean =>
   pairs(desired, allocated).some(([wants, has]) => !sameRequest(wants, has, resource));
 
-/** How much swap a container gets follows from its memory, and cannot be changed while it runs. */
+/** A container's swap limit follows from its memory, and cannot be changed while it runs. */
 const changesSwap = (desired: Pod, allocated: Pod): boolean =>
   pairs(desired, allocated).some(
     ([wants, has]) =>

@@ -1,4 +1,7 @@
-/** How a pod's own group goes from one set of values to another: raised before its containers grow, lowered after they have shrunk. */
+/**
+ * How a pod's cgroup changes from one set of values to another: raised before its containers grow, lowered after they
+ * shrink.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
 import type { CgroupValues } from "../resources/cgroup-values.ts";
@@ -17,14 +20,14 @@ import type { LinuxResources } from "../runtime/resources.ts";
 import type { CgroupDriver } from "../runtime/runtime-info.ts";
 
 export interface GroupSteps {
-  /** In order; each is told to the runtime, then made. */
+  /** In order; each step is sent to the runtime, then applied to the cgroup. */
   readonly before: readonly CgroupValues[];
   readonly after: readonly CgroupValues[];
 }
 
 const UNLIMITED = -1;
 
-/** A limit that goes stays as it is: the Go kubelet does not take one away either. */
+/** A removed limit stays in place: the Go kubelet does not remove it either. */
 export function memorySteps(now: CgroupValues, next: CgroupValues): GroupSteps {
   const { memoryLimitBytes } = next;
   return steps([
@@ -32,7 +35,7 @@ export function memorySteps(now: CgroupValues, next: CgroupValues): GroupSteps {
   ]);
 }
 
-/** What is guaranteed never exceeds what is allowed: more is allowed first, less is guaranteed first. */
+/** The guaranteed CPU never exceeds the allowed CPU: increases start with the quota, decreases with the shares. */
 export function cpuSteps(now: CgroupValues, next: CgroupValues): GroupSteps {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs } = next;
   const quota = { ...(cpuQuotaUs !== undefined && { cpuQuotaUs }), ...(cpuPeriodUs !== undefined && { cpuPeriodUs }) };
@@ -57,7 +60,7 @@ function steps(all: readonly Step[]): GroupSteps {
   };
 }
 
-/** As the kernel gives back what it was given: its weights are coarser than shares, and slices have quotas in steps. */
+/** The values as the kernel returns them: its weights are coarser than shares, and slices have quotas in steps. */
 export function asRead(
   values: CgroupValues,
   { version, driver }: { readonly version: 1 | 2; readonly driver: CgroupDriver },
@@ -71,7 +74,7 @@ export function asRead(
   };
 }
 
-/** For the runtime: what the pod has without what the runtime itself needs for it. */
+/** The values for the runtime: those of the pod without the runtime's own overhead. */
 export function sandboxShare(pod: Pod, values: CgroupValues): LinuxResources {
   const overhead = parseResourceList(specOf(pod).overhead);
   const [cpu, memory] = [overhead.get("cpu"), overhead.get("memory")];

@@ -1,11 +1,11 @@
-/** A memory limit below what is in use would kill: it is refused, in the Go kubelet's words. */
+/** Refuses a memory limit below current usage, which would kill processes. The messages are the Go kubelet's. */
 export interface LoweredLimit {
   readonly limitBytes: bigint;
-  /** Undefined: it is not known. */
+  /** Undefined: unknown. */
   readonly usageBytes: bigint | undefined;
 }
 
-/** Undefined: all of them are above what is used. */
+/** Undefined: all limits are above current usage. */
 export function whyNotBelowUsage(
   pod: LoweredLimit | undefined,
   containers: readonly (LoweredLimit & { readonly name: string })[],

@@ -1,4 +1,4 @@
-/** In which order resizes that wait are tried: what one gives back the next may have. */
+/** The order in which waiting resizes are tried: resources that one releases are free for the next. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities } from "../../base/quantity.ts";
 import { podRequests, specOf } from "../resources/pod-resources.ts";
@@ -7,11 +7,11 @@ import { podQosClass } from "../resources/qos-class.ts";
 export interface WaitingResize {
   readonly desired: Pod;
   readonly allocated: Pod;
-  /** Since when it is told to wait; undefined: it has not been told yet. */
+  /** Since when the resize is reported as waiting; undefined: not reported yet. */
   readonly sinceWallMs: number | undefined;
 }
 
-/** Those that ask for no more come first, then by priority, by class, and those that have waited longest. */
+/** Resizes that request no more than before come first; then by priority, QoS class and waiting time. */
 export function inOrder<R extends WaitingResize>(resizes: readonly R[]): readonly R[] {
   const keyed = resizes.map((resize) => ({ resize, key: keyOf(resize) }));
   return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ resize }) => resize);
@@ -34,7 +34,7 @@ function compare(a: Key, b: Key): number {
   return 0;
 }
 
-/** Whether the whole pod would request more CPU or memory. */
+/** Whether the pod as a whole would request more CPU or memory. */
 function increases(desired: Pod, allocated: Pod): boolean {
   const [wants, has] = [desired, allocated].map((pod) => podRequests(specOf(pod), { overhead: false }));
   return ["cpu", "memory"].some((name) => {

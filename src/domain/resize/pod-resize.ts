@@ -1,4 +1,4 @@
-/** Where a pod's resize stands: what it waits for, or what was granted; and the two conditions that tell of it. */
+/** The state of a pod's resize, pending or granted, and the two conditions that report it. */
 import type { Pod, PodCondition } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import type { ResizeDecision } from "./decision.ts";
@@ -7,9 +7,12 @@ const PENDING = "PodResizePending";
 const IN_PROGRESS = "PodResizeInProgress";
 
 export interface PodResize {
-  /** With what its spec wants. */
+  /** The pod with the resources that its spec requests. */
   readonly desired: Pod;
-  /** The generation of the spec that was granted last; undefined: none since it was taken in, or it was carried out before our time. */
+  /**
+   * The spec generation granted last. Undefined: none since the pod's admission, or actuated before this process
+   * started.
+   */
   readonly granted?: number;
   readonly pending?: PendingResize;
 }
@@ -21,16 +24,18 @@ export interface PendingResize {
   readonly sinceWallMs: number;
 }
 
-/** What was granted and is not carried out yet. */
+/** A resize that was granted and is not actuated yet. */
 export interface ResizeInProgress {
   readonly generation: number;
-  /** Why it could not be carried out; empty while nothing speaks against it. */
+  /** Why the actuation failed; empty if there is no error. */
   readonly error: string;
 }
 
 export const generationOf = ({ metadata }: Pod): number => metadata?.generation ?? 0;
 
-/** How it waits from now on; the same object where nothing has changed. A decision that grants leaves nothing to wait for. */
+/**
+ * The pending state after a decision; the same object if nothing changed. An accepted resize leaves nothing pending.
+ */
 export function pendingAfter(
   before: PendingResize | undefined,
   decision: Exclude<ResizeDecision, { kind: "accepted" | "unknown" }>,
@@ -46,20 +51,20 @@ export function pendingAfter(
   return { reason, message, generation, sinceWallMs };
 }
 
-/** What an agent before us said of it. */
+/** The pending state that an earlier kubelet process published. */
 export function pendingBefore({ status }: Pod): PendingResize | undefined {
-  const told = (status?.conditions ?? []).find(({ type }) => type === PENDING);
-  const { reason, message = "", observedGeneration: generation = 0, lastTransitionTime = "" } = told ?? {};
+  const reported = (status?.conditions ?? []).find(({ type }) => type === PENDING);
+  const { reason, message = "", observedGeneration: generation = 0, lastTransitionTime = "" } = reported ?? {};
   if (reason !== "Deferred" && reason !== "Infeasible") return undefined;
   const sinceWallMs = Date.parse(lastTransitionTime);
   return { reason, message, generation, sinceWallMs: Number.isNaN(sinceWallMs) ? 0 : sinceWallMs };
 }
 
-/** Whether people hear of it again: not of every change of what it waits for. */
+/** Whether to emit another event: not for every change of what the resize waits for. */
 export const isNews = (before: PendingResize | undefined, now: PendingResize): boolean =>
   before?.reason !== now.reason || before.generation !== now.generation;
 
-/** Ours: what is not said of a pod now was said of it once. */
+/** The conditions that Deckhand owns: a published one that does not apply now is Deckhand's own, and is removed. */
 export const RESIZE_CONDITIONS: ReadonlySet<string> = new Set([PENDING, IN_PROGRESS]);
 
 export function resizeConditions(

@@ -1,4 +1,4 @@
-/** What a change of a spec asks for, as it is counted: by resource, by kind, and by what becomes of it. */
+/** The changes that a new spec requests, as the metric counts them: by resource, requirement and operation. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities } from "../../base/quantity.ts";
 import { parseResourceList } from "../resources/resource-list.ts";

@@ -1,6 +1,6 @@
 /**
- * What a Go kubelet that ran here before us allocated and carried out, taken for known. A file that we wrote says nothing that the journal does not say
- * better: it counts only for a pod that the journal does not know.
+ * Adopts the allocated and actuated resources from a Go kubelet that ran on this node before. The journal is better
+ * than files that Deckhand wrote: they count only for a pod that the journal does not have.
  */
 import { type AllocationFact, nothingKnown, type UidFacts } from "../journal/facts.ts";
 import { equalAllocations, type ResourceAllocation } from "./allocation.ts";
@@ -27,7 +27,10 @@ export function withCheckpoints(
   return all;
 }
 
-/** What it had carried out names every container's limits, also those that its pod gives: it is compared as such. */
+/**
+ * The actuated resources in a Go kubelet's file name every container's limits, also those inherited from its pod. They
+ * are compared as such.
+ */
 const foreign = (
   allocation: ResourceAllocation,
   actuated: ResourceAllocation | undefined,
@@ -35,10 +38,10 @@ const foreign = (
 ): AllocationFact => ({
   allocation,
   generation: own?.generation ?? 0,
-  // No container is known to be younger than it.
+  // No container counts as younger than this allocation.
   wallMs: Number.POSITIVE_INFINITY,
   actuated: actuated ?? allocation,
   isForeign: true,
-  // That kubelet's files do not say what containers have for themselves.
+  // The Go kubelet's files do not hold exclusive resources of containers.
   ...(own?.containerAllocations === undefined ? {} : { containerAllocations: own.containerAllocations }),
 });

@@ -1,4 +1,4 @@
-/** What the events of a resize say: the resources in question as JSON, to the letter of the Go kubelet. */
+/** Messages of resize events: the resources as JSON, exactly as the Go kubelet writes them. */
 import type { Container, Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { goJson } from "../../base/go-json.ts";
 
@@ -26,7 +26,7 @@ function summary({ spec }: Pod, generation: number, error = ""): string {
 
 const entry = ({ name, resources }: Container) => ({ name, resources: requirementsInOrder(resources ?? {}) });
 
-/** Its fields and names in the order in which Go writes them. */
+/** Fields and names in the order in which Go writes them. */
 export const requirementsInOrder = ({ limits, requests, claims }: ResourceRequirements): ResourceRequirements => ({
   ...(isEmpty(limits) ? {} : { limits: byName(limits) }),
   ...(isEmpty(requests) ? {} : { requests: byName(requests) }),

@@ -1,13 +1,13 @@
-/** What a resize that does not fit waits for, in words that follow those of the Go kubelet. */
+/** What a resize that does not fit waits for: text that follows the Go kubelet's message. */
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { amountOf, type Shortage, shortages } from "../admission/resource-fit.ts";
 import { keyOf } from "../pod/pod-identity.ts";
 import { podRequests, specOf } from "../resources/pod-resources.ts";
 
-/** More names would not be read. */
+/** Longer lists would not be read. */
 const NAMED_MAX = 3;
 
-/** Empty where it is not for want of room. */
+/** Empty if the resize does not wait for capacity. */
 export function whoHoldsIt(desired: Pod, others: readonly Pod[], node: Node | undefined): string {
   const [short] = shortages(desired, others, node?.status?.allocatable ?? {});
   if (short === undefined || short.resource === "pods") return "";

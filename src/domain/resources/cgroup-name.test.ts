@@ -44,10 +44,10 @@ void test("[27.3.8] a runtime is given the path of the pod's group, with systemd
   assert.equal(cgroupPath(name, "systemd"), slices);
 });
 
-void test("[14.3] what slices were made of comes back from their folders; what others made does not", () => {
+void test("[14.3] what slices were made of comes back from their directories; what others made does not", () => {
   const name = podCgroupName("Burstable", UID);
-  const folder = cgroupPath(name, "systemd").split("/").at(-1) ?? "";
-  assert.equal(childName(name.slice(0, -1), folder, "systemd"), `pod${UID}`);
+  const directory = cgroupPath(name, "systemd").split("/").at(-1) ?? "";
+  assert.equal(childName(name.slice(0, -1), directory, "systemd"), `pod${UID}`);
   assert.equal(childName(KUBEPODS, "kubepods-burstable.slice", "systemd"), "burstable");
   assert.equal(childName(["my-root", "kubepods"], "my_root-kubepods-podu1.slice", "systemd"), "podu1");
   for (const other of ["cri-containerd-1.scope", "kubepods.slice", "system-x.slice", "kubepods-x", "podu1"]) {

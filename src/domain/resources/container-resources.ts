@@ -1,4 +1,4 @@
-/** What the runtime is told of a container's and a sandbox's resources. */
+/** Computes the resources that the runtime gets for a container and for a sandbox. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { type Quantity, quantityMilliValue, quantityValue } from "../../base/quantity.ts";
 import { type ContainerAllocation, type ContainerAllocations, hasExclusiveCpus } from "../allocation/pod-allocation.ts";
@@ -11,18 +11,18 @@ import { hasPodLevelResources, podLimits, podRequests, specOf } from "./pod-reso
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
 import { type SwapSettings, swapLimitBytes } from "./swap.ts";
 
-/** Of the node, the same for all its containers. */
+/** Node settings, the same for all containers. */
 export interface ContainerResourceOptions {
   readonly cgroupVersion: 1 | 2;
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodUs: number;
   readonly memoryCapacityBytes: bigint;
-  /** Of the machine, as the kernel spells them. */
+  /** The machine's huge page sizes, as the kernel spells them. */
   readonly hugepageSizes: readonly string[];
-  /** Off: the kernel kills all processes of a container that runs out of memory. Only cgroup v2 can. */
+  /** Off: the kernel kills all processes of a container that runs out of memory. Only cgroup v2 supports that. */
   readonly singleProcessOomKill: boolean;
   readonly swap: SwapSettings;
-  /** Only with the gate, and only cgroup v2 can. */
+  /** Set only with the feature gate, and only on cgroup v2. */
   readonly memoryQos?: MemoryQos;
 }
 
@@ -60,7 +60,9 @@ export function containerResources(
   };
 }
 
-/** For the sandbox, which a runtime with a virtual machine sizes by it: all containers together, without overhead. */
+/**
+ * For the sandbox: all containers together, without overhead. A runtime with virtual machines sizes the machine by it.
+ */
 export function sandboxResources(
   pod: Pod,
   options: ContainerResourceOptions,
@@ -75,7 +77,7 @@ export function sandboxResources(
   return linuxResources(amounts, options, hasExclusiveCpus(containers));
 }
 
-/** What the runtime itself needs for the pod, as a request and as a limit. */
+/** The runtime's overhead for the pod, as a request and as a limit. */
 export function overheadResources(pod: Pod, options: ContainerResourceOptions): LinuxResources {
   const { overhead } = specOf(pod);
   if (overhead === undefined) return {};
@@ -90,7 +92,7 @@ function linuxResources(amounts: Amounts, options: ContainerResourceOptions, exc
   const quotaUs = exclusiveCpus ? -1 : quotaUsOf(milli(cpuLimit), options.cpuCfsQuotaPeriodUs);
   const killsGroup = options.cgroupVersion === 2 && !options.singleProcessOomKill;
   return {
-    // Who sets only a limit wants as much as that.
+    // A container with only a limit requests as much as its limit.
     cpuShares: sharesOf(milli(cpuRequest ?? cpuLimit)),
     ...(options.cpuCfsQuota && { cpuPeriodUs: options.cpuCfsQuotaPeriodUs }),
     ...(options.cpuCfsQuota && quotaUs !== undefined && { cpuQuotaUs: quotaUs }),
@@ -111,7 +113,7 @@ function withSwap(
     const limit = String(swapLimitBytes(pod, container, machine));
     return { ...resources, unified: { ...resources.unified, "memory.swap.max": limit } };
   }
-  // In v1 the limit is of memory and swap together, and means nothing without one of memory.
+  // On cgroup v1 this limits memory and swap together, and means nothing without a memory limit.
   if (resources.memoryLimitBytes === undefined) return resources;
   return { ...resources, memorySwapLimitBytes: resources.memoryLimitBytes };
 }
@@ -126,7 +128,7 @@ function withMemoryQos(
   return { ...resources, unified: { ...resources.unified, ...containerMemoryFiles(pod, container, memoryQos) } };
 }
 
-/** Every size of the machine is named; what the pod as a whole may have each container may have that names none itself. */
+/** Every page size of the machine is listed. A container without its own limit for a size gets the pod-level limit. */
 function containerHugepages(own: ResourceList, whole: ResourceList | undefined, sizes: readonly string[]) {
   const wanted = new Map([...(whole === undefined ? [] : hugepageBytes(whole)), ...hugepageBytes(own)]);
   const limits = hugepageLimits(sizes, wanted);

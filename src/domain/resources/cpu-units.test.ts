@@ -56,7 +56,7 @@ void test("[14.4] a slice's quota is a whole number of hundredths of a CPU, neve
   assert.equal(sliceQuotaUs(5001, 10_000), 5100);
   assert.equal(sliceQuotaUs(1000, 20_000), 1000);
   assert.equal(sliceQuotaUs(1001, 20_000), 1200);
-  // What cannot be told as microseconds of a second is cut off before it is rounded, and stays.
+  // Fractions of a microsecond per second are truncated before rounding, and stay truncated.
   assert.equal(sliceQuotaUs(100_000, 300_000), 102_000);
   assert.equal(sliceQuotaUs(1000, 999_999), 9999);
 });

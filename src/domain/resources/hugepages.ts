@@ -1,4 +1,4 @@
-/** Sizes of huge pages, in the API's words ("hugepages-2Mi") and in the kernel's ("2MB"). */
+/** Huge page sizes as the API ("hugepages-2Mi") and the kernel ("2MB") spell them. */
 import { formatQuantity, parseQuantity, quantityValue, wholeQuantity } from "../../base/quantity.ts";
 import { HUGEPAGES_PREFIX, type ResourceList } from "./resource-list.ts";
 
@@ -13,7 +13,7 @@ export function kernelPageSize(pageBytes: bigint): string {
 export const hugepagesResource = (pageBytes: bigint) =>
   `${HUGEPAGES_PREFIX}${formatQuantity(wholeQuantity(pageBytes, "BinarySI"))}`;
 
-/** Bytes by the kernel's name of the page size, for all that the list names. */
+/** Bytes by the kernel's name of the page size, for all sizes in the list. */
 export function hugepageBytes(list: ResourceList): ReadonlyMap<string, bigint> {
   const bytes = new Map<string, bigint>();
   for (const [name, quantity] of list) {
@@ -24,7 +24,7 @@ export function hugepageBytes(list: ResourceList): ReadonlyMap<string, bigint> {
   return bytes;
 }
 
-/** Every size of the machine has its limit, and who asks for none gets none. */
+/** Every page size of the machine gets a limit; it is 0 if none is requested. */
 export function hugepageLimits(
   sizes: readonly string[],
   wanted: ReadonlyMap<string, bigint>,

@@ -23,7 +23,7 @@ const burstable = { requests: { memory: "64Mi" }, limits: { memory: "128Mi" } };
 
 void test("[14.11] a container is slowed down on the way from its request to its limit, in whole pages", () => {
   const none = { "memory.min": "0", "memory.low": "0" };
-  // 64Mi + 0.9 * 64Mi = 127506841.6, of which 31129 pages.
+  // 64Mi + 0.9 * 64Mi = 127506841.6, which holds 31129 whole pages.
   assert.deepEqual(filesOf(burstable, off), { ...none, "memory.high": "127504384" });
   assert.deepEqual(filesOf({ limits: { memory: "128Mi" } }, off), { ...none, "memory.high": "120795136" });
   assert.deepEqual(filesOf(burstable, { ...off, throttlingFactor: 1 })["memory.high"], "134217728");

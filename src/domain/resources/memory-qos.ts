@@ -1,7 +1,9 @@
 /**
- * Memory that is kept for whom it was requested by, and containers that are slowed down before they are killed: the gate MemoryQoS, of cgroup v2 only.
+ * Protects the requested memory of pods, and throttles containers before they are OOM-killed: the feature gate
+ * MemoryQoS, on cgroup v2 only.
  *
- * With tiered reservation a Guaranteed pod's memory is never taken back (memory.min), a Burstable one's only when there is no other (memory.low).
+ * With tiered reservation, a Guaranteed pod's memory is never reclaimed (memory.min). A Burstable pod's memory is
+ * reclaimed only if no other memory is left (memory.low).
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { quantityValue } from "../../base/quantity.ts";
@@ -10,11 +12,11 @@ import { podQosClass, type QosClass } from "./qos-class.ts";
 import { parseResourceList } from "./resource-list.ts";
 
 export interface MemoryQos {
-  /** Off: nothing is kept for anybody. */
+  /** Off: no memory is protected for any pod. */
   readonly tiered: boolean;
-  /** From 0 to 1: how far from its request to its limit a container may go unhindered. */
+  /** From 0 to 1: how far a container may go from its request to its limit before it is throttled. */
   readonly throttlingFactor: number;
-  /** Of the node: the limit of who has none. */
+  /** The node's allocatable memory: the limit of containers that have none. */
   readonly allocatableBytes: bigint;
 }
 
@@ -28,7 +30,7 @@ const bytesOf = (amounts: Readonly<Record<string, string>> | undefined): bigint 
   return memory === undefined ? 0n : quantityValue(memory);
 };
 
-/** Of a container, as files of cgroup v2. */
+/** The cgroup v2 files of a container. */
 export function containerMemoryFiles(
   pod: Pod,
   { resources }: Pick<Container, "resources">,
@@ -49,13 +51,16 @@ function highBytes(request: bigint, limit: bigint, { throttlingFactor }: MemoryQ
   return BigInt(Math.trunc(bytes / PAGE_BYTES)) * BigInt(PAGE_BYTES);
 }
 
-/** Of a pod's own group. */
+/** The files of a pod's cgroup. */
 export function podMemoryFiles(pod: Pod, qos: MemoryQos): ReadonlyMap<string, string> {
   const request = requestOf(pod);
   return qos.tiered && request > 0n ? new Map([[fileOf(podQosClass(pod)), String(request)]]) : new Map();
 }
 
-/** Of the group of all pods and of the Burstable ones: what is kept for a pod must be kept for those above it too. */
+/**
+ * The files of the cgroup of all pods and of the Burstable cgroup. Memory that is protected for a pod must be protected
+ * for the cgroups above it too.
+ */
 export function tierMemoryFiles(
   pods: Iterable<Pod>,
   { tiered }: MemoryQos,
@@ -74,6 +79,6 @@ function requestOf(pod: Pod): bigint {
   return memory === undefined ? 0n : quantityValue(memory);
 }
 
-/** Of a group for the system's or Kubernetes' own daemons: all it is limited to is kept for it. */
+/** The files of a cgroup for system or Kubernetes daemons: all memory up to its limit is protected. */
 export const reservedMemoryFiles = (limitBytes: bigint): ReadonlyMap<string, string> =>
   new Map([[MIN, String(limitBytes)]]);

@@ -1,6 +1,6 @@
 /**
- * What of the machine is for pods: what schedulers are told (allocatable), and what the kernel holds all pods to together.
- * The second is wider: the hard eviction thresholds are kept free by evicting, before the kernel would have to kill.
+ * The part of the machine that is for pods: the allocatable amounts for schedulers, and the limits of the cgroup of all
+ * pods. The limits are wider: hard eviction thresholds are kept free by eviction, before the kernel would have to kill.
  */
 import {
   type Quantity,
@@ -20,12 +20,12 @@ export interface Reservations {
   readonly kubeReserved: ResourceList;
 }
 
-/** Of `evictionHard`: an amount, or a part of the capacity from 0 to 1. */
+/** A value of `evictionHard`: an amount, or a fraction of the capacity from 0 to 1. */
 export type ThresholdValue =
   | { readonly kind: "quantity"; readonly quantity: Quantity }
   | { readonly kind: "fraction"; readonly fraction: number };
 
-/** By signal ("memory.available"). */
+/** By signal, for example "memory.available". */
 export type HardThresholds = ReadonlyMap<string, ThresholdValue>;
 
 const RESERVING_SIGNALS: ReadonlyMap<string, string> = new Map([
@@ -33,13 +33,15 @@ const RESERVING_SIGNALS: ReadonlyMap<string, string> = new Map([
   ["ephemeral-storage", "nodefs.available"],
 ]);
 
-/** The amount a threshold stands for. Parts are kept in single precision upstream, and that shows in the last digits. */
+/** The amount of a threshold. Upstream keeps fractions in single precision, which shows in the last digits. */
 export function thresholdQuantity(value: ThresholdValue, capacity: Quantity): Quantity {
   if (value.kind === "quantity") return value.quantity;
   return wholeQuantity(BigInt(Math.trunc(Number(quantityValue(capacity)) * Math.fround(value.fraction))), "BinarySI");
 }
 
-/** For the Node's status: without reservations, thresholds and, of memory, every huge page that is set aside. */
+/**
+ * For the Node's status: capacity without reservations and thresholds and, for memory, without all reserved huge pages.
+ */
 export function nodeAllocatable(
   capacity: ResourceList,
   reservations: Reservations,
@@ -75,13 +77,16 @@ export interface NodeCgroupInputs {
   readonly memoryBytes: bigint;
   readonly pidsMax: bigint;
   readonly reservations: Reservations;
-  /** Off: pods may use the whole machine, reservations or not. */
+  /** Off: pods may use the whole machine, despite reservations. */
   readonly enforcePods: boolean;
-  /** Such as "0-3". Said even though it is no limit: systemd takes the controller away from whom it does not know to use it. */
+  /**
+   * For example "0-3". Set although it limits nothing: systemd removes the controller from cgroups that do not seem to
+   * use it.
+   */
   readonly onlineCpus?: string;
 }
 
-/** The limits of the group that holds all pods. */
+/** The limits of the cgroup that holds all pods. */
 export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
   const left = (name: string, total: Quantity) =>
     inputs.enforcePods ? without(total, reservedOf(inputs.reservations, name)) : total;
@@ -95,8 +100,8 @@ export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
 }
 
 /**
- * The limits of a group for the system's or Kubernetes' own daemons; `compressible` leaves out what cannot be taken back. Huge pages that are not reserved are
- * none for them either, as upstream has it.
+ * The limits of a cgroup for system or Kubernetes daemons; `compressible` omits resources that cannot be reclaimed.
+ * Huge pages that are not reserved have a limit of 0, as upstream.
  */
 export function reservedValues(
   reserved: ResourceList,

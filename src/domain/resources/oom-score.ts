@@ -1,4 +1,4 @@
-/** Who is killed first when the machine runs out of memory: the score the kernel adds to that of a container's processes. */
+/** Computes oom_score_adj, by which the kernel selects the processes to kill when the machine runs out of memory. */
 import type { Container, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { quantityValue } from "../../base/quantity.ts";
 import { isSidecar } from "../pod/every-container.ts";
@@ -7,11 +7,13 @@ import { containerRequests, hasPodLevelRequests, specOf } from "./pod-resources.
 import { podQosClass } from "./qos-class.ts";
 import { parseResourceList } from "./resource-list.ts";
 
-/** The kubelet itself goes last of all. */
+/** The kubelet itself is killed last. */
 export const KUBELET_OOM_SCORE_ADJ = -999;
 const LAST = -997;
 const FIRST = 1000;
-/** A Burstable container is never as safe as a Guaranteed one that uses all memory, nor as exposed as BestEffort. */
+/**
+ * A Burstable container is never as safe as a Guaranteed one that uses all memory, nor as exposed as a BestEffort one.
+ */
 const BURSTABLE_MIN = 1000n + BigInt(LAST);
 const BURSTABLE_MAX = BigInt(FIRST) - 1n;
 
@@ -39,13 +41,13 @@ const requestedBytes = ({ resources }: Pick<Container, "resources">) => {
   return request === undefined ? 0n : quantityValue(request);
 };
 
-/** A sidecar is worth as much as the container it serves. */
+/** A sidecar is at least as safe as the regular container with the smallest request. */
 const isSidecarOf = (spec: PodSpec, container: { readonly name: string }) =>
   (spec.initContainers ?? []).some((candidate) => candidate.name === container.name && isSidecar(candidate));
 
 const leastRequestBytes = (spec: PodSpec) => spec.containers.map(requestedBytes).reduce(smaller);
 
-/** What is requested for the pod and not by a container belongs to all containers in equal parts. */
+/** Memory that the pod requests beyond its containers' requests is divided equally among all containers. */
 function unassignedShareBytes(spec: PodSpec): bigint {
   const podBytes = hasPodLevelRequests(spec) ? requestedBytes(spec) : 0n;
   if (podBytes === 0n) return 0n;

@@ -1,4 +1,4 @@
-/** The limits of a pod's own control group, which holds all its containers. */
+/** The limits of a pod's cgroup, which holds all its containers. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
 import { type ContainerAllocations, hasExclusiveCpus } from "../allocation/pod-allocation.ts";
@@ -13,15 +13,15 @@ export interface PodCgroupOptions {
   /** Off: CPU limits are not enforced. */
   readonly cpuCfsQuota: boolean;
   readonly cpuCfsQuotaPeriodUs: number;
-  /** Not above zero: no limit of our own. */
+  /** Zero or less: Deckhand sets no limit. */
   readonly podPidsLimit: bigint;
-  /** Of the machine, as the kernel spells them. */
+  /** The machine's huge page sizes, as the kernel spells them. */
   readonly hugepageSizes: readonly string[];
-  /** Only with the gate, and only cgroup v2 can. */
+  /** Set only with the feature gate, and only on cgroup v2. */
   readonly memoryQos?: MemoryQos;
 }
 
-/** Of a pod that is over while something of it is still being put away: it gets the least there is. */
+/** For a terminated pod that is still being cleaned up: the minimum. */
 export const PUT_AWAY_VALUES: CgroupValues = { cpuShares: NO_SHARES };
 
 export function podCgroupValues(pod: Pod, options: PodCgroupOptions, containers: ContainerAllocations): CgroupValues {
@@ -46,7 +46,7 @@ export function podCgroupValues(pod: Pod, options: PodCgroupOptions, containers:
 
 function cpuLimit(pod: Pod, options: PodCgroupOptions, exclusiveCpus: boolean): CgroupValues {
   const periodUs = options.cpuCfsQuotaPeriodUs;
-  // A pod that owns its CPUs must not be held back on them.
+  // A pod with exclusive CPUs must not be throttled on them.
   if (!options.cpuCfsQuota || exclusiveCpus) return { cpuQuotaUs: -1, cpuPeriodUs: periodUs };
   const limit = podLimits(specOf(pod), { overhead: true }).get("cpu");
   const quotaUs = limit === undefined ? undefined : quotaUsOf(quantityMilliValue(limit), periodUs);

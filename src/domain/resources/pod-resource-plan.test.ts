@@ -15,7 +15,7 @@ const plan = podResourcePlan({
   swap: { kind: "none" },
 });
 
-/** The pod of which the figures on a cgroup v2 machine with the Go kubelet are known. */
+/** The pod whose values with the Go kubelet on a cgroup v2 machine are known. */
 const limits = { cpu: "500m", memory: "64Mi" };
 const pod: Pod = {
   metadata: { uid: "u-1" },

@@ -1,4 +1,6 @@
-/** All that a node's settings make of a pod's allocation, settled once for those who run pods. */
+/**
+ * All resource settings that follow from a pod's allocation and the node's settings, for the components that run pods.
+ */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { containerAllocation, type PodAllocation } from "../allocation/pod-allocation.ts";
 import { withAllocation } from "../resize/allocation.ts";
@@ -19,7 +21,7 @@ import { podQosClass } from "./qos-class.ts";
 export interface PodResourcePlan {
   podCgroupName(pod: Pod): CgroupName;
   podCgroupValues(pod: Pod, allocation: PodAllocation): CgroupValues;
-  /** Of a container, an init container or an ephemeral one, which can have no resources of its own. */
+  /** For a regular, an init or an ephemeral container; an ephemeral container cannot have resources. */
   containerResources(pod: Pod, allocation: PodAllocation, containerName: string): LinuxResources;
   sandboxResources(
     pod: Pod,

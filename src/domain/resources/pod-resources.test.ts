@@ -10,7 +10,7 @@ import { podLimits, podRequests } from "./pod-resources.ts";
 import { computeQosClass, podQosClass } from "./qos-class.ts";
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
 
-/** Pods made at random, with what the Go kubelet v1.36.4 makes of them on a machine of 8232796160 bytes. */
+/** Randomly generated pods, with what the Go kubelet v1.36.4 computes for them on a machine of 8232796160 bytes. */
 interface Recorded {
   readonly spec: PodSpec;
   readonly requests: Readonly<Record<string, string>>;
@@ -67,7 +67,7 @@ void test("[14.4] a pod's cgroup values are upstream's", () => {
       kernelPageSize(BigInt(size)),
       BigInt(bytes),
     ]) as readonly (readonly [string, bigint])[];
-    // Upstream hands zeros on, and the writer of the files leaves them out.
+    // Upstream passes zeros on, and the code that writes the files omits them.
     const want = {
       cpuShares: cgroup.cpuShares,
       ...((cgroup.cpuQuotaUs ?? 0) !== 0 && { cpuQuotaUs: cgroup.cpuQuotaUs }),

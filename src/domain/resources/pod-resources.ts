@@ -1,9 +1,9 @@
 /**
- * What a whole pod asks for and what it is limited to.
+ * Computes the requests and limits of a whole pod.
  *
- * Containers add up. Init containers run one after the other, so of them only the largest counts; a sidecar (an init container
- * that is always restarted) stays, so it adds to the containers and to every init container after it. Values given for the pod as
- * a whole stand instead of the sum, and the overhead of its runtime comes on top.
+ * Containers add up. Init containers run one after the other, so only the largest of them counts. A sidecar (an init
+ * container that always restarts) keeps running, so it adds to the containers and to every init container after it.
+ * Pod-level values replace the sum, and the overhead of the pod's runtime is added.
  */
 import type { Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { addQuantities } from "../../base/quantity.ts";
@@ -20,10 +20,10 @@ import {
 
 type Kind = "requests" | "limits";
 
-/** A pod without a spec asks for nothing. */
+/** A pod without a spec requests nothing. */
 export const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
 
-/** The names that may be given for a pod as a whole. */
+/** The resource names that may be set at pod level. */
 const isPodLevelName = (name: string) => name === "cpu" || name === "memory" || name.startsWith(HUGEPAGES_PREFIX);
 
 const hasPodLevel = (spec: PodSpec, kind: Kind) => Object.keys(spec.resources?.[kind] ?? {}).some(isPodLevelName);
@@ -31,7 +31,7 @@ const hasPodLevel = (spec: PodSpec, kind: Kind) => Object.keys(spec.resources?.[
 export const hasPodLevelRequests = (spec: PodSpec) => hasPodLevel(spec, "requests");
 export const hasPodLevelResources = (spec: PodSpec) => hasPodLevel(spec, "requests") || hasPodLevel(spec, "limits");
 
-/** What the containers alone request, without what is said of the pod as a whole and without overhead. */
+/** The requests of the containers alone, without pod-level values and overhead. */
 export const containerRequests = (spec: PodSpec): ResourceList => total(spec, "requests");
 
 export function podRequests(spec: PodSpec, { overhead }: { readonly overhead: boolean }): ResourceList {
@@ -39,7 +39,7 @@ export function podRequests(spec: PodSpec, { overhead }: { readonly overhead: bo
   return overhead ? addLists(requests, parseResourceList(spec.overhead)) : requests;
 }
 
-/** Overhead only widens a limit that exists: nothing becomes limited by it. */
+/** Overhead only raises a limit that exists; it does not add one. */
 export function podLimits(spec: PodSpec, { overhead }: { readonly overhead: boolean }): ResourceList {
   const limits = hasPodLevelResources(spec) ? override(spec, "limits") : total(spec, "limits");
   if (!overhead) return limits;
@@ -51,7 +51,9 @@ export function podLimits(spec: PodSpec, { overhead }: { readonly overhead: bool
   return widened;
 }
 
-/** Whether the resource is limited at every moment of the pod: in each container, and while each init container runs. */
+/**
+ * Whether the resource is limited at every moment of the pod: in each container, and while each init container runs.
+ */
 export function isLimitedThroughout(spec: PodSpec, name: "cpu" | "memory"): boolean {
   if (!isNone(parseResourceList(spec.resources?.limits), name)) return true;
   const lists = [...spec.containers.map((container) => listOf(container, "limits")), ...initPhases(spec, "limits")];
@@ -69,12 +71,12 @@ function total(spec: PodSpec, kind: Kind): ResourceList {
   return initPhases(spec, kind).reduce(maxLists, lasting);
 }
 
-/** What is in use while each init container starts: its own and that of the sidecars before it. */
+/** The amounts in use while each init container starts: its own, and those of the sidecars before it. */
 function initPhases(spec: PodSpec, kind: Kind): readonly ResourceList[] {
   let sidecars = NONE;
   return (spec.initContainers ?? []).map((container) => {
     const own = listOf(container, kind);
-    // The order of the sum decides with which suffix it is written.
+    // The order of the sum decides which suffix it is formatted with.
     if (!isSidecar(container)) return addLists(own, sidecars);
     sidecars = addLists(sidecars, own);
     return sidecars;

@@ -1,4 +1,6 @@
-/** The quality of service a pod gets from how it limits itself: which cgroup it lives in and who is killed first. */
+/**
+ * The QoS class of a pod, from its requests and limits. It decides the pod's parent cgroup and the order of OOM kills.
+ */
 import type { Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { compareQuantities } from "../../base/quantity.ts";
 import { specOf } from "./pod-resources.ts";
@@ -8,7 +10,7 @@ export type QosClass = "Guaranteed" | "Burstable" | "BestEffort";
 
 const CLASSES: readonly string[] = ["Guaranteed", "Burstable", "BestEffort"] satisfies readonly QosClass[];
 
-/** As the API server has recorded it: a class never changes during a pod's life. Static pods have none recorded. */
+/** The class that the API server has recorded, which never changes. Without one, as for static pods, it is computed. */
 export function podQosClass(pod: Pod): QosClass {
   const recorded = pod.status?.qosClass;
   return recorded !== undefined && CLASSES.includes(recorded) ? (recorded as QosClass) : computeQosClass(specOf(pod));
@@ -19,7 +21,7 @@ export function computeQosClass(spec: PodSpec): QosClass {
   const requests = owners.map((owner) => positive(owner.requests)).reduce(addLists, NONE);
   const limits = owners.map((owner) => positive(owner.limits)).reduce(addLists, NONE);
   if (requests.size === 0 && limits.size === 0) return "BestEffort";
-  // What is said of a pod as a whole counts as limited even when it names no limit; the comparison below then decides.
+  // Pod-level resources count as limited even without limits; the comparison below then decides.
   const limited = owners.every(
     ({ limits }) => isFullyLimited(limits) || (spec.resources !== undefined && isEmpty(limits)),
   );
@@ -38,7 +40,7 @@ function isFullyLimited(limits: Texts): boolean {
   return !isNone(list, "cpu") && !isNone(list, "memory");
 }
 
-/** Only CPU and memory make a class, and only where some is asked for. */
+/** Only positive amounts of CPU and memory determine the class. */
 function positive(texts: Texts): ResourceList {
   const entries = [...parseResourceList(texts)];
   return new Map(entries.filter(([name, { nanos }]) => (name === "cpu" || name === "memory") && nanos > 0n));

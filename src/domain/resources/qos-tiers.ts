@@ -1,4 +1,6 @@
-/** The groups between all pods and each pod: they share the CPU by class, and put no bound on huge pages. */
+/**
+ * The values of the cgroups between all pods and each pod. They share the CPU by QoS class and do not limit huge pages.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue } from "../../base/quantity.ts";
 import { BEST_EFFORT, BURSTABLE, KUBEPODS } from "./cgroup-name.ts";
@@ -10,7 +12,9 @@ import { podQosClass } from "./qos-class.ts";
 
 const UNBOUNDED_BYTES = 2n ** 62n;
 
-/** Burstable pods that are not over weigh together as much as they request; the best effort is the rest. */
+/**
+ * Burstable pods that have not terminated get shares for the sum of their requests; BestEffort pods get the minimum.
+ */
 export function qosTierValues(
   all: readonly Pod[],
   hugepageSizes: readonly string[],

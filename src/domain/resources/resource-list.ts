@@ -1,4 +1,4 @@
-/** Amounts by resource name, read once from the API's texts. */
+/** Quantities by resource name, parsed once from the API's text. */
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "../../base/quantity.ts";
 
 export type ResourceList = ReadonlyMap<string, Quantity>;
@@ -7,7 +7,7 @@ export const NONE: ResourceList = new Map();
 
 export const HUGEPAGES_PREFIX = "hugepages-";
 
-/** Throws a `QuantityError` that names the resource's text when one is no quantity. */
+/** Throws a `QuantityError` that names the text if it is not a quantity. */
 export function parseResourceList(texts: Readonly<Record<string, string>> | undefined): ResourceList {
   return new Map(Object.entries(texts ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
 }
@@ -16,7 +16,7 @@ export function addLists(a: ResourceList, b: ResourceList): ResourceList {
   return combine(a, b, addQuantities);
 }
 
-/** The larger of both, resource by resource. */
+/** The larger quantity of each resource. */
 export function maxLists(a: ResourceList, b: ResourceList): ResourceList {
   return combine(a, b, (x, y) => (compareQuantities(y, x) > 0 ? y : x));
 }
@@ -30,5 +30,5 @@ function combine(a: ResourceList, b: ResourceList, join: (x: Quantity, y: Quanti
   return result;
 }
 
-/** Whether there is any of it at all: absent and zero are the same. */
+/** Whether the amount is zero; absent counts as zero. */
 export const isNone = (list: ResourceList, name: string) => (list.get(name)?.nanos ?? 0n) === 0n;

@@ -14,7 +14,7 @@ const limitOf = (pod: Pod, memoryBytes = 4n * GIB, swapBytes = 2n * GIB) =>
 void test("[14.10] a Burstable container gets the part of the swap that it requests of the memory", () => {
   assert.equal(limitOf(podOf({ requests: { memory: "1Gi" } })), GIB / 2n);
   assert.equal(limitOf(podOf({ requests: { memory: "1Gi" }, limits: { memory: "2Gi" } })), GIB / 2n);
-  // Cut off, from a quotient in double precision.
+  // Truncated, from a quotient in double precision.
   assert.equal(limitOf(podOf({ requests: { memory: "100Mi" } }), 4_123_455_488n, 1_073_737_728n), 27_304_662n);
   assert.equal(limitOf(podOf({ requests: { memory: "1" } })), 0n);
   assert.equal(limitOf(podOf({ requests: { cpu: "1" }, limits: { memory: "1Gi" } })), 0n);

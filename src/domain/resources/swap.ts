@@ -5,19 +5,19 @@ import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podQosClass } from "./qos-class.ts";
 import { isNone, parseResourceList, type ResourceList } from "./resource-list.ts";
 
-/** "uncounted": the kernel cannot limit it. "limited": by what a container requests of the memory. */
+/** "uncounted": the kernel cannot limit swap. "limited": in proportion to the container's memory request. */
 export type SwapSettings =
   | { readonly kind: "uncounted" }
   | { readonly kind: "none" }
   | { readonly kind: "limited"; readonly capacityBytes: bigint };
 
-/** Why the agent may not start on a machine that swaps, in upstream's words; undefined where it may. */
+/** Why the kubelet may not start on a machine with swap, in upstream's words. Undefined if it may. */
 export const swapFault = (swapBytes: bigint, { failSwapOn }: { readonly failSwapOn: boolean }): string | undefined =>
   failSwapOn && swapBytes > 0n
     ? "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false"
     : undefined;
 
-/** Burstable pods that are not critical, and of them the containers that may have more memory than they request, or less. */
+/** Only containers of non-critical Burstable pods may use swap, and only if their memory request and limit differ. */
 export function mayHaveSwap(pod: Pod, { resources }: Pick<Container, "resources">): boolean {
   if (isCriticalPod(pod) || podQosClass(pod) !== "Burstable") return false;
   const [requests, limits] = [parseResourceList(resources?.requests), parseResourceList(resources?.limits)];
@@ -25,7 +25,10 @@ export function mayHaveSwap(pod: Pod, { resources }: Pick<Container, "resources"
   return compareQuantities(memoryOf(requests), memoryOf(limits)) !== 0;
 }
 
-/** The part of the swap that it requests of the memory. Computed as upstream does, with the same loss in the last digits. */
+/**
+ * The container's fraction of the swap is its request's fraction of the memory. Computed as upstream does, with the
+ * same loss in the last digits.
+ */
 export function swapLimitBytes(
   pod: Pod,
   container: Pick<Container, "resources">,

@@ -1,9 +1,9 @@
-/** Whether the groups above all pods are there. Without them no pod can be placed. */
+/** Whether the QoS cgroups above all pods exist. Without them no pod can be placed. */
 export type TiersState =
-  /** Nobody has tried yet. */
+  /** Not tried yet. */
   | { readonly kind: "pending" }
   | { readonly kind: "failing"; readonly trouble: string }
-  /** From the first success on, whatever becomes of their values. */
+  /** From the first success on, even if setting their values fails later. */
   | { readonly kind: "ready" };
 
 export const tiersTroubles = (state: TiersState): readonly string[] =>

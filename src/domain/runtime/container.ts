@@ -1,4 +1,4 @@
-/** A container: what we ask the runtime for, and what it says of it. */
+/** A container: the configuration sent to the runtime, and the state that the runtime reports. */
 import type { ImageSpec } from "./image.ts";
 import type { LinuxResources } from "./resources.ts";
 import type { ContainerSecurityContext, IdMapping } from "./security.ts";
@@ -24,7 +24,7 @@ export interface ContainerMount {
   readonly imageSubPath?: string;
 }
 
-/** Values are bytes: a Secret may hold what is not text. */
+/** Values are bytes: a Secret may hold data that is not text. */
 export interface EnvironmentVariable {
   readonly name: string;
   readonly value: Uint8Array;
@@ -47,7 +47,7 @@ export interface ContainerConfig {
   readonly cdiDevices?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Below the sandbox's log directory. */
+  /** Relative to the sandbox's log directory. */
   readonly logPath?: string;
   readonly stdin?: boolean;
   readonly stdinOnce?: boolean;
@@ -58,10 +58,10 @@ export interface ContainerConfig {
   readonly stopSignal?: string;
 }
 
-/** "unknown" is not "exited": such a container is stopped once before anything takes its place. */
+/** "unknown" is not "exited": such a container is stopped once before another one replaces it. */
 export type ContainerState = "created" | "running" | "exited" | "unknown";
 
-/** One line of the container list. */
+/** An entry of the container list. */
 export interface Container {
   readonly id: string;
   readonly sandboxId: string;
@@ -82,9 +82,9 @@ export interface ContainerStatus {
   readonly createdWallNs: bigint;
   /** Absent until the container was started. */
   readonly startedWallNs?: bigint;
-  /** Absent until the container ended. */
+  /** Absent until the container exited. */
   readonly finishedWallNs?: bigint;
-  /** Means something only once the container has ended. */
+  /** Valid only after the container has exited. */
   readonly exitCode: number;
   readonly reason: string;
   readonly message: string;
@@ -107,12 +107,12 @@ export interface ContainerFilter {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** A hint that something happened; the list is the truth. */
+/** A hint that something happened; the container list is authoritative. */
 export interface ContainerEvent {
   readonly containerId: string;
   readonly kind: "created" | "started" | "stopped" | "deleted";
   readonly wallNs: bigint;
-  /** Whom it happened to, where the runtime says so. */
+  /** The sandbox and the pod of the container, if the runtime reports them. */
   readonly sandboxId?: string;
   readonly podUid?: string;
 }

@@ -1,9 +1,9 @@
-/** Images as the runtime knows them. */
+/** Images as the runtime reports them. */
 export interface ImageSpec {
-  /** The name or id the runtime is asked for. */
+  /** The image name or ID sent to the runtime. */
   readonly image: string;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** The name in the pod's spec, when `image` is something else by now. */
+  /** The name in the pod's spec, if `image` differs from it. */
   readonly userSpecifiedImage?: string;
   readonly runtimeHandler?: string;
   readonly imageRef?: string;
@@ -14,7 +14,7 @@ export interface Image {
   readonly tags: readonly string[];
   readonly digests: readonly string[];
   readonly sizeBytes: bigint;
-  /** The image's user: an id, a name, or neither. */
+  /** The image's user: an ID, a name, or neither. */
   readonly uid?: bigint;
   readonly username?: string;
   /** Never garbage-collected. */
@@ -22,7 +22,7 @@ export interface Image {
   readonly spec?: ImageSpec;
 }
 
-/** Every field may be a secret: never printed. */
+/** Every field may be a secret: never print it. */
 export interface RegistryCredentials {
   readonly username?: string;
   readonly password?: string;

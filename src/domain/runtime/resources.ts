@@ -1,4 +1,4 @@
-/** What a container or sandbox may use, in the units the kernel takes. An absent field is left to the runtime. */
+/** The resources of a container or sandbox, in the kernel's units. An absent field is left to the runtime. */
 export interface LinuxResources {
   readonly cpuPeriodUs?: number;
   readonly cpuQuotaUs?: number;
@@ -9,6 +9,6 @@ export interface LinuxResources {
   readonly cpusetCpus?: string;
   readonly cpusetMems?: string;
   readonly hugepageLimits?: readonly { readonly pageSize: string; readonly limitBytes: bigint }[];
-  /** cgroup v2 files by name, for what has no field of its own. */
+  /** cgroup v2 files by name, for values that no field above covers. */
   readonly unified?: Readonly<Record<string, string>>;
 }

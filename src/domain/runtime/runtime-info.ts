@@ -1,4 +1,4 @@
-/** What the runtime says of itself. */
+/** The runtime's version, conditions and handlers, as it reports them. */
 export interface RuntimeVersion {
   readonly name: string;
   readonly version: string;
@@ -24,7 +24,7 @@ export interface RuntimeStatus {
   readonly handlers: readonly RuntimeHandler[];
   readonly supplementalGroupsPolicy: boolean;
   readonly userNamespacesHostNetwork: boolean;
-  /** What the runtime adds when asked to be verbose. */
+  /** Additional information from a verbose request. */
   readonly info: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** A pod's sandbox: what we ask the runtime for, and what it says of it. */
+/** A pod's sandbox: the configuration sent to the runtime, and the state that the runtime reports. */
 import type { ContainerStatus } from "./container.ts";
 import type { LinuxResources } from "./resources.ts";
 import type { NamespaceOptions, SecurityContext } from "./security.ts";
@@ -38,7 +38,7 @@ export interface SandboxConfig {
 
 export type SandboxState = "ready" | "notReady";
 
-/** One line of the sandbox list. */
+/** An entry of the sandbox list. */
 export interface Sandbox {
   readonly id: string;
   readonly metadata: SandboxMetadata;
@@ -50,18 +50,21 @@ export interface Sandbox {
 }
 
 export interface SandboxStatus extends Sandbox {
-  /** Primary address first. Empty for a pod on the node's network, and after the sandbox stopped. */
+  /** Primary address first. Empty for a hostNetwork pod, and after the sandbox has stopped. */
   readonly ips: readonly string[];
   readonly namespaces?: NamespaceOptions;
 }
 
-/** A sandbox looked at closely. */
+/** The detailed state of one sandbox. */
 export interface SandboxView {
   readonly status: SandboxStatus;
-  /** The containers as of `readWallNs`. Only a runtime with container events fills these in; otherwise both are absent. */
+  /**
+   * The containers as of `readWallNs`. Only a runtime with container events sets these two fields; otherwise both are
+   * absent.
+   */
   readonly containers?: readonly ContainerStatus[];
   readonly readWallNs?: bigint;
-  /** What the runtime adds when asked to be verbose. */
+  /** Additional information from a verbose request. */
   readonly info: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** Who a container runs as and what it shares with the node. An absent field is left to the runtime. */
+/** The user that a container runs as, and the namespaces that it shares. An absent field is left to the runtime. */
 export type NamespaceMode = "pod" | "container" | "node" | "target";
 
 export interface IdMapping {
@@ -34,7 +34,7 @@ export type SecurityProfile =
 
 export type SupplementalGroupsPolicy = "merge" | "strict";
 
-/** What a sandbox and a container have in common. */
+/** The settings that a sandbox and a container have in common. */
 export interface SecurityContext {
   readonly namespaces?: NamespaceOptions;
   readonly selinux?: SelinuxOptions;

@@ -1,4 +1,4 @@
-/** What containers and sandboxes use, as the runtime measures it. An absent figure was not measured. */
+/** Resource usage of containers and sandboxes as the runtime measures it. An absent value was not measured. */
 import type { ContainerMetadata } from "./container.ts";
 import type { FilesystemUsage } from "./image.ts";
 import type { SandboxMetadata } from "./sandbox.ts";

@@ -1,4 +1,4 @@
-/** Who asks something of the node, as it is told to those who decide upon access. */
+/** The client of a request to the node, as the authorizer gets it. */
 export interface Caller {
   readonly name: string;
   readonly uid: string;

@@ -62,7 +62,7 @@ test("[20.3] what guards a path, and with which verbs, is what the list of behav
   }
 });
 
-/** The Go kubelet's table, on the decoded path as a text: a prefix counts up to the next slash. */
+/** The Go kubelet's table, applied to the decoded path as text: a prefix matches up to the next slash. */
 const GO_TABLE: readonly (readonly [prefix: string, guards: readonly string[]])[] = [
   ["/pods", ["pods", "proxy"]],
   ["/healthz", ["healthz", "proxy"]],

@@ -1,18 +1,18 @@
 /**
- * What a request to this node is about, as those who decide upon access see it: the parts of its path, a verb, and subresources of the
- * node. There is one reading of a path, which the decision and the routes both use; a path that could be read in two ways is no path.
+ * The attributes of a request to this node for its authorization: the parts of its path, a verb, and subresources of
+ * the node. Authorization and routing use the same parsed path. A path that could be read in two ways is rejected.
  */
 import type { Subresource } from "./subresource.ts";
 
-/** Decoded, without empty ones: "/exec/a/b" is exec, a, b; "/" has none. */
+/** Decoded, without empty parts: "/exec/a/b" is exec, a, b; "/" has none. */
 export type PathParts = readonly string[];
 
-/** An encoded dot, slash, backslash or NUL says one thing before it is decoded and another after. */
+/** An encoded dot, slash, backslash or NUL has one meaning before decoding and another after it. */
 const AMBIGUOUS = /%(?:2e|2f|5c|00)/i;
-/** Neither has a place in a path, and some take the one for a slash. */
+/** Backslash, "#" and control characters do not belong in a path, and some software treats a backslash as a slash. */
 const FORBIDDEN = /[\\#\p{Cc}]/u;
 
-/** Undefined: not to be taken for a path. One slash at its end is not among the parts: it opens nothing. */
+/** Undefined: not a valid path. One trailing slash is not a part, and has no effect. */
 export function parsePath(path: string): PathParts | undefined {
   if (!path.startsWith("/") || AMBIGUOUS.test(path) || FORBIDDEN.test(path)) return undefined;
   const written = path.slice(1).split("/");
@@ -27,7 +27,7 @@ function decoded(written: string): string | undefined {
     const part = decodeURIComponent(written);
     return FORBIDDEN.test(part) ? undefined : part;
   } catch {
-    return undefined; // A percent sign without its two digits, or bytes that are no UTF-8.
+    return undefined; // Incomplete percent-encoding, or bytes that are not UTF-8.
   }
 }
 
@@ -39,7 +39,7 @@ const VERBS: ReadonlyMap<string, string> = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Other methods have none: only who may do everything may use them. */
+/** Other methods have no verb: only clients that may do everything may use them. */
 const verbOf = (method: string): string => VERBS.get(method) ?? "";
 
 const SUBRESOURCES: ReadonlyMap<string, readonly Subresource[]> = new Map([
@@ -56,14 +56,14 @@ const SUBRESOURCES: ReadonlyMap<string, readonly Subresource[]> = new Map([
 ]);
 const ANY_OTHER: readonly Subresource[] = ["proxy"];
 
-/** Any of them gives access. What nobody knows is as guarded as what gives the most. */
+/** Each of them grants access. Unknown paths are as protected as the subresource that grants the most. */
 export const subresourcesOf = ([first = ""]: PathParts): readonly Subresource[] => SUBRESOURCES.get(first) ?? ANY_OTHER;
 
 const EXECUTES: ReadonlySet<string> = new Set(["exec", "attach", "portForward", "run"]);
 
 /**
- * A WebSocket begins with a GET, and who may read everything may not therefore run everything. So what reaches into a container needs
- * "create" as well as the verb of its method, whatever that is.
+ * A WebSocket begins with a GET, and permission to read everything must not include running commands. Requests that
+ * reach into a container therefore need "create" as well as the verb of their method.
  */
 export function verbsOf(method: string, [first = ""]: PathParts): readonly string[] {
   const verb = verbOf(method);

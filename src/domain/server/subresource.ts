@@ -1,4 +1,4 @@
-/** Parts of the node that access is given to one by one. */
+/** Subresources of the node to which access is granted separately. */
 export type Subresource =
   | "proxy"
   | "stats"

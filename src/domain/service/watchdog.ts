@@ -1,10 +1,10 @@
-/** What a service manager asks of us by its environment variables, as systemd and the Go kubelet read them. */
+/** The service manager's watchdog settings from environment variables, as systemd and the Go kubelet read them. */
 
 export type Watchdog =
   | { readonly kind: "off" }
-  /** Told so often, it knows that we live; half of the time after which it would end us. */
+  /** Notify the service manager at this interval: half of the timeout after which it would kill the process. */
   | { readonly kind: "on"; readonly everyMs: number }
-  /** It asks for what cannot be: the agent does not start. */
+  /** The settings are invalid: the kubelet does not start. */
   | { readonly kind: "wrong"; readonly fault: string };
 
 const LIMIT_MS_MIN = 1_000;

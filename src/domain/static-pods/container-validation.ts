@@ -1,4 +1,4 @@
-/** What may be wrong with the containers of a pod, alone and beside each other. */
+/** Validates the containers of a pod, separately and together. */
 import type { Container, ContainerPort, EnvVar, PodSpec } from "../../api/gen/core-v1.ts";
 import { dnsLabelTroubles, portNameTroubles, portNumberTroubles, variableNameTroubles } from "../../base/names.ts";
 import type { FieldErrors } from "./field-errors.ts";

@@ -1,6 +1,7 @@
 /**
- * From a parsed manifest to a Pod, as the API server would read it: unknown fields and nulls are left out, quantities get their
- * canonical form, required fields that are absent are empty, and a value of the wrong type refuses the whole manifest with the path of its field. Nothing is defaulted.
+ * Decodes a parsed manifest to a Pod, as the API server would read it. Unknown fields and nulls are dropped, quantities
+ * get their canonical form, and absent required fields are empty. A value of the wrong type refuses the whole manifest
+ * with the path of its field. No defaults are set.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { podShapes } from "../../api/gen/pod-shapes.ts";
@@ -11,7 +12,7 @@ export type Decoded<T> =
   | { readonly kind: "ok"; readonly value: T }
   | { readonly kind: "refused"; readonly reason: string };
 
-/** Deeper than any manifest that means something. */
+/** Deeper than any meaningful manifest. */
 const DEPTH_MAX = 64;
 
 export function decodePod(manifest: unknown): Decoded<Pod> {
@@ -21,7 +22,7 @@ export function decodePod(manifest: unknown): Decoded<Pod> {
   if (typeof apiVersion !== "string" || apiVersion === "") return refused("Object 'apiVersion' is missing");
   if (kind !== "Pod" || apiVersion !== "v1") return refused(`a ${kind} of ${apiVersion} is not a Pod of v1`);
   try {
-    // The word of the table says the shape, and the table was made from the same documents as the type.
+    // The table defines the shape, and it was generated from the same documents as the type.
     return { kind: "ok", value: decode("#Pod", manifest, "", 0) as Pod };
   } catch (error) {
     if (error instanceof ShapeError) return refused(error.message);
@@ -29,12 +30,12 @@ export function decodePod(manifest: unknown): Decoded<Pod> {
   }
 }
 
-/** A list of pods, as a URL may serve. Undefined when it is something else. */
+/** The items of a list of pods, which a URL may serve. Undefined if the manifest is something else. */
 export function podListItems(manifest: unknown): readonly unknown[] | undefined {
   if (!isRecord(manifest) || manifest["apiVersion"] !== "v1") return undefined;
   const { kind, items } = manifest;
   if (kind !== "PodList" || !(items === undefined || items === null || Array.isArray(items))) return undefined;
-  // Items of a typed list say neither their kind nor their version.
+  // Items of a typed list omit their kind and version.
   return (items ?? []).map((item: unknown) => (isRecord(item) ? { ...item, kind: "Pod", apiVersion: "v1" } : item));
 }
 
@@ -56,7 +57,7 @@ function decode(word: string, value: unknown, path: string, depth: number): unkn
   return decodeScalar(word, value, path);
 }
 
-/** A null in a list stands for an empty value of its type. */
+/** A null in a list of objects stands for an empty object; in other lists it is an error. */
 function decodeItem(word: string, value: unknown, path: string, depth: number): unknown {
   if (value !== null && value !== undefined) return decode(word, value, path, depth);
   if (word.startsWith("#")) return {};
@@ -80,7 +81,7 @@ function decodeStruct(name: string, value: unknown, path: string, depth: number)
     const own = path === "" ? field : `${path}.${field}`;
     const isRequired = word.startsWith("!");
     const plain = isRequired ? word.slice(1) : word;
-    // Of any shape is only the API server's bookkeeping, which means nothing in a manifest.
+    // Only fields that the API server maintains have an arbitrary shape; they mean nothing in a manifest.
     if (plain === "any") continue;
     if (item !== undefined && item !== null) entries.push([field, decode(plain, item, own, depth)]);
     else if (isRequired) entries.push([field, decode(plain, emptyOf(plain), own, depth)]);
@@ -88,7 +89,7 @@ function decodeStruct(name: string, value: unknown, path: string, depth: number)
   return Object.fromEntries(entries);
 }
 
-/** What a required field holds where the manifest says nothing: who checks the pod finds it empty, not absent. */
+/** The value of a required field that the manifest omits: validation finds it empty, not absent. */
 function emptyOf(word: string): unknown {
   if (word.startsWith("[]")) return [];
   if (word.startsWith("{}") || word.startsWith("#")) return {};

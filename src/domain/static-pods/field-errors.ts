@@ -1,4 +1,4 @@
-/** What is wrong with an object, field by field, in the words and with the paths the API server uses. */
+/** Collects an object's validation errors by field, with the messages and paths of the API server. */
 
 export class FieldErrors {
   readonly #all: string[] = [];
@@ -27,7 +27,7 @@ export class FieldErrors {
     for (const detail of details) this.#all.push(`${path}: Invalid value: ${JSON.stringify(value)}: ${detail}`);
   }
 
-  /** One of these. Empty counts as missing. */
+  /** The value must be one of `supported`. Empty counts as missing. */
   oneOf(path: string, value: string | undefined, supported: readonly string[]): void {
     if (value === undefined || value === "") this.required(path);
     else if (!supported.includes(value)) this.unsupported(path, value, supported);

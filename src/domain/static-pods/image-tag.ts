@@ -1,4 +1,4 @@
-/** The pull policy of an image for which none is written: "latest" may have moved on, also where it is only meant. */
+/** The default pull policy of an image. The tag "latest" may have moved, also if it is only implied. */
 import { parseImageName } from "../images/image-name.ts";
 
 export function defaultImagePullPolicy(image: string): "Always" | "IfNotPresent" {

@@ -1,6 +1,7 @@
 /**
- * Merges what the sources say into the set of desired pods. A pod keeps the moment it was first seen, and what stood of it then, for as long as it is there; one
- * that a source no longer names stays until all sources have spoken; a second pod of one name in one source is refused.
+ * Merges the reports of the pod sources into the set of desired pods. A pod keeps the time at which it was first
+ * observed, and its status at that time, as long as it exists. A pod that a source no longer has stays until all
+ * sources have reported. A second pod with the same name in one source, or with a UID in use, is refused.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { DesiredPod, DesiredPods, SourceState } from "../pod/desired-pod.ts";
@@ -15,7 +16,7 @@ export interface Refusal {
 
 export interface Merged {
   readonly desired: DesiredPods;
-  /** All that are refused now, whether or not they were before. */
+  /** All pods that are refused now, whether or not they were refused before. */
   readonly refusals: readonly Refusal[];
 }
 
@@ -76,5 +77,5 @@ function desiredPod(
   return { uid, source, pod, given, firstSeenWallMs, found };
 }
 
-/** With as many digits below the second as there are, and none when there are none. */
+/** With as many digits below the second as necessary, or none. */
 const rfc3339 = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.?0+Z$/, "Z");

@@ -1,6 +1,7 @@
 /**
- * What to do at the API server so that it shows each static pod once, as it is. Deleting is by UID and creating needs our Node, so
- * that nothing is taken away from or attributed to another. What cannot be done now is left for the next look.
+ * Plans the API requests after which the API server shows each static pod exactly once, as it is. A delete names the
+ * UID and a create requires our Node. So no other pod is deleted, and no pod is attributed to another node. Actions
+ * that are impossible now are left to the next run.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { OwnNode } from "../node/own-node.ts";
@@ -23,12 +24,12 @@ export type MirrorAction =
       readonly why: string;
     };
 
-/** `ending` holds the full names of static pods that still end: their mirrors stay until they are gone. */
+/** `ending`: the full names of static pods that still terminate. Their mirror pods stay until they are gone. */
 export function planMirrors(desired: DesiredPods, node: OwnNode, ending: ReadonlySet<string>): readonly MirrorAction[] {
   if (!desired.mirrorsSeen) return [];
   const statics = new Map<string, DesiredPod>();
   for (const pod of desired.pods.values()) {
-    // Of two with one name the later is the one to be shown: the former is on its way out.
+    // Of two pods with one name, the later one is shown: the earlier one is terminating.
     if (pod.source !== "api") statics.set(fullNameOf(pod.pod), pod);
   }
   const owner = ownerOf(node);
@@ -51,7 +52,7 @@ export function planMirrors(desired: DesiredPods, node: OwnNode, ending: Readonl
   return actions;
 }
 
-/** A Node that is on its way out gets nothing more attributed to it. */
+/** A Node that is being deleted gets no more mirror pods. */
 function ownerOf(own: OwnNode): NodeName | undefined {
   if (own.kind !== "present") return undefined;
   const { name = "", uid = "", deletionTimestamp } = own.node.metadata ?? {};
@@ -63,7 +64,7 @@ function deletion(fullName: string, { metadata }: Pod, why: string): MirrorActio
   return { kind: "delete", fullName, namespace, name, uid, why };
 }
 
-/** What an API server accepts from a node: bound to it, owned by it, and by nothing else. */
+/** A mirror pod as the API server accepts it from a node: bound to that node, and owned by nothing else. */
 export function mirrorOf(pod: Pod, node: NodeName): Pod {
   const { name = "", namespace = "", labels, annotations = {} } = pod.metadata ?? {};
   return {

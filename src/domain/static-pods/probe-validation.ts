@@ -1,4 +1,4 @@
-/** What may be wrong with probes and lifecycle hooks. */
+/** Validates probes and lifecycle hooks. */
 import type { HTTPGetAction, Lifecycle, LifecycleHandler, Probe } from "../../api/gen/core-v1.ts";
 import { headerNameTroubles, portNameTroubles, portNumberTroubles } from "../../base/names.ts";
 import type { FieldErrors } from "./field-errors.ts";
@@ -6,7 +6,7 @@ import type { FieldErrors } from "./field-errors.ts";
 export type ProbeKind = "livenessProbe" | "readinessProbe" | "startupProbe";
 export const probeKinds: readonly ProbeKind[] = ["livenessProbe", "readinessProbe", "startupProbe"];
 
-/** The four a probe may have and the four a hook may have, in one. */
+/** The four handlers of a probe and the four of a hook, combined. */
 interface Handler extends Pick<Probe, "exec" | "httpGet" | "tcpSocket" | "grpc">, Pick<LifecycleHandler, "sleep"> {}
 
 export function validateProbe(errors: FieldErrors, path: string, kind: ProbeKind, probe: Probe, grace: number): void {

@@ -1,11 +1,14 @@
-/** Requests that follow from limits, and amounts rounded to what is counted. Amounts that are no quantities stay as they are. */
+/**
+ * Defaults requests from limits, and rounds amounts to the precision that counts. Text that is not a quantity stays as
+ * it is.
+ */
 import type { Container, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { addQuantities, formatQuantity, type Quantity } from "../../base/quantity.ts";
 import { quantityOf, roundUpToMilli } from "../../base/quantity-text.ts";
 
 type Amounts = Readonly<Record<string, string>>;
 
-/** A container that is limited and asks for nothing asks for its limit. */
+/** A missing request defaults to the container's limit of the same resource. */
 export function requestsFromLimits(container: Container): Container {
   const { limits, requests } = container.resources ?? {};
   if (limits === undefined) return container;
@@ -31,8 +34,8 @@ const rounded = (amounts: Amounts): Amounts =>
 const isHugePages = (name: string) => name.startsWith("hugepages-");
 
 /**
- * Resources of the pod as a whole, where the manifest names some: huge pages are limited to what the containers together are
- * limited to; requests that are missing are what the containers together ask for, or else the pod's own limit.
+ * Defaults pod-level resources if the manifest sets any. Limits of huge pages default to the total limit of the
+ * containers. Missing requests default to the total requests of the containers, or else to the pod's own limit.
  */
 export function defaultPodResources(
   resources: ResourceRequirements | undefined,
@@ -62,7 +65,10 @@ export function defaultPodResources(
   };
 }
 
-/** What the containers need at the worst moment: all main ones and sidecars at once, or one init container beside the sidecars before it. */
+/**
+ * The peak demand of the containers: all regular containers and sidecars together, or one init container beside the
+ * sidecars before it.
+ */
 function together(
   containers: readonly Container[],
   initContainers: readonly Container[],

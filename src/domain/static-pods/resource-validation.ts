@@ -1,4 +1,4 @@
-/** What may be wrong with the resources of a container. Claims of devices are refused elsewhere: a static pod has none. */
+/** Validates the resources of a container. Device claims are refused elsewhere: a static pod cannot have any. */
 import type { ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { labelKeyTroubles } from "../../base/names.ts";
 import type { Quantity } from "../../base/quantity.ts";
@@ -7,7 +7,7 @@ import type { FieldErrors } from "./field-errors.ts";
 
 const standardNames = ["cpu", "memory", "ephemeral-storage"];
 const isHugePages = (name: string) => name.startsWith("hugepages-");
-/** Of Kubernetes itself, as opposed to a device vendor's. */
+/** Defined by Kubernetes, not by a device vendor. */
 const isNative = (name: string) => !name.includes("/") || name.includes("kubernetes.io/");
 const mayExceed = (name: string) => isNative(name) && !isHugePages(name);
 

@@ -1,4 +1,4 @@
-/** What is filled in where a variable or a file shows something of its own pod. */
+/** Defaults of references by which a variable or a file shows fields of its own pod. */
 import type { ObjectFieldSelector, ResourceFieldSelector } from "../../api/gen/core-v1.ts";
 
 export const defaultFieldRef = (selector: ObjectFieldSelector): ObjectFieldSelector => ({

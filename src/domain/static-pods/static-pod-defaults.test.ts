@@ -1,4 +1,4 @@
-/** The table of defaults. That the API server has the same ones is shown by test/integration/static-pods.test.ts. */
+/** The table of defaults. test/integration/static-pods.test.ts verifies that the API server has the same ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, PodSpec } from "../../api/gen/core-v1.ts";

@@ -1,7 +1,7 @@
 /**
- * What the API server would fill in. A static pod never passes one, and the same pod must come out of a file as out of a server:
- * an integration test compares the two field by field. Where a field is filled in only when it is absent, an empty value of a
- * plain field counts as absent, as it does on the wire.
+ * Sets the defaults that the API server would set. A static pod never passes through an API server, but a file and an
+ * API server must produce the same pod: an integration test compares the two field by field. Where only an absent field
+ * is defaulted, an empty value of a plain field counts as absent, as on the wire.
  */
 import type {
   Container,
@@ -52,10 +52,10 @@ export function defaultPod(pod: Pod): Pod {
   };
 }
 
-/** A negative period means "at once, but orderly". */
+/** A negative grace period means "at once, but orderly". */
 const gracePeriod = (seconds: number | undefined) => (seconds === undefined ? 30 : seconds < 0 ? 1 : seconds);
 
-/** The old name of the field is an alias: both are written. */
+/** The old field name is an alias: both fields are set. */
 function serviceAccount(spec: PodSpec): Pick<PodSpec, "serviceAccount" | "serviceAccountName"> {
   const name = spec.serviceAccountName || spec.serviceAccount || "";
   return name === "" ? {} : { serviceAccountName: name, serviceAccount: name };
@@ -87,7 +87,7 @@ function defaultPort(port: ContainerPort, hostNetwork: boolean): ContainerPort {
   return {
     ...port,
     protocol: port.protocol || "TCP",
-    // On the node's own network a port of the container is a port of the node.
+    // With hostNetwork, a port of the container is a port of the node.
     ...(hostNetwork && !hostPort && containerPort ? { hostPort: containerPort } : {}),
   };
 }

@@ -1,8 +1,8 @@
-/** A static pod must run without an API server: what it may not name, and how that is called. */
+/** A static pod must run without an API server: finds references to API objects, and names them as upstream does. */
 import type { Pod, PodSpec, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 
-/** The kind of API object the pod refers to, as upstream names it; undefined when it refers to none. */
+/** The kind of API object that the pod refers to, as upstream names it; undefined if there is none. */
 export function apiReferenceOf({ spec }: Pod): string | undefined {
   if (spec === undefined) return undefined;
   if ((spec.serviceAccountName || spec.serviceAccount || "") !== "") return "serviceaccounts";

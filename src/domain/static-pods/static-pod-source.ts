@@ -1,6 +1,7 @@
 /**
- * From a manifest to the pod that this node runs: named after the node, bound to it, with defaults, refused where it cannot stand
- * without an API server. Its UID is left open: that depends on what is already running (static-pod-uid.ts).
+ * Converts a manifest to the pod that this node runs: named after the node, bound to it, and with defaults. A pod that
+ * cannot run without an API server is refused. Its UID is left open, because it depends on what is already running
+ * (static-pod-uid.ts).
  */
 import type { Pod, Toleration } from "../../api/gen/core-v1.ts";
 import { canonicalJson } from "../../base/canonical-json.ts";
@@ -16,14 +17,17 @@ export type ManifestOrigin =
   | { readonly kind: "file"; readonly path: string }
   | { readonly kind: "http"; readonly url: string };
 
-/** A manifest that may run here. */
+/** A manifest that may run on this node. */
 export interface StaticManifest {
   readonly origin: ManifestOrigin;
-  /** Complete but for metadata.uid and the annotation of its hash, unless the manifest itself has a UID. */
+  /** Complete except for metadata.uid and the hash annotation, unless the manifest itself has a UID. */
   readonly pod: Pod;
-  /** Of what the manifest says, not of how it is written or what we fill in: it outlives new defaults. */
+  /**
+   * The hash of the manifest's content, independent of its formatting and of our defaults: new defaults do not change
+   * it.
+   */
   readonly contentHash: string;
-  /** The UID it has where nothing speaks for another: 32 hexadecimal digits. */
+  /** The UID that the pod has if nothing requires another one: 32 hexadecimal digits. */
   readonly ownUid: string;
 }
 
@@ -43,7 +47,7 @@ export function prepareManifest(parsed: unknown, origin: ManifestOrigin, nodeNam
   const { status: _, ...stated } = decoded.value;
   const name = stated.metadata?.name ?? "";
   if (name === "") return { kind: "refused", reason: "invalid pod: name is needed for the pod" };
-  // A file is of one node; a URL serves many, and gives each the same pod.
+  // A file belongs to one node. A URL serves many nodes and gives each the same pod.
   const owner = origin.kind === "file" ? `host:${nodeName}` : "";
   const pod = placed(defaultPod(stated), origin, nodeName);
   const errors = podErrors(pod);
@@ -75,7 +79,7 @@ function placed(pod: Pod, origin: ManifestOrigin, nodeName: string): Pod {
 
 const EVICTED_BY_NOBODY: Toleration = { operator: "Exists", effect: "NoExecute" };
 
-/** No taint of the node drives a pod out that only the node itself runs. */
+/** No taint of the node may evict a pod that only this node runs. */
 function tolerant(tolerations: readonly Toleration[]): readonly Toleration[] {
   const isSame = ({ key = "", operator, value = "", effect }: Toleration) =>
     key === "" && operator === "Exists" && value === "" && effect === "NoExecute";
@@ -83,7 +87,7 @@ function tolerant(tolerations: readonly Toleration[]): readonly Toleration[] {
   return tolerations.map((toleration) => (isSame(toleration) ? EVICTED_BY_NOBODY : toleration));
 }
 
-/** The manifest with its UID: the pod as the other loops know it. */
+/** The pod with its UID and hash annotation, as the other loops use it. */
 export function identified({ pod }: StaticManifest, uid: string, configHash: string): Pod {
   const annotations = { ...pod.metadata?.annotations, [CONFIG_HASH]: configHash };
   return { ...pod, metadata: { ...pod.metadata, uid, annotations } };

@@ -38,7 +38,7 @@ const sandbox = (uid: string, more: Partial<Sandbox> = {}): Sandbox => ({
   ...more,
 });
 
-/** The mirror that the Go kubelet left of this manifest, as a server shows it. */
+/** The mirror pod that the Go kubelet left for this manifest, as an API server returns it. */
 const mirror = (of: StaticManifest, hash: string): Pod => ({
   metadata: { ...of.pod.metadata, uid: "mirror", annotations: { [CONFIG_MIRROR]: hash } },
   spec: { ...(of.pod.spec ?? { containers: [] }), priority: 5, preemptionPolicy: "PreemptLowerPriority" },

@@ -1,7 +1,7 @@
 /**
- * Which UID a manifest has on this node. A new UID tears the pod down and up again, so an unchanged manifest must keep the one its
- * containers run under: across our own restarts by the journal, and at the switch from another kubelet, whose hashes nobody else can
- * compute, by what is found running.
+ * Decides which UID a manifest has on this node. A new UID tears the pod down and sets it up again, so an unchanged
+ * manifest must keep the UID that its containers run under. Across restarts of this agent the journal provides that
+ * UID. At the switch from another kubelet, whose hashes cannot be recomputed, the running pod provides it.
  */
 import type { Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { canonicalJson } from "../../base/canonical-json.ts";
@@ -12,7 +12,7 @@ import { originText, type StaticManifest } from "./static-pod-source.ts";
 
 export type StaticPodFact = Extract<JournalRecord, { readonly kind: "staticPod" }>;
 
-/** What the journal says of each static pod: its latest record counts. */
+/** The journal's latest record of each static pod. */
 export function staticPodFacts(records: Iterable<JournalRecord>): ReadonlyMap<string, StaticPodFact> {
   const facts = new Map<string, StaticPodFact>();
   for (const record of records) if (record.kind === "staticPod") facts.set(record.pod, record);
@@ -20,17 +20,17 @@ export function staticPodFacts(records: Iterable<JournalRecord>): ReadonlyMap<st
 }
 
 export interface StaticPodWorld {
-  /** By pod, "namespace/name": what the journal last said of it. */
+  /** The journal's latest record of each pod, by "namespace/name". */
   readonly facts: ReadonlyMap<string, StaticPodFact>;
-  /** What the runtime has; undefined until it was listed once. */
+  /** The runtime's sandboxes; undefined until they were listed once. */
   readonly sandboxes: readonly Sandbox[] | undefined;
-  /** By full name, as far as the API server was heard. */
+  /** Mirror pods by full name, as far as the API server has reported them. */
   readonly mirrors: ReadonlyMap<string, Pod>;
 }
 
 export type StaticUid =
   | { readonly kind: "known"; readonly uid: string; readonly configHash: string; readonly why: string }
-  /** Nothing may be said before the runtime was listed. */
+  /** Undecided until the runtime's sandboxes were listed. */
   | { readonly kind: "waits" };
 
 export function staticUidOf(manifest: StaticManifest, world: StaticPodWorld): StaticUid {
@@ -48,7 +48,7 @@ export function staticUidOf(manifest: StaticManifest, world: StaticPodWorld): St
   if (running === undefined) return own;
   const hash = running.annotations[CONFIG_HASH] ?? running.metadata.uid;
   const mirror = world.mirrors.get(fullNameOf(pod));
-  // A mirror of another hash says nothing of what is running.
+  // A mirror pod with another hash says nothing about what is running.
   if (mirror?.metadata?.annotations?.[CONFIG_MIRROR] === hash && !saysTheSame(mirror, pod)) return own;
   return known(running.metadata.uid, hash, "it was found running under this UID");
 }
@@ -71,10 +71,10 @@ function newestReady(sandboxes: readonly Sandbox[], { pod, origin }: StaticManif
     );
 }
 
-/** What the API server and its plugins add to any pod. */
+/** Fields that the API server and its plugins add to any pod. */
 const added: readonly (keyof PodSpec)[] = ["nodeName", "priority", "preemptionPolicy", "tolerations", "schedulerName"];
 
-/** Whether a mirror was made from a manifest that says the same as this one. */
+/** Whether a mirror pod was created from a manifest with the same content. */
 function saysTheSame(mirror: Pod, pod: Pod): boolean {
   const text = ({ metadata, spec }: Pod) => {
     const own = Object.entries(spec ?? {}).filter(([field]) => !added.includes(field as keyof PodSpec));
@@ -83,7 +83,7 @@ function saysTheSame(mirror: Pod, pod: Pod): boolean {
   return text(mirror) === text(pod);
 }
 
-/** On the wire an empty value and an absent one are the same. */
+/** On the wire, an empty value and an absent value are the same. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value))
     return value.length === 0 ? undefined : value.map((item: unknown) => withoutEmpty(item) ?? {});

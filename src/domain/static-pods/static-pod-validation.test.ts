@@ -1,4 +1,4 @@
-/** That the words are the API server's is shown by test/integration/static-pods.test.ts, on the same manifests. */
+/** test/integration/static-pods.test.ts verifies, on the same manifests, that the messages are the API server's. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { badManifests, goodManifests } from "../../../test/support/pod-manifests.ts";

@@ -1,6 +1,6 @@
 /**
- * What a kubelet must refuse in a manifest that no API server has looked at: names, required fields, ports, volumes, probes,
- * resources. Paths and words are the API server's; an integration test puts the same bad manifests to both.
+ * Validates a manifest that no API server has validated: names, required fields, ports, volumes, probes, resources.
+ * Paths and messages are the API server's; an integration test checks both with the same invalid manifests.
  */
 import type { HostAlias, Pod, PodDNSConfig, PodSpec, Toleration } from "../../api/gen/core-v1.ts";
 import type { ObjectMeta } from "../../api/gen/meta-v1.ts";
@@ -13,7 +13,7 @@ import { validateVolumes } from "./volume-validation.ts";
 const INT32_MAX = 2 ** 31 - 1;
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
-/** Of a pod that has its defaults. Empty when it may run. */
+/** The errors of a pod whose defaults are set. Empty if the pod may run. */
 export function podErrors(pod: Pod): readonly string[] {
   const errors = new FieldErrors();
   validateMetadata(errors, pod.metadata ?? {});
@@ -158,7 +158,7 @@ function validateToleration(errors: FieldErrors, path: string, toleration: Toler
   } else if (operator === "Exists") {
     if (value !== "") errors.invalid(`${path}.operator`, value, "value must be empty when `operator` is 'Exists'");
   } else {
-    // Comparing operators are behind a gate that is off.
+    // The comparison operators are behind a feature gate that is off.
     const named = ["Equal", "Exists", ...(operator === "Lt" || operator === "Gt" ? ["Lt", "Gt"] : [])];
     errors.unsupported(`${path}.operator`, operator, named);
   }

@@ -1,4 +1,4 @@
-/** What the API server fills into the volumes of a pod, kind by kind. */
+/** The API server's defaults for the volumes of a pod, by type. */
 import type { DownwardAPIVolumeFile, EphemeralVolumeSource, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
 import { defaultImagePullPolicy } from "./image-tag.ts";
 import { roundResources } from "./resource-defaults.ts";

@@ -1,10 +1,10 @@
-/** What may be wrong with the volumes of a pod, and with how its containers use them. */
+/** Validates the volumes of a pod, and how its containers use them. */
 import type { Container, HostPathVolumeSource, Volume, VolumeMount } from "../../api/gen/core-v1.ts";
 import { dnsLabelTroubles } from "../../base/names.ts";
 import { quantityOf } from "../../base/quantity-text.ts";
 import type { FieldErrors } from "./field-errors.ts";
 
-/** The volumes that have nothing wrong with them, by name. */
+/** The valid volumes, by name. */
 export type KnownVolumes = ReadonlyMap<string, Volume>;
 
 const hostPathTypes = [
@@ -58,7 +58,7 @@ function validateVolume(errors: FieldErrors, path: string, volume: Volume): void
   }
 }
 
-/** Of several kinds, the one that is looked at first counts and the others are too many. */
+/** If a volume has several types, the one that is checked first counts and the others are errors. */
 function sourceOrder(kinds: readonly string[]): string | undefined {
   return ["emptyDir", "hostPath", "gitRepo", "nfs"].find((kind) => kinds.includes(kind)) ?? kinds[0];
 }

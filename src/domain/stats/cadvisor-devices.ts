@@ -1,4 +1,4 @@
-/** What /metrics/cadvisor tells of networks, disks and file systems. */
+/** The metric families of /metrics/cadvisor for networks, disks and filesystems. */
 import { counter, type GroupFamily, gauge, type Tell, type TellsGroup } from "./cadvisor-family.ts";
 import type { DeviceFigures, InterfaceFigures, MountFigures } from "./figures.ts";
 
@@ -74,7 +74,10 @@ const both =
     second(group, tell, machine);
   };
 
-/** The kernel counts milliseconds, and cAdvisor divides them as if they were nanoseconds: a reader of its numbers expects these. */
+/**
+ * The kernel counts milliseconds, and cAdvisor divides them as if they were nanoseconds: users of its metrics expect
+ * these values.
+ */
 const diskTime = (ms: number | undefined) => (ms ?? 0) / 1e9;
 
 export const DISKS: readonly GroupFamily[] = [

@@ -1,8 +1,8 @@
-/** What a family of /metrics/cadvisor is: of each group some values, each with labels of its own beside the group's. */
+/** A metric family of /metrics/cadvisor: values of each cgroup, each with labels in addition to those of the cgroup. */
 import type { Labels } from "../../base/metrics/family.ts";
 import type { GroupFigures, MountFigures } from "./figures.ts";
 
-/** Called with each value, and with the labels it has beside those that every group has. */
+/** Called with each value and with the labels that it has in addition to those of every cgroup. */
 export type Tell = (value: number, more?: Labels) => void;
 
 export type TellsGroup = (group: GroupFigures, tell: Tell, machine: readonly MountFigures[]) => void;
@@ -11,9 +11,9 @@ export interface GroupFamily {
   readonly name: string;
   readonly help: string;
   readonly kind: "counter" | "gauge";
-  /** What the group is bound to changes rarely, and has no moment of its own. */
+  /** Limits change rarely: their samples have no timestamp. */
   readonly timeless?: true;
-  /** A moment of its own; left out: when the group was read. */
+  /** The timestamp of the samples; if omitted, the time when the cgroup was read. */
   readonly atWallMs?: number;
   readonly tells: TellsGroup;
 }

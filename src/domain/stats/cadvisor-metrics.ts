@@ -1,6 +1,7 @@
 /**
- * The families of /metrics/cadvisor: a row for the machine, each group of pods, each pod, each sandbox and each container. Whose a row is say its
- * labels: a container's has all of them, a sandbox's no container but the image and the network, a pod's only the pod.
+ * The metric families of /metrics/cadvisor, with a row for the machine, each cgroup of pods, each pod, each sandbox and
+ * each container. The labels name the owner of a row. A container's row sets all of them. A sandbox's row sets no
+ * container, but has the image and the network. A pod's row sets only the pod.
  */
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 import type { GroupFamily, Tell } from "./cadvisor-family.ts";
@@ -12,13 +13,13 @@ import type { StatsPod } from "./stats-pods.ts";
 export interface CadvisorInputs {
   readonly reading: StatsReading;
   readonly pods: readonly StatsPod[];
-  /** What the runtime made a sandbox from; empty while it has not said. */
+  /** The image of each sandbox; empty until the runtime has reported it. */
   readonly sandboxImages: ReadonlyMap<string, string>;
   readonly tellsPressure: boolean;
   readonly nowWallMs: number;
 }
 
-/** In the order of their names, each made when it is its turn: of a hundred pods all of them are megabytes. */
+/** Sorted by name and created one at a time: all families of a hundred pods take megabytes. */
 export function* containerFamilies(inputs: CadvisorInputs): Generator<Family> {
   const { reading, tellsPressure, nowWallMs } = inputs;
   const owners = ownersOf(inputs);
@@ -74,7 +75,7 @@ interface Owner {
 
 const NOBODY: Owner = { container: "", image: "", name: "", namespace: "", pod: "" };
 
-/** By the id of a container or sandbox, and by the uid of a pod. */
+/** By container or sandbox ID, and by pod UID. */
 function ownersOf({ pods, sandboxImages }: CadvisorInputs): ReadonlyMap<string, Owner> {
   const owners = new Map<string, Owner>();
   for (const { uid, namespace, name: pod, sandboxId, containers } of pods) {
@@ -120,7 +121,7 @@ function familyOf(family: GroupFamily, rows: readonly Row[], { mounts }: StatsRe
 const momentOf = ({ timeless, atWallMs }: GroupFamily, { readWallMs }: GroupFigures): number | undefined =>
   timeless === undefined ? (atWallMs ?? Math.floor(readWallMs)) : undefined;
 
-/** There are tens of thousands. */
+/** There are tens of thousands of samples, so each one is created as a single object. */
 function sampleOf(labels: Labels, more: Labels | undefined, value: number, atWallMs: number | undefined): Sample {
   if (atWallMs === undefined) return more === undefined ? { labels, value } : { labels, more, value };
   return more === undefined ? { labels, value, atWallMs } : { labels, more, value, atWallMs };

@@ -1,4 +1,7 @@
-/** What /metrics/cadvisor tells of one group: which families, and of which figure each. The names and texts are cAdvisor's, whose readers they are for. */
+/**
+ * The metric families of /metrics/cadvisor for one cgroup, and the value of each. Names and help texts are cAdvisor's,
+ * because its users read them.
+ */
 import type { Labels } from "../../base/metrics/family.ts";
 import { DISKS, NETWORK } from "./cadvisor-devices.ts";
 import { bound, counter, type GroupFamily, gauge, type TellsGroup } from "./cadvisor-family.ts";
@@ -14,7 +17,7 @@ const ofCpu =
   ({ cpu }, tell) => {
     if (cpu !== undefined) tell(value(cpu));
   };
-/** Only where there is a quota. */
+/** Only if there is a quota. */
 const ofQuota =
   (value: (cpu: Part<"cpu">) => number): TellsGroup =>
   ({ cpu }, tell) => {
@@ -34,7 +37,7 @@ const always =
   (value: number): TellsGroup =>
   (_, tell) =>
     tell(value);
-/** No limit is told as none: 0. */
+/** No limit is reported as 0. */
 const limit = (bytes: number) => (bytes === Infinity ? 0 : bytes);
 
 const ALL_CPUS: Labels = [["cpu", "total"]];
@@ -99,7 +102,7 @@ const STATES = ["iowaiting", "running", "sleeping", "stopped", "uninterruptible"
   (state): Labels => [["state", state]],
 );
 
-/** cAdvisor no longer measures these, and tells zeros. */
+/** cAdvisor no longer measures these, and reports constants. */
 const NOT_MEASURED: readonly GroupFamily[] = [
   gauge("container_cpu_load_average_10s", "Value of container cpu load average over the last 10 seconds.", always(0)),
   gauge(
@@ -263,7 +266,7 @@ export const GROUP_FAMILIES: readonly GroupFamily[] = [
   ...DISKS,
 ];
 
-/** Only where the kernel counts it. */
+/** Only if the kernel accounts for pressure. */
 export const PRESSURE_FAMILIES: readonly GroupFamily[] = [
   ...pressure("cpu", "CPU"),
   ...pressure("memory", "memory"),

@@ -1,8 +1,9 @@
 /**
- * What was read of the machine's control groups at one moment, in plain numbers as the kernel counts them.
+ * Values read from the machine's cgroups at one moment, as plain numbers in the kernel's units.
  *
- * A counter above 2^53 loses its last digits, as it does in a metric: that is 104 days of one core in nanoseconds, and from there on they come in
- * steps of two. An absent part belongs to a controller that the group does not have. No limit is `Infinity`.
+ * A counter above 2^53 loses its last digits, as it does in a metric: in nanoseconds that is 104 days of one core. From
+ * there on, values come in steps of two. An absent part belongs to a controller that the cgroup does not have. No limit
+ * is `Infinity`.
  */
 
 export interface PressureLine {
@@ -26,10 +27,10 @@ export interface CpuFigures {
   readonly throttledNs: number;
   readonly burstPeriods: number;
   readonly burstNs: number;
-  /** As v1 counts them, whatever the version. */
+  /** In units of cgroup v1, whatever the version. */
   readonly shares: number;
   readonly periodUs: number;
-  /** 0: none. */
+  /** 0: no quota. */
   readonly quotaUs: number;
   readonly pressure?: PressureFigures;
 }
@@ -64,13 +65,13 @@ export interface MemoryFigures {
   readonly majorPageFaults: number;
   readonly oomKills: number;
   readonly limitBytes: number;
-  /** Of v1, together with memory. */
+  /** On cgroup v1, together with memory. */
   readonly swapLimitBytes: number;
   readonly reservationBytes: number;
   readonly pressure?: PressureFigures;
 }
 
-/** Nothing was counted, and nothing is limited. */
+/** Nothing was measured, and nothing is limited. */
 export const NO_MEMORY: MemoryFigures = {
   usageBytes: 0,
   peakBytes: 0,
@@ -97,16 +98,16 @@ export interface ProcessFigures {
   readonly threads: number;
   /** 0: no limit. */
   readonly threadsMax: number;
-  /** Of the first process: how many files it may open; -1: any number. Absent where nobody asks for it. */
+  /** How many files the first process may open; -1: unlimited. Absent if it was not requested. */
   readonly openFilesMax?: number;
 }
 
 export interface DeviceFigures {
   readonly major: number;
   readonly minor: number;
-  /** "/dev/vda"; empty where nobody knows its name. */
+  /** "/dev/vda"; empty if the name is unknown. */
   readonly device: string;
-  /** By operation: "Read", "Write", and of v1 also "Sync", "Async", "Discard", "Total". */
+  /** By operation: "Read", "Write", and on cgroup v1 also "Sync", "Async", "Discard", "Total". */
   readonly bytes: Readonly<Record<string, number>>;
   readonly requests: Readonly<Record<string, number>>;
 }
@@ -129,7 +130,7 @@ export interface InterfaceFigures {
 }
 
 export interface GroupFigures {
-  /** Where it is, from the root of the hierarchies: "/", "/kubepods/burstable/pod1/abc". */
+  /** The cgroup's path from the root of the hierarchies: "/", "/kubepods/burstable/pod1/abc". */
   readonly id: string;
   readonly readWallMs: number;
   readonly createdWallMs: number;
@@ -137,7 +138,7 @@ export interface GroupFigures {
   readonly memory?: MemoryFigures;
   readonly processes?: ProcessFigures;
   readonly io?: IoFigures;
-  /** Of the machine, and of sandboxes. */
+  /** Of the machine and of sandboxes. */
   readonly network?: readonly InterfaceFigures[];
 }
 
@@ -163,9 +164,9 @@ export interface DiskFigures {
   readonly weightedIoMs: number;
 }
 
-/** A file system of the machine's own, as a device. */
+/** A filesystem of the machine, as a device. */
 export interface MountFigures extends FilesystemFigures {
-  /** "/dev/vda1"; memory is called by where it is mounted. */
+  /** "/dev/vda1"; a memory filesystem is named after its mount point. */
   readonly device: string;
   readonly disk?: DiskFigures;
 }
@@ -173,14 +174,14 @@ export interface MountFigures extends FilesystemFigures {
 export interface StatsReading {
   readonly readWallMs: number;
   readonly bootedWallMs: number;
-  /** Whether the kernel counts pressure in the groups that were read. */
+  /** Whether the kernel accounts for pressure in the cgroups that were read. */
   readonly knowsPressure: boolean;
   readonly groups: readonly GroupFigures[];
-  /** Only with every detail. */
+  /** Only in a reading with all details. */
   readonly mounts: readonly MountFigures[];
-  /** By the paths that were asked for. One that is not there is left out. */
+  /** By requested path; a path that does not exist is omitted. */
   readonly filesystems: ReadonlyMap<string, FilesystemFigures>;
-  /** How much is in files, by the paths that were asked for. One that is not there is left out. */
+  /** The disk usage of files, by requested path; a path that does not exist is omitted. */
   readonly files: ReadonlyMap<string, FileUsage>;
 }
 

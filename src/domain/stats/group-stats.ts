@@ -1,4 +1,4 @@
-/** One group's figures as the summary tells them. */
+/** One cgroup's values in the form of /stats/summary. */
 import { apiTime } from "../../base/timestamp.ts";
 import type { GroupFigures, InterfaceFigures, PressureFigures, PressureLine } from "./figures.ts";
 import type {
@@ -13,11 +13,11 @@ import type {
 } from "./summary-shape.ts";
 import { workingSetBytes } from "./working-set.ts";
 
-/** What is told about, beside the figures themselves. */
-export interface Telling {
-  /** Unknown until there were two readings. */
+/** What the summary needs in addition to the values. */
+export interface GroupStatsOptions {
+  /** Undefined until there were two readings. */
   readonly nanoCoresOf: (group: string) => number | undefined;
-  /** The gate KubeletPSI: with it there are lines of zeros even where the kernel counts none. */
+  /** The feature gate KubeletPSI: with it, zeros are reported even where the kernel does not account for pressure. */
   readonly tellsPressure: boolean;
 }
 
@@ -27,10 +27,10 @@ export interface CpuAndMemory {
   readonly swap?: SwapStats;
 }
 
-export function cpuAndMemoryOf(group: GroupFigures, telling: Telling): CpuAndMemory {
+export function cpuAndMemoryOf(group: GroupFigures, options: GroupStatsOptions): CpuAndMemory {
   const { cpu, memory } = group;
   const time = apiTime(group.readWallMs);
-  const nanoCores = telling.nanoCoresOf(group.id);
+  const nanoCores = options.nanoCoresOf(group.id);
   return {
     ...(cpu === undefined
       ? {}
@@ -39,7 +39,7 @@ export function cpuAndMemoryOf(group: GroupFigures, telling: Telling): CpuAndMem
             time,
             ...(nanoCores === undefined ? {} : { usageNanoCores: nanoCores }),
             usageCoreNanoSeconds: cpu.usageNs,
-            ...psiOf(cpu.pressure, telling),
+            ...psiOf(cpu.pressure, options),
           },
         }),
     ...(memory === undefined
@@ -53,7 +53,7 @@ export function cpuAndMemoryOf(group: GroupFigures, telling: Telling): CpuAndMem
             rssBytes: memory.rssBytes,
             pageFaults: memory.pageFaults,
             majorPageFaults: memory.majorPageFaults,
-            ...psiOf(memory.pressure, telling),
+            ...psiOf(memory.pressure, options),
           },
           swap: {
             time,
@@ -64,14 +64,16 @@ export function cpuAndMemoryOf(group: GroupFigures, telling: Telling): CpuAndMem
   };
 }
 
-/** What is left of a limit. The Go kubelet lets it wrap around below zero to a number of twenty digits; we say that nothing is left. */
+/**
+ * The rest of a limit. The Go kubelet lets it wrap around below zero to a number of twenty digits; Deckhand reports 0.
+ */
 function availableOf<K extends string>(key: K, limit: number, used: number): Partial<Record<K, number>> {
   return limit === Infinity ? {} : ({ [key]: Math.max(0, limit - used) } as Record<K, number>);
 }
 
-export function ioOf({ io, readWallMs }: GroupFigures, telling: Telling): { readonly io?: IoStats } {
-  if (io === undefined || !telling.tellsPressure) return {};
-  return { io: { time: apiTime(readWallMs), ...psiOf(io.pressure, telling) } };
+export function ioOf({ io, readWallMs }: GroupFigures, options: GroupStatsOptions): { readonly io?: IoStats } {
+  if (io === undefined || !options.tellsPressure) return {};
+  return { io: { time: apiTime(readWallMs), ...psiOf(io.pressure, options) } };
 }
 
 const NO_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
@@ -82,12 +84,15 @@ const psiLine = ({ totalUs, avg10, avg60, avg300 }: PressureLine): PsiLine => ({
   avg300,
 });
 
-function psiOf(pressure: PressureFigures | undefined, { tellsPressure }: Telling): { readonly psi?: PsiStats } {
+function psiOf(
+  pressure: PressureFigures | undefined,
+  { tellsPressure }: GroupStatsOptions,
+): { readonly psi?: PsiStats } {
   if (!tellsPressure) return {};
   return { psi: { full: psiLine(pressure?.full ?? NO_LINE), some: psiLine(pressure?.some ?? NO_LINE) } };
 }
 
-/** What a pod's own interface is called, by every runtime. */
+/** The name of a pod's network interface, with every runtime. */
 const DEFAULT_INTERFACE = "eth0";
 
 export function networkOf({ network, readWallMs }: GroupFigures): { readonly network?: NetworkStats } {

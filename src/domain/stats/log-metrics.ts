@@ -1,17 +1,20 @@
-/** The family `kubelet_container_log_filesystem_used_bytes`: how much the logs of each container take on the node's disk. */
+/**
+ * The metric family `kubelet_container_log_filesystem_used_bytes`: how much of the node's disk each container's logs
+ * use.
+ */
 import type { Family } from "../../base/metrics/family.ts";
 import type { StatsReading } from "./figures.ts";
 import type { StatsPod } from "./stats-pods.ts";
-import { containerLogs, type StatsFolders } from "./summary.ts";
+import { containerLogs, type StatsDirectories } from "./summary.ts";
 
 export function logFamilies(
   pods: readonly StatsPod[],
   { files }: Pick<StatsReading, "files">,
-  folders: StatsFolders,
+  directories: StatsDirectories,
 ): readonly Family[] {
   const samples = pods.flatMap((pod) =>
     pod.containers.flatMap((container) => {
-      const usage = files.get(containerLogs(folders, pod, container));
+      const usage = files.get(containerLogs(directories, pod, container));
       if (usage === undefined) return [];
       const { namespace, name, uid } = pod;
       const labels = [

@@ -1,4 +1,4 @@
-/** The families of /metrics/cadvisor that tell what the machine is. */
+/** The metric families of /metrics/cadvisor that describe the machine. */
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 
 export interface MachineToTell {
@@ -31,7 +31,8 @@ export function machineFamilies(machine: MachineToTell): readonly Family[] {
       "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version & cadvisor revision.",
       [{ labels: versionLabels(machine), value: 1 }],
     ),
-    // Parts of mainframes, and memory that keeps its content: the latter is only found where cAdvisor was built for it, which no kubelet is.
+    // Books and drawers are parts of mainframes. cAdvisor finds persistent memory only in builds with support for it,
+    // which no kubelet is.
     gauge("machine_cpu_books", "Number of CPU books.", 0),
     gauge("machine_cpu_cores", "Number of logical CPU cores.", machine.cpus),
     gauge("machine_cpu_drawers", "Number of CPU drawers.", 0),

@@ -87,8 +87,8 @@ void test("[21.1] what could not be read is told as an error and nothing else; a
 });
 
 void test("[21.5] a container's row has all labels, a sandbox's its image and no container, a pod's only the pod, a tier's none", () => {
-  const told = lines(cadvisor(groupsOfPod()), "container_memory_rss").map((line) => line.replace(/ .*/, ""));
-  assert.deepEqual(told, [
+  const reported = lines(cadvisor(groupsOfPod()), "container_memory_rss").map((line) => line.replace(/ .*/, ""));
+  assert.deepEqual(reported, [
     'container_memory_rss{container="",id="/",image="",name="",namespace="",pod=""}',
     'container_memory_rss{container="",id="/kubepods",image="",name="",namespace="",pod=""}',
     `container_memory_rss{container="",id="${POD_GROUP}",image="",name="",namespace="default",pod="busy"}`,

@@ -1,4 +1,7 @@
-/** The families of /metrics/resource, what metrics-server lives on. Each sample has the moment it was read at. */
+/**
+ * The metric families of /metrics/resource, which metrics-server depends on. Each usage sample has the time at which it
+ * was read.
+ */
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 import type { GroupFigures, StatsReading } from "./figures.ts";
 import type { StatsPod } from "./stats-pods.ts";
@@ -11,7 +14,7 @@ const NS = 1e9;
 const cpuSeconds: Value = ({ cpu }) => (cpu === undefined ? undefined : cpu.usageNs / NS);
 const workingSet: Value = ({ memory }) => (memory === undefined ? undefined : workingSetBytes(memory));
 const swapBytes: Value = ({ memory }) => memory?.swapBytes;
-/** Where there is one. What is left of it and what is in use are told together: never less than what is in use. */
+/** Undefined without a limit. Limit and usage are reported together, so the limit is never below the usage. */
 const swapLimit: Value = ({ memory }) =>
   memory === undefined || memory.swapLimitBytes === Infinity
     ? undefined
@@ -24,7 +27,7 @@ interface Labelled {
   readonly group: GroupFigures;
 }
 
-/** Undefined: nothing could be read, which is all that is told then. */
+/** Undefined: nothing could be read, and only that is reported. */
 export function resourceFamilies(reading: StatsReading | undefined, pods: readonly StatsPod[]): readonly Family[] {
   const failed: Family = {
     name: "resource_scrape_error",

@@ -1,4 +1,4 @@
-/** The pods that statistics speak of: those of which something runs, each once, with the sandbox that it runs in. */
+/** The pods that statistics cover: those with a running container, each once, with the sandbox that it runs in. */
 import { containerNameOf, type PodRuntimeView } from "../pod/runtime-view.ts";
 import type { SandboxStatus } from "../runtime/sandbox.ts";
 
@@ -19,8 +19,8 @@ export interface StatsPod {
 }
 
 /**
- * Of sandboxes that share a pod's name, those that are ready count; if none is, the newest. A pod may have several on its way from one to the
- * next, and another pod may have had its name before.
+ * Of the sandboxes that share a pod's name, the ready ones count; if none is ready, the newest. A pod may have several
+ * while one replaces another, and another pod may have had its name before.
  */
 export function statsPods(views: readonly PodRuntimeView[]): readonly StatsPod[] {
   const byName = new Map<string, { readonly view: PodRuntimeView; readonly sandbox: SandboxStatus }[]>();

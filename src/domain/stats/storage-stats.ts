@@ -1,4 +1,4 @@
-/** What of a disk a pod, its containers and the node have taken, as the summary tells it. */
+/** The disk usage of a pod, its containers and the node, in the form of /stats/summary. */
 import { apiTime } from "../../base/timestamp.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
 import type { FilesystemFigures, FileUsage } from "./figures.ts";
@@ -6,7 +6,7 @@ import type { ContainerStats, FsStats, VolumeStats } from "./summary-shape.ts";
 
 type Room = Omit<FsStats, "time" | "usedBytes" | "inodesUsed">;
 
-/** How much there is, without what somebody has taken of it. */
+/** Capacity and free space, without what one consumer uses. */
 const roomOf = (figures: FilesystemFigures | undefined): Room =>
   figures === undefined
     ? {}
@@ -17,7 +17,7 @@ const roomOf = (figures: FilesystemFigures | undefined): Room =>
         inodes: figures.inodes,
       };
 
-/** A whole file system. */
+/** A whole filesystem. */
 export const wholeOf = (figures: FilesystemFigures, wallMs: number): FsStats => ({
   time: apiTime(wallMs),
   ...roomOf(figures),
@@ -25,7 +25,7 @@ export const wholeOf = (figures: FilesystemFigures, wallMs: number): FsStats => 
   inodesUsed: figures.inodes - figures.inodesFree,
 });
 
-/** A part of a file system that a runtime speaks for: its images, or what one container wrote. */
+/** A part of a filesystem that the runtime reports: its images, or what one container wrote. */
 export function layerOf(layer: FilesystemUsage | undefined, room: FilesystemFigures | undefined): FsStats {
   return {
     time: apiTime(Number((layer?.wallNs ?? 0n) / 1_000_000n)),
@@ -35,7 +35,7 @@ export function layerOf(layer: FilesystemUsage | undefined, room: FilesystemFigu
   };
 }
 
-/** Files of a container's or a pod's on the node's disk. */
+/** Files of a container or a pod on the node's disk. */
 export const filesOf = (usage: FileUsage, room: FilesystemFigures | undefined, wallMs: number): FsStats => ({
   time: apiTime(wallMs),
   ...roomOf(room),
@@ -43,7 +43,9 @@ export const filesOf = (usage: FileUsage, room: FilesystemFigures | undefined, w
   inodesUsed: usage.inodes,
 });
 
-/** All that counts towards a pod's ephemeral storage. What nobody knows of counts nothing; the time is that of the newest part. */
+/**
+ * All that counts towards a pod's ephemeral storage. Unknown values count as 0; the time is that of the newest part.
+ */
 export function ephemeralOf(
   room: FilesystemFigures | undefined,
   parts: {

@@ -1,4 +1,4 @@
-/** The answer of /stats/summary, field by field, as `stats/v1alpha1` of the Go kubelet has it. */
+/** The response of /stats/summary, field by field, as in `stats/v1alpha1` of the Go kubelet. */
 
 export interface Summary {
   readonly node: NodeStats;

@@ -18,7 +18,7 @@ import type { GroupFigures, InterfaceFigures } from "./figures.ts";
 import { type StorageInputs, type SummaryInputs, summaryFiles, summaryOf, usageSummaryOf } from "./summary.ts";
 
 const TIME = "2026-11-15T21:13:04Z";
-const folders = { root: "/var/lib/kubelet", podLogs: "/var/log/pods" };
+const directories = { root: "/var/lib/kubelet", podLogs: "/var/log/pods" };
 const room = { capacityBytes: 1000, freeBytes: 700, availableBytes: 600, inodes: 100, inodesFree: 40 };
 const layer: FilesystemUsage = {
   wallNs: BigInt(READ_MS) * 1_000_000n,
@@ -32,7 +32,7 @@ const inputs = (changes: Partial<SummaryInputs> = {}): SummaryInputs => ({
   nodeName: "n1",
   reading: reading(groupsOfPod(), {
     filesystems: new Map([
-      [folders.root, room],
+      [directories.root, room],
       ["/images", { ...room, capacityBytes: 2000 }],
     ]),
     files: new Map([
@@ -41,7 +41,7 @@ const inputs = (changes: Partial<SummaryInputs> = {}): SummaryInputs => ({
       [`/var/lib/kubelet/pods/${POD_UID}/etc-hosts`, { bytes: 4, inodes: 1 }],
     ]),
   }),
-  telling: { nanoCoresOf: () => 50_003_987, tellsPressure: true },
+  options: { nanoCoresOf: () => 50_003_987, tellsPressure: true },
   pods: [pod()],
   systemGroups: { kubelet: "/kubelet", runtime: "", misc: "", pods: "/kubepods" },
   startedWallMs: CREATED_MS,
@@ -49,7 +49,7 @@ const inputs = (changes: Partial<SummaryInputs> = {}): SummaryInputs => ({
 });
 
 const storage = (changes: Partial<StorageInputs> = {}): StorageInputs => ({
-  folders,
+  directories,
   layers: new Map([[CONTAINER_ID, layer]]),
   images: { ...layer, usedBytes: 500n },
   volumesOf: () => [],
@@ -62,8 +62,8 @@ const withGroups = (groups: readonly GroupFigures[]) => inputs({ reading: { ...i
 const NO_PSI = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
 
 void test("[21.3] a container is told with all it uses: times in whole seconds, pressure as zeros where the kernel counts none", () => {
-  const [told] = summaryOf(inputs(), storage()).pods;
-  assert.deepEqual(told?.containers, [
+  const [reported] = summaryOf(inputs(), storage()).pods;
+  assert.deepEqual(reported?.containers, [
     {
       name: "holder",
       startTime: "2026-11-15T21:12:15Z",
@@ -114,8 +114,8 @@ void test("[21.9][21.3] a pod's ephemeral storage is its containers' files and l
     { stats: volume, ephemeral: true },
     { stats: inMemory, ephemeral: false },
   ];
-  const [told] = summaryOf(inputs(), storage({ volumesOf })).pods;
-  assert.deepEqual(told?.["ephemeral-storage"], {
+  const [reported] = summaryOf(inputs(), storage({ volumesOf })).pods;
+  assert.deepEqual(reported?.["ephemeral-storage"], {
     time: TIME,
     availableBytes: 600,
     capacityBytes: 1000,
@@ -124,8 +124,8 @@ void test("[21.9][21.3] a pod's ephemeral storage is its containers' files and l
     usedBytes: 30 + 20 + 5000 + 1 + 4,
     inodesUsed: 3 + 2 + 7 + 1 + 1,
   });
-  assert.deepEqual(told.volume, [volume, inMemory]);
-  assert.deepEqual(told.process_stats, { process_count: 1 }, "the sandbox's own is not counted");
+  assert.deepEqual(reported.volume, [volume, inMemory]);
+  assert.deepEqual(reported.process_stats, { process_count: 1 }, "the sandbox's own is not counted");
 });
 
 void test("[21.3] the network is the sandbox's: eth0 in front, or a nameless one where it has none", () => {
@@ -233,16 +233,16 @@ void test("[14.12] pressure is told of the node, of pods and of containers: of t
     io: { devices: [], pressure: pressure(33) },
   }));
   const { node, pods } = summaryOf(withGroups(groups), storage());
-  for (const told of [node, pods[0], pods[0]?.containers[0]]) {
-    assert.deepEqual([told?.cpu?.psi, told?.memory?.psi, told?.io?.psi], [psi(11), psi(22), psi(33)]);
+  for (const reported of [node, pods[0], pods[0]?.containers[0]]) {
+    assert.deepEqual([reported?.cpu?.psi, reported?.memory?.psi, reported?.io?.psi], [psi(11), psi(22), psi(33)]);
   }
 });
 
 void test("without the gate no pressure is told, and without two readings no rate", () => {
-  const telling = { nanoCoresOf: () => undefined, tellsPressure: false };
-  const [told] = summaryOf(inputs({ telling }), storage()).pods;
+  const options = { nanoCoresOf: () => undefined, tellsPressure: false };
+  const [reported] = summaryOf(inputs({ options }), storage()).pods;
   assert.deepEqual(
-    [told?.containers[0]?.cpu, told?.io],
+    [reported?.containers[0]?.cpu, reported?.io],
     [{ time: TIME, usageCoreNanoSeconds: 2_471_042_997 }, undefined],
   );
 });
@@ -250,15 +250,15 @@ void test("without the gate no pressure is told, and without two readings no rat
 void test("groups of the systemd driver are known by their names too", () => {
   const slice = `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${POD_UID.replaceAll("-", "_")}.slice`;
   const groups = [group("/"), group(slice), group(`${slice}/cri-containerd-${CONTAINER_ID}.scope`)];
-  const [told] = usageSummaryOf(withGroups(groups)).pods;
+  const [reported] = usageSummaryOf(withGroups(groups)).pods;
   assert.deepEqual(
-    [told?.podRef.name, told?.containers.length, told?.cpu?.usageCoreNanoSeconds],
+    [reported?.podRef.name, reported?.containers.length, reported?.cpu?.usageCoreNanoSeconds],
     ["busy", 1, 2_471_042_997],
   );
 });
 
 void test("[21.9] the files that are looked at are the pod's, its containers' logs, and its hosts file", () => {
-  assert.deepEqual(summaryFiles(folders, [pod()]), [
+  assert.deepEqual(summaryFiles(directories, [pod()]), [
     LOGS,
     `/var/lib/kubelet/pods/${POD_UID}/etc-hosts`,
     `${LOGS}/holder`,

@@ -1,16 +1,16 @@
-/** The answer of /stats/summary from one reading of the machine and what is known of pods. */
+/** Builds the response of /stats/summary from one reading of the machine and the known pods. */
 import { apiTime } from "../../base/timestamp.ts";
 import { hostsFileOf } from "../container-config/hosts-file.ts";
-import { podFolder, podLogFolder } from "../pod/pod-names.ts";
+import { podDirectory, podLogDirectory } from "../pod/pod-names.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
 import type { FileUsage, GroupFigures, StatsReading } from "./figures.ts";
 import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
-import { type CpuAndMemory, cpuAndMemoryOf, ioOf, networkOf, type Telling } from "./group-stats.ts";
+import { type CpuAndMemory, cpuAndMemoryOf, type GroupStatsOptions, ioOf, networkOf } from "./group-stats.ts";
 import type { StatsContainer, StatsPod } from "./stats-pods.ts";
 import { ephemeralOf, filesOf, layerOf, wholeOf } from "./storage-stats.ts";
 import type { ContainerStats, NodeStats, PodStats, Summary, VolumeStats } from "./summary-shape.ts";
 
-/** Groups that the summary calls by a name. An empty one is nobody's. */
+/** The cgroups that the summary lists by a fixed name. An empty path matches no cgroup. */
 export interface SystemGroups {
   readonly kubelet: string;
   readonly runtime: string;
@@ -18,7 +18,7 @@ export interface SystemGroups {
   readonly pods: string;
 }
 
-export interface StatsFolders {
+export interface StatsDirectories {
   readonly root: string;
   readonly podLogs: string;
 }
@@ -26,42 +26,42 @@ export interface StatsFolders {
 export interface SummaryInputs {
   readonly nodeName: string;
   readonly reading: StatsReading;
-  readonly telling: Telling;
+  readonly options: GroupStatsOptions;
   readonly pods: readonly StatsPod[];
   readonly systemGroups: SystemGroups;
   readonly startedWallMs: number;
 }
 
-export interface ToldVolume {
+export interface ReportedVolume {
   readonly stats: VolumeStats;
-  /** It counts towards the pod's ephemeral storage. */
+  /** Whether the volume counts towards the pod's ephemeral storage. */
   readonly ephemeral: boolean;
 }
 
 export interface StorageInputs {
-  readonly folders: StatsFolders;
-  /** What containers wrote, by their ids. */
+  readonly directories: StatsDirectories;
+  /** What containers wrote, by container ID. */
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
   readonly images: FilesystemUsage | undefined;
-  readonly volumesOf: (uid: string) => readonly ToldVolume[];
+  readonly volumesOf: (uid: string) => readonly ReportedVolume[];
   readonly processes: { readonly count: number; readonly max: number };
   readonly nowWallMs: number;
 }
 
-/** Everything there is to tell. */
+/** The full summary. */
 export function summaryOf(inputs: SummaryInputs, storage: StorageInputs): Summary {
-  const { reading, telling, pods } = inputs;
+  const { reading, options, pods } = inputs;
   const groups = groupsByOwner(reading.groups);
   const root = groups.machine;
-  const [whole, images] = [storage.folders.root, storage.images?.mountpoint ?? ""].map((path) =>
+  const [whole, images] = [storage.directories.root, storage.images?.mountpoint ?? ""].map((path) =>
     reading.filesystems.get(path),
   );
   const imageFs = layerOf(storage.images, images);
   const node: NodeStats = {
     nodeName: inputs.nodeName,
-    systemContainers: systemContainers(inputs, (group) => ioOf(group, telling)),
+    systemContainers: systemContainers(inputs, (group) => ioOf(group, options)),
     startTime: apiTime(reading.bootedWallMs),
-    ...(root === undefined ? {} : { ...cpuAndMemoryOf(root, telling), ...ioOf(root, telling), ...networkOf(root) }),
+    ...(root === undefined ? {} : { ...cpuAndMemoryOf(root, options), ...ioOf(root, options), ...networkOf(root) }),
     ...(whole === undefined ? {} : { fs: wholeOf(whole, reading.readWallMs) }),
     ...(storage.images === undefined ? {} : { runtime: { imageFs, containerFs: imageFs } }),
     rlimit: { time: apiTime(storage.nowWallMs), maxpid: storage.processes.max, curproc: storage.processes.count },
@@ -69,9 +69,9 @@ export function summaryOf(inputs: SummaryInputs, storage: StorageInputs): Summar
   return { node, pods: pods.flatMap((pod) => podStats(pod, groups, inputs, storage)) };
 }
 
-/** The light variant: CPU, memory and swap. */
+/** The reduced summary: CPU, memory and swap. */
 export function usageSummaryOf(inputs: SummaryInputs): Summary {
-  const { reading, telling } = inputs;
+  const { reading, options } = inputs;
   const groups = groupsByOwner(reading.groups);
   const root = groups.machine;
   return {
@@ -79,11 +79,11 @@ export function usageSummaryOf(inputs: SummaryInputs): Summary {
       nodeName: inputs.nodeName,
       systemContainers: systemContainers(inputs, () => ({})),
       startTime: apiTime(root?.createdWallMs ?? reading.bootedWallMs),
-      ...(root === undefined ? {} : cpuAndMemoryOf(root, telling)),
+      ...(root === undefined ? {} : cpuAndMemoryOf(root, options)),
     },
     pods: inputs.pods.flatMap((pod) => {
-      const containers = pod.containers.flatMap((container) => usageOf(container, groups, telling));
-      return containers.length === 0 ? [] : [{ ...headOf(pod), containers, ...ofPod(pod, groups, telling) }];
+      const containers = pod.containers.flatMap((container) => usageOf(container, groups, options));
+      return containers.length === 0 ? [] : [{ ...headOf(pod), containers, ...ofPod(pod, groups, options) }];
     }),
   };
 }
@@ -107,15 +107,15 @@ export function groupsByOwner(groups: readonly GroupFigures[]): OwnedGroups {
 }
 
 function systemContainers(
-  { reading, systemGroups, telling, startedWallMs }: SummaryInputs,
+  { reading, systemGroups, options, startedWallMs }: SummaryInputs,
   more: (group: GroupFigures) => Partial<ContainerStats>,
 ): readonly ContainerStats[] {
   return (["kubelet", "runtime", "misc", "pods"] as const).flatMap((name) => {
     const group = reading.groups.find(({ id }) => id === systemGroups[name]);
     if (group === undefined) return [];
-    // When its own group was made says nothing about this process.
+    // The creation time of the kubelet's cgroup says nothing about this process.
     const startTime = apiTime(name === "kubelet" ? startedWallMs : group.createdWallMs);
-    return [{ name, startTime, ...cpuAndMemoryOf(group, telling), ...more(group) }];
+    return [{ name, startTime, ...cpuAndMemoryOf(group, options), ...more(group) }];
   });
 }
 
@@ -124,19 +124,19 @@ const headOf = ({ name, namespace, uid, createdWallMs }: StatsPod): Pick<PodStat
   startTime: apiTime(createdWallMs),
 });
 
-function ofPod({ uid }: StatsPod, groups: OwnedGroups, telling: Telling): CpuAndMemory {
+function ofPod({ uid }: StatsPod, groups: OwnedGroups, options: GroupStatsOptions): CpuAndMemory {
   const group = groups.byPod.get(uid);
-  return group === undefined ? {} : cpuAndMemoryOf(group, telling);
+  return group === undefined ? {} : cpuAndMemoryOf(group, options);
 }
 
-/** Nothing of a container that was gone when its group was read. */
+/** Empty for a container that was gone when its cgroup was read. */
 function usageOf(
   { id, name, createdWallMs }: StatsContainer,
   groups: OwnedGroups,
-  telling: Telling,
+  options: GroupStatsOptions,
 ): readonly ContainerStats[] {
   const group = groups.byContainer.get(id);
-  return group === undefined ? [] : [{ name, startTime: apiTime(createdWallMs), ...cpuAndMemoryOf(group, telling) }];
+  return group === undefined ? [] : [{ name, startTime: apiTime(createdWallMs), ...cpuAndMemoryOf(group, options) }];
 }
 
 function podStats(
@@ -145,13 +145,13 @@ function podStats(
   inputs: SummaryInputs,
   storage: StorageInputs,
 ): readonly PodStats[] {
-  const { reading, telling } = inputs;
+  const { reading, options } = inputs;
   const containers = pod.containers.flatMap((container) => {
     const group = groups.byContainer.get(container.id);
     if (group === undefined) return [];
-    return usageOf(container, groups, telling).map((usage) => ({
+    return usageOf(container, groups, options).map((usage) => ({
       ...usage,
-      ...ioOf(group, telling),
+      ...ioOf(group, options),
       ...storageOfContainer(pod, container, reading, storage),
     }));
   });
@@ -159,21 +159,21 @@ function podStats(
   const own = groups.byPod.get(pod.uid);
   const sandbox = groups.byContainer.get(pod.sandboxId);
   const volumes = storage.volumesOf(pod.uid);
-  const told = volumes.map(({ stats }) => stats);
+  const reported = volumes.map(({ stats }) => stats);
   return [
     {
       ...headOf(pod),
       containers,
-      ...ofPod(pod, groups, telling),
-      ...(own === undefined ? {} : ioOf(own, telling)),
+      ...ofPod(pod, groups, options),
+      ...(own === undefined ? {} : ioOf(own, options)),
       ...(sandbox === undefined ? {} : networkOf(sandbox)),
-      ...(told.length === 0 ? {} : { volume: told }),
+      ...(reported.length === 0 ? {} : { volume: reported }),
       "ephemeral-storage": ephemeralOf(
-        reading.filesystems.get(storage.folders.root),
+        reading.filesystems.get(storage.directories.root),
         {
           containers,
           volumes: volumes.filter(({ ephemeral }) => ephemeral).map(({ stats }) => stats),
-          others: podFiles(storage.folders, pod).flatMap((path) => reading.files.get(path) ?? []),
+          others: podFiles(storage.directories, pod).flatMap((path) => reading.files.get(path) ?? []),
         },
         reading.readWallMs,
       ),
@@ -189,30 +189,30 @@ function storageOfContainer(
   pod: StatsPod,
   container: StatsContainer,
   reading: StatsReading,
-  { layers, folders }: StorageInputs,
+  { layers, directories }: StorageInputs,
 ): Pick<ContainerStats, "rootfs" | "logs"> {
   const layer = layers.get(container.id);
   const room = layer === undefined ? undefined : reading.filesystems.get(layer.mountpoint);
-  const logs: FileUsage | undefined = reading.files.get(containerLogs(folders, pod, container));
-  const nodeRoom = reading.filesystems.get(folders.root);
+  const logs: FileUsage | undefined = reading.files.get(containerLogs(directories, pod, container));
+  const nodeRoom = reading.filesystems.get(directories.root);
   return {
     rootfs: layerOf(layer, room),
     ...(logs === undefined ? {} : { logs: filesOf(logs, nodeRoom, reading.readWallMs) }),
   };
 }
 
-export const containerLogs = ({ podLogs }: StatsFolders, pod: StatsPod, { name }: StatsContainer): string =>
-  `${podLogFolder(podLogs, pod)}/${name}`;
+export const containerLogs = ({ podLogs }: StatsDirectories, pod: StatsPod, { name }: StatsContainer): string =>
+  `${podLogDirectory(podLogs, pod)}/${name}`;
 
-/** Files that count towards the pod and none of its containers. */
-const podFiles = ({ root, podLogs }: StatsFolders, pod: StatsPod): readonly string[] => [
-  podLogFolder(podLogs, pod),
-  hostsFileOf(podFolder(root, pod.uid)),
+/** Files that count towards the pod but towards none of its containers. */
+const podFiles = ({ root, podLogs }: StatsDirectories, pod: StatsPod): readonly string[] => [
+  podLogDirectory(podLogs, pod),
+  hostsFileOf(podDirectory(root, pod.uid)),
 ];
 
-/** Every path whose files the summary tells of. */
-export const summaryFiles = (folders: StatsFolders, pods: readonly StatsPod[]): readonly string[] =>
+/** Every path whose files the summary reports. */
+export const summaryFiles = (directories: StatsDirectories, pods: readonly StatsPod[]): readonly string[] =>
   pods.flatMap((pod) => [
-    ...podFiles(folders, pod),
-    ...pod.containers.map((container) => containerLogs(folders, pod, container)),
+    ...podFiles(directories, pod),
+    ...pod.containers.map((container) => containerLogs(directories, pod, container)),
   ]);

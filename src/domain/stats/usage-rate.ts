@@ -1,25 +1,26 @@
 /**
- * How many cores groups use now: what their counters grew by since they were last read, over the time between. A group that began since then was
- * at zero when it began. The Go kubelet reads every ten seconds for this alone; here the last reading that somebody asked for serves, unless it is
- * so long ago that it says nothing about now: then the rate is unknown, and the reader takes a second look a moment later.
+ * How many cores cgroups use now: the growth of their counters since the last reading, divided by the time between. A
+ * cgroup that was created since then started at zero. The Go kubelet reads every ten seconds only for this. Deckhand
+ * uses the last requested reading, unless it is too old to describe current usage. Then the rate is unknown, and the
+ * caller reads again a moment later.
  */
 import type { GroupFigures } from "./figures.ts";
 
 export interface CpuSample {
   readonly wallMs: number;
   readonly usageNs: number;
-  /** Between this sample and the one before it. */
+  /** Between the previous sample and this one. */
   readonly nanoCores: number | undefined;
 }
 
 export type CpuSamples = ReadonlyMap<string, CpuSample>;
 
-/** Two readings that are closer together than this say more about chance. */
+/** Readings closer together than this mostly show chance. */
 const RATE_MS_MIN = 100;
-/** What happened longer ago is not now. */
+/** Readings further apart than this do not show current usage. */
 const RATE_MS_MAX = 60_000;
 
-/** The next samples, with only those groups that are there. */
+/** The next samples, only of the cgroups that exist. */
 export function nextSamples(last: CpuSamples, groups: readonly GroupFigures[]): CpuSamples {
   const samples = new Map<string, CpuSample>();
   for (const group of groups) {
@@ -31,7 +32,7 @@ export function nextSamples(last: CpuSamples, groups: readonly GroupFigures[]): 
 
 function nextSample(last: CpuSample | undefined, group: GroupFigures, usageNs: number): CpuSample {
   const { readWallMs, createdWallMs } = group;
-  // A counter that went back is another group's of the same name.
+  // A counter that decreased belongs to another cgroup of the same name.
   const same = last !== undefined && last.usageNs <= usageNs && createdWallMs <= last.wallMs ? last : undefined;
   if (same !== undefined && readWallMs >= same.wallMs && readWallMs - same.wallMs < RATE_MS_MIN) return same;
   const since = same ?? { wallMs: createdWallMs, usageNs: 0 };

@@ -1,4 +1,4 @@
-/** Which volumes of a pod are measured, and how they are told. */
+/** Which volumes of a pod are measured, and how they are reported. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import { claimNameOf } from "../volumes/claims.ts";
@@ -16,11 +16,11 @@ export interface VolumeToMeasure extends VolumeMeasurement {
 export interface VolumeMeasure {
   readonly wallMs: number;
   readonly filesystem: FilesystemFigures;
-  /** Of a volume that is walked over. */
+  /** Set for a volume that is measured by walking its files. */
   readonly files: FileUsage | undefined;
 }
 
-/** Those of which their kind says how. */
+/** The mounted volumes whose kind says how to measure them. */
 export function volumesToMeasure(pod: Pod, volumes: PodVolumes): readonly VolumeToMeasure[] {
   return usedVolumes(pod).flatMap((volume): readonly VolumeToMeasure[] => {
     const state = volumes.get(volume.name);

@@ -1,4 +1,7 @@
-/** The families `kubelet_volume_stats_*`: how full the volumes behind claims are. A claim that several pods use is told once. */
+/**
+ * The metric families `kubelet_volume_stats_*`: usage of the volumes behind claims. A claim that several pods use is
+ * reported once.
+ */
 import type { Family, Labels } from "../../base/metrics/family.ts";
 import type { FsStats, VolumeStats } from "./summary-shape.ts";
 

@@ -1,4 +1,4 @@
-/** Memory that could not be had back at once: what is in use but for file pages that nobody has touched lately. */
+/** Memory that could not be reclaimed at once: the memory in use without file pages that were not accessed recently. */
 import type { MemoryFigures } from "./figures.ts";
 
 export const workingSetBytes = (memory: Pick<MemoryFigures, "usageBytes" | "inactiveFileBytes">): number =>

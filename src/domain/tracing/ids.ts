@@ -1,8 +1,8 @@
-/** Ids of traces and spans from chance. All of zeros means "none", so such a draw becomes 1. */
+/** Random trace and span IDs. An ID of only zeros means "none", so it becomes 1. */
 
 const DRAW_HEX = 8;
 
-/** Four bytes of each draw from 0 up to, but not including, 1. */
+/** Four bytes of each draw; a draw is from 0 up to, but not including, 1. */
 function hexOf(draw: () => number, draws: number): string {
   const parts = Array.from({ length: draws }, () =>
     Math.floor(draw() * 2 ** 32)

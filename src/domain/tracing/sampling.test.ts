@@ -7,11 +7,11 @@ const id = (low: bigint) => low.toString(16).padStart(32, "0");
 const parent = (sampled: boolean) => ({ traceId: id(1n), spanId: "1".repeat(16), sampled, traceState: "" });
 
 test("[22.3] of the traces that begin here those are kept whose id's second half, less its last bit, is below the rate", () => {
-  // What OpenTelemetry's sampler compares with for a quarter: 2^61, of an id shifted right by one.
+  // The bound of OpenTelemetry's sampler for one quarter: 2^61, compared with an ID shifted right by one.
   const bound = 2n ** 61n;
   assert.equal(isSampled(id((bound << 1n) - 1n), 250_000, undefined), true);
   assert.equal(isSampled(id(bound << 1n), 250_000, undefined), false);
-  // The first half of an id has no say.
+  // The first half of an ID does not count.
   assert.equal(isSampled(`${"f".repeat(16)}${"0".repeat(16)}`, 1, undefined), true);
 });
 

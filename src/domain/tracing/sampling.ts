@@ -1,16 +1,19 @@
-/** Which traces are kept: those whose beginning was, and of those that begin here so many of a million, picked by their id. */
+/**
+ * Which traces are sampled: those whose parent was sampled, and a number per million of new traces, selected by their
+ * ID.
+ */
 import type { SpanContext } from "./span.ts";
 
-/** What a trace's id is compared with: 63 bits. */
+/** The range of the compared part of a trace ID: 63 bits. */
 const WHOLE = 2n ** 63n;
 const MILLION = 1_000_000;
 
-/** The same answer for the same id everywhere: programs that sample alike keep the same traces. */
+/** The result depends only on the ID: programs with the same rate sample the same traces. */
 export function isSampled(traceId: string, perMillion: number, parent: SpanContext | undefined): boolean {
   if (parent !== undefined) return parent.sampled;
   if (perMillion >= MILLION) return true;
   if (perMillion <= 0) return false;
   const drawn = BigInt(`0x${traceId.slice(16)}`) >> 1n;
-  // By way of a fraction, as others do it: the bound must be theirs to the last bit.
+  // Computed from a fraction, as others do: the bound must equal theirs to the last bit.
   return drawn < BigInt(Math.trunc((perMillion / MILLION) * Number(WHOLE)));
 }

@@ -1,4 +1,4 @@
-/** What one piece of work leaves behind for those who follow it through several programs. Words and numbers as OpenTelemetry has them. */
+/** One traced operation, for readers that follow it through several programs. Names and numbers are OpenTelemetry's. */
 
 /** A whole number is an integer on the wire. */
 export type AttributeValue = string | number | boolean;
@@ -6,18 +6,18 @@ export type Attributes = Readonly<Record<string, AttributeValue>>;
 
 export type SpanKind = "internal" | "server" | "client";
 
-/** What a span is called in other programs, too. Ids are in hex. */
+/** Identifies a span in other programs too. IDs are in hex. */
 export interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
-  /** Whether anybody keeps its trace. Those that nobody keeps are still told on, so that all of a trace agree. */
+  /** Whether the trace is kept. Unsampled contexts are still propagated, so that all parts of a trace agree. */
   readonly sampled: boolean;
-  /** What vendors have told each other on the way; not ours to read. */
+  /** Data that vendors pass along with the trace; Deckhand does not read it. */
   readonly traceState: string;
 }
 
 export interface ParentContext extends SpanContext {
-  /** In another process. */
+  /** Whether the parent is in another process. */
   readonly isRemote: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface SpanEvent {
 }
 
 export interface FinishedSpan {
-  /** The part of the program that tells of it. */
+  /** The component that reports the span. */
   readonly scope: string;
   readonly name: string;
   readonly kind: SpanKind;
@@ -38,6 +38,6 @@ export interface FinishedSpan {
   readonly endWallMs: number;
   readonly attributes: Attributes;
   readonly events: readonly SpanEvent[];
-  /** Why it failed, possibly in no words; undefined: it did not. */
+  /** Why the operation failed, possibly empty; undefined: it did not fail. */
   readonly failure: string | undefined;
 }

@@ -1,17 +1,17 @@
-/** The headers by which a trace goes from one program to the next (W3C Trace Context). */
+/** The headers that carry a trace from one program to the next (W3C Trace Context). */
 import type { ParentContext, SpanContext } from "./span.ts";
 
 const FORM =
   /^(?<version>[0-9a-f]{2})-(?<traceId>[0-9a-f]{32})-(?<spanId>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<more>-.*)?$/;
 const SAMPLED = 0x01;
-/** Longer ones may be cut by anybody on the way; one that is too long or has odd characters is left behind. */
+/** Any program on the way may truncate longer values. A value that is too long or has invalid characters is dropped. */
 const TRACE_STATE = /^[\x20-\x7e]{1,512}$/;
 
 export function formatTraceparent({ traceId, spanId, sampled }: SpanContext): string {
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
-/** Undefined: it leads nowhere, and whoever got it begins anew. */
+/** Undefined: the header is invalid, and its receiver starts a new trace. */
 export function parseTraceparent(header: string, traceState = ""): ParentContext | undefined {
   const parts = FORM.exec(header.trim())?.groups;
   if (parts === undefined) return undefined;
@@ -24,7 +24,7 @@ export function parseTraceparent(header: string, traceState = ""): ParentContext
 
 const isZero = (id: string) => /^0+$/.test(id);
 
-/** What a request to another program is given along. */
+/** The headers for a request to another program. */
 export function traceHeaders(context: SpanContext): Readonly<Record<string, string>> {
   const traceparent = formatTraceparent(context);
   return context.traceState === "" ? { traceparent } : { traceparent, tracestate: context.traceState };

@@ -1,17 +1,20 @@
-/** From a claim to the volume it is bound to, as far as the API server lets a node see it. What is wrong is said as upstream says it. */
+/**
+ * Resolves a claim to the volume that it is bound to, as far as the API server lets a node see it. Errors have
+ * upstream's wording.
+ */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core-v1.ts";
 import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts";
 
 export type ClaimedVolume =
   | { readonly kind: "bound"; readonly volume: PersistentVolume; readonly readOnly: boolean }
-  /** Nobody has answered yet what there is. */
+  /** The API server has not responded yet. */
   | { readonly kind: "unknown" }
-  /** Not yet; `message` is what a user is told who waits too long. */
+  /** Not ready yet; `message` is for a user who waits too long. */
   | { readonly kind: "waits"; readonly message: string };
 
 const PROTECTION = "kubernetes.io/pvc-protection";
 
-/** The name of the claim a volume stands for; undefined: it stands for none. */
+/** The name of the claim that a volume stands for; undefined: none. */
 export const claimNameOf = (podName: string, { name, persistentVolumeClaim, ephemeral }: Volume): string | undefined =>
   persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${podName}-${name}`);
 
@@ -55,7 +58,10 @@ export function claimedVolume(
   return { kind: "bound", volume: found, readOnly: volume.persistentVolumeClaim?.readOnly ?? false };
 }
 
-/** The object, or what keeps it from us; an empty text: it does not exist. Undefined: not asked yet, or without an answer yet. */
+/**
+ * The object, or the reason why it is unavailable; an empty text: it does not exist. Undefined: not requested yet, or
+ * no response yet.
+ */
 function present(known: KnownObject<unknown> | undefined): unknown {
   if (known?.kind === "present") return known.object;
   return known?.kind === "missing" ? "" : known?.trouble;

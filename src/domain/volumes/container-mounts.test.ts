@@ -24,7 +24,7 @@ const planned = (mount: Partial<VolumeMount>, recursiveReadOnly = true) =>
   containerMounts(
     { name: "app", volumeMounts: [{ name: "data", mountPath: "/d", ...mount }] },
     {
-      podFolder: "/pod",
+      podDirectory: "/pod",
       volumes: VOLUMES,
       volumeImages: new Map([["art", { image: "sha256:1", userSpecifiedImage: "reg/a:1" }]]),
       recursiveReadOnly,
@@ -79,7 +79,7 @@ test("[13.15] recursive read-only is asked for where it may be, and refused wher
   );
 });
 
-test("[13.14] [27.1.16] a part of a volume is bound apart, below the pod's folder, by the volume's name on disk", () => {
+test("[13.14] [27.1.16] a part of a volume is bound apart, below the pod's directory, by the volume's name on disk", () => {
   assert.deepEqual(planned({ name: "claimed", subPathExpr: "logs/$(NAME)", readOnly: true }), {
     kind: "mounts",
     mounts: [{ ...PLAIN, readonly: true, hostPath: "/pod/volume-subpaths/pv1/app/0" }],

@@ -1,11 +1,14 @@
-/** A container's volume mounts as the runtime takes them, and what of a volume must be made ready before: parts of volumes are bound apart. */
+/**
+ * A container's volume mounts in the runtime's form, and the subPaths that must be prepared first: each gets a separate
+ * bind mount.
+ */
 import type { Container, VolumeMount } from "../../api/gen/core-v1.ts";
 import type { ContainerMount, MountPropagation } from "../runtime/container.ts";
 import type { ImageSpec } from "../runtime/image.ts";
 import { subPathTarget } from "./layout.ts";
 import type { MountedVolume, PodVolumes } from "./volume-state.ts";
 
-/** Bound before the container is made; its mount is of `target`. */
+/** Bind-mounted before the container is created; the container mounts `target`. */
 export interface SubPath {
   readonly volume: string;
   readonly volumePath: string;
@@ -18,13 +21,13 @@ export type MountPlan =
   | { readonly kind: "refused"; readonly message: string };
 
 export interface MountContext {
-  readonly podFolder: string;
+  readonly podDirectory: string;
   readonly volumes: PodVolumes;
-  /** What volumes that are images hold, by volume name. */
+  /** The images of image volumes, by volume name. */
   readonly volumeImages: ReadonlyMap<string, ImageSpec>;
-  /** What the runtime is able to. */
+  /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnly: boolean;
-  /** The text with the container's variables in it, or the names of those that have no value. */
+  /** The text with the container's environment variables expanded, or the names of variables without a value. */
   readonly expand: (text: string) => { readonly text: string; readonly missing: readonly string[] };
 }
 
@@ -42,7 +45,7 @@ export function containerMounts(container: Container, context: MountContext): Mo
         mounts.push({ ...shape(mount, volume, context), hostPath: "", image, imageSubPath: subPath });
         continue;
       }
-      const target = subPathTarget(context.podFolder, volume.name, container.name, index);
+      const target = subPathTarget(context.podDirectory, volume.name, container.name, index);
       const hostPath = subPath === "" ? volume.path : target;
       mounts.push({ ...shape(mount, volume, context), hostPath });
       if (subPath === "") continue;
@@ -97,7 +100,7 @@ export type RecursiveReadOnly =
   | { readonly kind: "mode"; readonly recursive: boolean }
   | { readonly kind: "refused"; readonly message: string };
 
-/** Whether what is mounted within the mount is read-only too. `isAble`: the runtime can make it so. */
+/** Whether mounts within the mount are read-only too. `isAble`: the runtime supports it. */
 export function recursiveReadOnlyOf(mount: VolumeMount, isAble: boolean): RecursiveReadOnly {
   const mode = mount.recursiveReadOnly ?? "Disabled";
   if (mode === "Disabled") return { kind: "mode", recursive: false };

@@ -1,6 +1,6 @@
 /**
- * The files that a volume of written files holds: which, with what content, mode and owner. Built from API objects and texts; what is missing is named
- * as upstream names it. A set is whole or it is nothing.
+ * The files in a volume of written files, with content, mode and owner. Built from API objects and texts; errors name
+ * missing parts as upstream does. A set is complete, or there is none.
  */
 import type { ConfigMap, KeyToPath, Secret } from "../../api/gen/core-v1.ts";
 import { base64Bytes } from "../../base/base64.ts";
@@ -13,7 +13,7 @@ export interface ProjectedFile {
   readonly uid: number | undefined;
 }
 
-/** By path below the volume, parts joined by a slash. */
+/** By path relative to the volume, with slashes between the parts. */
 export type FileSet = ReadonlyMap<string, ProjectedFile>;
 
 export type FilesOrRefusal =
@@ -43,11 +43,11 @@ export const secretKeys = (secret: Secret | undefined): KeySource => ({
   missingKey: (key) => `references non-existent secret key: ${key}`,
 });
 
-/** The API server sends nothing else than base64; what is none is empty. */
+/** The API server sends only base64; anything else counts as empty. */
 const decoded = (data: Readonly<Record<string, string>> | undefined): readonly (readonly [string, Uint8Array])[] =>
   Object.entries(data ?? {}).map(([key, text]) => [key, base64Bytes(text) ?? new Uint8Array()]);
 
-/** Every key, or those that `items` name, at the paths they name. */
+/** All keys, or those that `items` names, at the paths given there. */
 export function filesOfKeys(
   { contentOf, missingKey }: KeySource,
   items: readonly KeyToPath[] | undefined,
@@ -70,7 +70,7 @@ export function filesOfKeys(
 const PATH_BYTES_MAX = 4096;
 const NAME_BYTES_MAX = 255;
 
-/** The same files under clean paths, or what is wrong with one of them. */
+/** The same files under clean paths, or the error of one of them. */
 export function checkedPaths(files: FileSet): FilesOrRefusal {
   const clean = new Map<string, ProjectedFile>();
   for (const [path, file] of files) {

@@ -43,7 +43,7 @@ const sources: FileSources = {
     fieldRef === undefined ? { kind: "refused", message: "no field" } : { kind: "text", text: fieldRef.fieldPath },
 };
 
-/** Paths with their content and mode, or what stands in the way. */
+/** Paths with content and mode, or the reason why there are no files. */
 function made(volume: Omit<Volume, "name">, of: Pod = pod()) {
   const result = fileVolume(of, { name: "v", ...volume }, sources);
   if (result.kind !== "files") return result;

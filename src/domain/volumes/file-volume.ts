@@ -1,6 +1,6 @@
 /**
- * What a volume of written files holds: configMap, secret, downwardAPI and projected. Either the whole set, or what it still waits for, or why it cannot
- * be made.
+ * The content of a volume of written files: configMap, secret, downwardAPI and projected. The result is the complete
+ * set, or what it still waits for, or why it cannot be built.
  */
 import type { ConfigMap, DownwardAPIVolumeFile, Pod, Secret, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
 import { aggregate } from "../../base/go-text.ts";
@@ -13,7 +13,7 @@ import type { TokenWish } from "./token.ts";
 
 export type KnownToken =
   | { readonly kind: "present"; readonly token: string }
-  /** Being asked for. */
+  /** The request is under way. */
   | { readonly kind: "unknown" }
   | { readonly kind: "failed"; readonly message: string };
 
@@ -26,7 +26,7 @@ export interface FileSources {
 
 export type FileVolume =
   | { readonly kind: "files"; readonly files: FileSet }
-  /** `why` is the last thing that went wrong, where something did. */
+  /** `why`: the last error, if there was one. */
   | { readonly kind: "waits"; readonly why: string | undefined }
   | { readonly kind: "refused"; readonly message: string };
 
@@ -110,7 +110,10 @@ function filesOfFields(items: readonly DownwardAPIVolumeFile[], mode: number, { 
   return { kind: "files", files };
 }
 
-/** Only those may read a token whom the pod's containers run as, where that is one user or a group of its own. */
+/**
+ * Only the user or the fsGroup of the pod may read a token: the one user that all containers run as, or the group.
+ * Without either, the default mode applies.
+ */
 function fileOfToken(
   pod: Pod,
   { path, audience = "", expirationSeconds = 3600 }: NonNullable<VolumeProjection["serviceAccountToken"]>,

@@ -1,4 +1,4 @@
-/** What to do with a block device before it is mounted. A device that holds anything is never formatted. */
+/** Decides what to do with a block device before it is mounted. A device that holds anything is never formatted. */
 export interface DeviceFormat {
   readonly type: string | undefined;
   readonly partitioned: boolean;
@@ -6,11 +6,16 @@ export interface DeviceFormat {
 
 export type FormatStep =
   | { readonly kind: "format"; readonly type: string }
-  /** It is formatted, and may be repaired first where it may be written. `mismatch`: by another type than was asked for. */
+  /**
+   * The device is formatted, and may be repaired first if it is writable. `mismatch`: its type is not the requested
+   * one.
+   */
   | { readonly kind: "mount"; readonly check: boolean; readonly mismatch: boolean }
   | { readonly kind: "refused"; readonly message: string };
 
-/** What a device with partitions is said to hold: no file system that could be mounted, and nothing to be formatted over. */
+/**
+ * The reported content of a device with partitions: no filesystem that could be mounted, and nothing to format over.
+ */
 const PARTITIONS = "unknown data, probably partitions";
 
 export function formatStep(

@@ -1,8 +1,11 @@
-/** Whom the secrets of a pod's volumes belong to. */
+/** The owner of the secrets in a pod's volumes. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 
-/** The one user that every container of the pod runs as; undefined: there are several, or one is left to the image. */
+/**
+ * The one user that every container of the pod runs as. Undefined: there are several, or the image decides for one of
+ * them.
+ */
 export function podFileUser({ spec }: Pod): number | undefined {
   const users = new Set(
     everyContainer(spec).map(({ securityContext }) => securityContext?.runAsUser ?? spec?.securityContext?.runAsUser),

@@ -1,9 +1,9 @@
-/** What a hostPath's type asks of the path, given what is there. */
+/** What a hostPath's type requires of the path, given what exists there. */
 import type { PathKind } from "./path-kind.ts";
 
 export type HostPathStep =
   | { readonly kind: "ready" }
-  | { readonly kind: "makeFolder"; readonly mode: number }
+  | { readonly kind: "makeDirectory"; readonly mode: number }
   | { readonly kind: "makeFile"; readonly mode: number }
   | { readonly kind: "refused"; readonly message: string };
 
@@ -17,9 +17,9 @@ export function hostPathStep(path: string, type: string, found: PathKind): HostP
     case "":
       return { kind: "ready" };
     case "DirectoryOrCreate":
-      return found === "absent" ? { kind: "makeFolder", mode: 0o755 } : needs("folder", "directory");
+      return found === "absent" ? { kind: "makeDirectory", mode: 0o755 } : needs("directory", "directory");
     case "Directory":
-      return needs("folder", "directory");
+      return needs("directory", "directory");
     case "FileOrCreate":
       return found === "absent" ? { kind: "makeFile", mode: 0o644 } : needs("file", "file");
     case "File":

@@ -1,42 +1,47 @@
-/** Where a pod's volumes lie on the node. The next kubelet, of whatever make, finds them by these paths. */
+/**
+ * The paths of a pod's volumes on the node. The next kubelet, of any implementation, finds the volumes by these paths.
+ */
 import type { Volume } from "../../api/gen/core-v1.ts";
 
-/** One kind of volume, as far as it shows in pods and on the node. */
+/** One kind of volume, as far as pods and the node show it. */
 export interface VolumeKind {
-  /** As its directory (`kubernetes.io~NAME`) and its metrics (`kubernetes.io/NAME`) have it. */
+  /** As in its directory (`kubernetes.io~NAME`) and its metrics (`kubernetes.io/NAME`). */
   readonly name: string;
   /** The fields of a pod's volume that name this kind. */
   readonly sources: readonly (keyof Volume)[];
-  /** A mount of this file system's type at a volume's directory belongs to a volume of this kind. */
+  /** Whether a mount of this filesystem type at a volume's directory belongs to a volume of this kind. */
   ownsMount(type: string): boolean;
-  /** The directory holds files that go with the volume; otherwise it is only a place to mount at. */
+  /** Whether the directory holds files that are removed with the volume; otherwise it is only a mount point. */
   readonly holdsFiles: boolean;
 }
 
 const EMPTY_DIR = "empty-dir";
-const folderOf = (plugin: string) => `kubernetes.io~${plugin}`;
+const directoryOf = (plugin: string) => `kubernetes.io~${plugin}`;
 
-export const podVolumesFolder = (podFolder: string) => `${podFolder}/volumes`;
+export const podVolumesDirectory = (podDirectory: string) => `${podDirectory}/volumes`;
 
-/** `name` is the volume's in the pod, and the PersistentVolume's for those that have one. */
-export const volumeFolder = (podFolder: string, plugin: string, name: string) =>
-  `${podVolumesFolder(podFolder)}/${folderOf(plugin)}/${name}`;
+/** `name`: the volume's name in the pod, or the name of its PersistentVolume if it has one. */
+export const volumeDirectory = (podDirectory: string, plugin: string, name: string) =>
+  `${podVolumesDirectory(podDirectory)}/${directoryOf(plugin)}/${name}`;
 
-/** Where a pod's volumes are marked as set up whole. Nothing else is kept there. */
-export const markersFolder = (podFolder: string) => `${podFolder}/plugins/${folderOf(EMPTY_DIR)}`;
+/** Holds the marks of the pod's volumes that were set up completely, and nothing else. */
+export const markersDirectory = (podDirectory: string) => `${podDirectory}/plugins/${directoryOf(EMPTY_DIR)}`;
 
-/** The folder whose file `ready` says that a volume was set up whole. A volume that holds written files has one under another name. */
-export const markerFolder = (podFolder: string, plugin: string, name: string) =>
-  `${markersFolder(podFolder)}/${plugin === EMPTY_DIR ? name : `wrapped_${name}`}`;
+/**
+ * The directory whose file `ready` marks a volume as set up completely. A volume of written files has it under another
+ * name.
+ */
+export const markerDirectory = (podDirectory: string, plugin: string, name: string) =>
+  `${markersDirectory(podDirectory)}/${plugin === EMPTY_DIR ? name : `wrapped_${name}`}`;
 
-export const subPathsFolder = (podFolder: string) => `${podFolder}/volume-subpaths`;
+export const subPathsDirectory = (podDirectory: string) => `${podDirectory}/volume-subpaths`;
 
-/** `name` as for the volume's folder; `index` counts the container's mounts. */
-export const subPathTarget = (podFolder: string, name: string, container: string, index: number) =>
-  `${subPathsFolder(podFolder)}/${name}/${container}/${index}`;
+/** `name`: as for the volume's directory; `index` counts the container's mounts. */
+export const subPathTarget = (podDirectory: string, name: string, container: string, index: number) =>
+  `${subPathsDirectory(podDirectory)}/${name}/${container}/${index}`;
 
-/** What is mounted once for all pods that use a device. */
-export const deviceMountFolder = (rootDir: string, volume: string) =>
+/** The mount that all pods with the same device share. */
+export const deviceMountDirectory = (rootDir: string, volume: string) =>
   `${rootDir}/plugins/kubernetes.io/local-volume/mounts/${volume}`;
 
 /** The kind that a pod's volume names. Undefined: none of these, or a claim. */
@@ -44,5 +49,5 @@ export const kindOf = <K extends VolumeKind>(volume: Volume, kinds: readonly K[]
   kinds.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
 
 /** Undefined: no known kind of volume has this directory. */
-export const kindOfFolder = (folder: string, kinds: readonly VolumeKind[]): VolumeKind | undefined =>
-  kinds.find(({ name }) => folderOf(name) === folder);
+export const kindOfDirectory = (directory: string, kinds: readonly VolumeKind[]): VolumeKind | undefined =>
+  kinds.find(({ name }) => directoryOf(name) === directory);

@@ -1,12 +1,15 @@
-/** How large a volume in memory may grow, and which pages one of huge pages has. */
+/** The maximum size of a volume in memory, and the page size of a volume of huge pages. */
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { parseQuantity, quantityValue } from "../../base/quantity.ts";
 import { podCgroupValues } from "../resources/pod-cgroup-values.ts";
 
-/** The smallest that is set: the volume's own limit, the pod's, what the node has for pods. Undefined: the kernel's default. */
+/**
+ * The smallest limit that is set: the volume's, the pod's, or the node's allocatable memory. Undefined: the kernel's
+ * default.
+ */
 export function memoryVolumeBytes(pod: Pod, { emptyDir }: Volume, allocatableBytes: bigint): bigint | undefined {
   const options = { cpuCfsQuota: false, cpuCfsQuotaPeriodUs: 100_000, podPidsLimit: 0n, hugepageSizes: [] };
-  // What containers have for themselves does not change the limit of memory.
+  // Exclusive resources of containers do not change the memory limit.
   const { memoryLimitBytes } = podCgroupValues(pod, options, {});
   const own = emptyDir?.sizeLimit === undefined ? undefined : quantityValue(parseQuantity(emptyDir.sizeLimit));
   let bytes = allocatableBytes;
@@ -20,7 +23,7 @@ export type HugepageSize =
   | { readonly kind: "size"; readonly text: string }
   | { readonly kind: "refused"; readonly message: string };
 
-/** The page size, as the pod's requests spell it: the medium names one, or there is only one. */
+/** The page size, as the pod's requests spell it: the one that the medium names, or the only one. */
 export function hugepageVolumeSize({ spec }: Pod, medium: string): HugepageSize {
   const requests = [
     spec?.resources?.requests,

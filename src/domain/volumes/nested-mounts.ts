@@ -1,11 +1,11 @@
 /**
- * Folders that must exist inside a volume because another is mounted below it in some container: `/etc/app` and `/etc/app/certs`. The volume itself may be
- * read-only to the container, so nobody else can make them.
+ * Directories that must exist inside a volume because another one is mounted below it in some container: `/etc/app` and
+ * `/etc/app/certs`. The volume may be read-only for the container, so only the kubelet can create them.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 
-export function nestedFolders({ spec }: Pod, volume: string): readonly string[] {
+export function nestedDirectories({ spec }: Pod, volume: string): readonly string[] {
   return [...new Set(everyContainer(spec).flatMap(({ volumeMounts }) => nestedIn(volumeMounts ?? [], volume)))];
 }
 
@@ -20,14 +20,14 @@ function nestedIn(
       const outer = `${cleaned(mountPath)}/`;
       const found: string[] = [];
       for (const path of all) {
-        // What lies below another nested mount is that volume's to hold.
+        // A path below another nested mount belongs to that mount's volume.
         if (path.startsWith(outer) && !found.some((shorter) => path.startsWith(`${shorter}/`))) found.push(path);
       }
       return found.map((path) => path.slice(outer.length));
     });
 }
 
-/** Without doubled slashes, dots and steps back; a step back from the root stays there. */
+/** Without doubled slashes, "." and ".."; a ".." at the root stays there. */
 function cleaned(path: string): string {
   const parts: string[] = [];
   for (const part of path.split("/")) {

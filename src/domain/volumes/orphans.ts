@@ -1,6 +1,7 @@
 /**
- * Folders of pods that nobody will come back for. A pod whose life the journal does not call over may still be run by the agent: its folder is none,
- * whoever else has forgotten it.
+ * Directories of pods that no component will use again. The agent may still run a pod that was admitted and has not
+ * finished according to the journal. The directory of such a pod is not an orphan, even if all other components have
+ * forgotten the pod.
  */
 import type { UidFacts } from "../journal/facts.ts";
 import { type PodRemains, planTakeAway, type TakeAwayPlan } from "./take-away-plan.ts";
@@ -9,17 +10,17 @@ export interface PodOnDisk {
   readonly uid: string;
   readonly remains: PodRemains;
   readonly facts: UidFacts | undefined;
-  /** The runtime has a sandbox of it. */
+  /** Whether the runtime has a sandbox of the pod. */
   readonly inRuntime: boolean;
 }
 
 export interface Orphan {
   readonly uid: string;
-  /** "namespace/name" where the journal knows it. */
+  /** "namespace/name" if the journal has it. */
   readonly pod: string;
   readonly why: string;
   readonly plan: TakeAwayPlan;
-  /** What keeps it from being removed, each in a sentence. */
+  /** What prevents the removal, one sentence each. */
   readonly obstacles: readonly string[];
 }
 
@@ -28,22 +29,20 @@ export function orphanOf({ uid, remains, facts, inRuntime }: PodOnDisk): Orphan 
   const isOver = facts?.finishedWallMs !== undefined;
   if (facts?.admission?.kind === "admitted" && !isOver) return undefined;
   const why = isOver
-    ? "the journal says that the pod is over, and its folder is still there"
-    : "neither the journal nor the runtime knows a pod of this UID";
+    ? "the pod has terminated according to the journal, and its directory still exists"
+    : "neither the journal nor the runtime knows a pod with this UID";
   const plan = planTakeAway(remains);
   const obstacles = [
-    ...plan.foreign.map(
-      (path) => `${path} is a mount point that this agent did not make: unmount it first, nothing below it is touched`,
-    ),
-    ...remains.strangers.map(
-      (folder) => `the folder ${folder} belongs to a kind of volume that this agent does not know`,
+    ...plan.foreign.map((path) => `${path} is a mount point that this agent did not create: unmount it first`),
+    ...remains.unknownPlugins.map(
+      (directory) => `the directory ${directory} belongs to a volume plugin that this agent does not have`,
     ),
   ];
   return { uid, pod: facts?.pod ?? "", why, plan, obstacles };
 }
 
-/** What stands in the way of a folder that is no orphan, in one sentence. */
+/** Why a directory is not an orphan, in one sentence. */
 export function keptBecause({ facts, inRuntime }: PodOnDisk): string {
   if (inRuntime) return "the runtime has a sandbox of this pod";
-  return `the pod ${facts?.pod ?? ""} was admitted and is not over`;
+  return `the pod ${facts?.pod ?? ""} was admitted and has not terminated`;
 }

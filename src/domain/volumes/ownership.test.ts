@@ -2,18 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { groupMode, rootIsOwned } from "./ownership.ts";
 
-const folder = (mode: number, gid = 7) => ({ mode, gid, isFolder: true });
-const file = (mode: number, gid = 7) => ({ mode, gid, isFolder: false });
+const directory = (mode: number, gid = 7) => ({ mode, gid, isDirectory: true });
+const file = (mode: number, gid = 7) => ({ mode, gid, isDirectory: false });
 
-void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and set-group with execution to a folder", () => {
+void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and set-group with execution to a directory", () => {
   for (const [shape, readOnly, want] of [
     [file(0o600), false, 0o660],
     [file(0o600), true, 0o640],
     [file(0o755), false, 0o775],
     [file(0o4000), false, 0o4660],
-    [folder(0o700), false, 0o2770],
-    [folder(0o000), true, 0o2550],
-    [folder(0o1777), false, 0o3777],
+    [directory(0o700), false, 0o2770],
+    [directory(0o000), true, 0o2550],
+    [directory(0o1777), false, 0o3777],
   ] as const) {
     assert.equal(groupMode(shape, readOnly).toString(8), want.toString(8));
   }
@@ -21,12 +21,12 @@ void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and set-gro
 
 void test("[13.13] a root with the group, the set-group bit and at least the mode needs no pass, and nothing else", () => {
   for (const [root, readOnly, want] of [
-    [folder(0o2770), false, true],
-    [folder(0o2777), false, true],
-    [folder(0o2750), false, false],
-    [folder(0o2750), true, true],
-    [folder(0o770), false, false],
-    [folder(0o2770, 8), false, false],
+    [directory(0o2770), false, true],
+    [directory(0o2777), false, true],
+    [directory(0o2750), false, false],
+    [directory(0o2750), true, true],
+    [directory(0o770), false, false],
+    [directory(0o2770, 8), false, false],
     [file(0o2770), false, false],
   ] as const) {
     assert.equal(rootIsOwned(root, 7, readOnly), want, root.mode.toString(8));

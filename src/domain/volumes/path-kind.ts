@@ -1,2 +1,2 @@
-/** What is at a path of the node. */
-export type PathKind = "absent" | "file" | "folder" | "socket" | "charDevice" | "blockDevice" | "other";
+/** What exists at a path of the node. */
+export type PathKind = "absent" | "file" | "directory" | "socket" | "charDevice" | "blockDevice" | "other";

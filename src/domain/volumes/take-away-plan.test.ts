@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatStep } from "./format-plan.ts";
 import type { VolumeKind } from "./layout.ts";
-import { parseVolumeFolders, planTakeAway } from "./take-away-plan.ts";
+import { parseVolumeDirectories, planTakeAway } from "./take-away-plan.ts";
 import { tokenKeptMs } from "./token.ts";
 import { readinessOf, type VolumeState, waitingMessage } from "./volume-state.ts";
 
@@ -20,14 +20,14 @@ const KINDS = [
   kind("configmap", () => false),
 ];
 const plan = (
-  folders: Readonly<Record<string, readonly string[]>>,
+  directories: Readonly<Record<string, readonly string[]>>,
   mounts: readonly (readonly [path: string, type: string])[],
   ledger: readonly string[] = [],
 ) =>
   planTakeAway({
-    podFolder: "/pod",
-    ...parseVolumeFolders(
-      Object.entries(folders).map(([folder, names]) => ({ folder, names })),
+    podDirectory: "/pod",
+    ...parseVolumeDirectories(
+      Object.entries(directories).map(([directory, names]) => ({ directory, names })),
       KINDS,
     ),
     mounts: mounts.map(([path, type]) => ({ path, type })),
@@ -73,23 +73,23 @@ test("[13.3] [27.1.9] what a plugin would have mounted there is ours, whoever mo
 test("a mount that nobody of ours made is named and left alone, unless the ledger says it is ours", () => {
   const planted = `${V}/kubernetes.io~empty-dir/tmp/planted`;
   const odd = `${V}/kubernetes.io~configmap/c`;
-  const folders = { "kubernetes.io~empty-dir": ["tmp"], "kubernetes.io~configmap": ["c"] };
+  const directories = { "kubernetes.io~empty-dir": ["tmp"], "kubernetes.io~configmap": ["c"] };
   assert.deepEqual(
-    plan(folders, [
+    plan(directories, [
       [planted, "ext4"],
       [odd, "nfs"],
     ]).foreign,
     [planted, odd],
   );
-  const known = plan(folders, [[odd, "nfs"]], [odd]);
+  const known = plan(directories, [[odd, "nfs"]], [odd]);
   assert.deepEqual(known.foreign, []);
   assert.equal(known.volumes.find(({ name }) => name === "c")?.unmount, true);
 });
 
-test("folders of plugins that we do not know are strangers", () => {
-  assert.deepEqual(parseVolumeFolders([{ folder: "kubernetes.io~nfs", names: ["x"] }], KINDS), {
+test("directories of plugins that we do not know are unknownPlugins", () => {
+  assert.deepEqual(parseVolumeDirectories([{ directory: "kubernetes.io~nfs", names: ["x"] }], KINDS), {
     volumes: [],
-    strangers: ["kubernetes.io~nfs"],
+    unknownPlugins: ["kubernetes.io~nfs"],
   });
 });
 

@@ -1,9 +1,10 @@
 /**
- * What is left of a pod's volumes on the node, and in which order it goes: parts of volumes that were bound apart, then the volumes, each unmounted before
- * anything of it is removed. Only what the kernel's table and the layout, or the table and the ledger, agree upon is touched; any other mount point found
- * there is somebody else's and stays, and with it everything above it.
+ * Plans the removal of what is left of a pod's volumes on the node: first the subPath mounts, then the volumes. Each is
+ * unmounted before anything of it is removed. A mount is touched only if the kernel's mount table and the layout agree
+ * on it, or the mount table and the journal. Any other mount point found there is not ours and stays, and so does
+ * everything above it.
  */
-import { kindOfFolder, markerFolder, subPathsFolder, type VolumeKind, volumeFolder } from "./layout.ts";
+import { kindOfDirectory, markerDirectory, subPathsDirectory, type VolumeKind, volumeDirectory } from "./layout.ts";
 
 export interface FoundVolume {
   readonly kind: VolumeKind;
@@ -16,13 +17,13 @@ export interface FoundMount {
 }
 
 export interface PodRemains {
-  readonly podFolder: string;
+  readonly podDirectory: string;
   readonly volumes: readonly FoundVolume[];
-  /** Entries of the pod's volume folder that no plugin of ours made. */
-  readonly strangers: readonly string[];
-  /** Mount points at or below the pod's folder. */
+  /** Entries of the pod's volumes directory that none of our plugins created. */
+  readonly unknownPlugins: readonly string[];
+  /** Mount points at or below the pod's directory. */
   readonly mounts: readonly FoundMount[];
-  /** Paths that the journal says we mounted. */
+  /** Paths that Deckhand mounted, according to the journal. */
   readonly ledger: ReadonlySet<string>;
 }
 
@@ -30,7 +31,7 @@ export interface VolumeRemoval extends FoundVolume {
   readonly path: string;
   readonly marker: string;
   readonly unmount: boolean;
-  /** A folder that held files of the pod is emptied; one that was only a place to mount upon is not. */
+  /** A directory that held files of the pod is emptied; one that was only a mount point is not. */
   readonly empties: boolean;
 }
 
@@ -38,40 +39,47 @@ export interface TakeAwayPlan {
   /** Deepest first. */
   readonly subPaths: readonly string[];
   readonly volumes: readonly VolumeRemoval[];
-  /** Mount points that are not ours to touch. */
+  /** Mount points that Deckhand must not touch. */
   readonly foreign: readonly string[];
 }
 
-const isBelow = (path: string, folder: string) => path.startsWith(`${folder}/`);
+const isBelow = (path: string, directory: string) => path.startsWith(`${directory}/`);
 
 export function planTakeAway(remains: PodRemains): TakeAwayPlan {
-  const { podFolder, mounts, ledger } = remains;
-  const parts = subPathsFolder(podFolder);
-  // Nobody else mounts below that folder: it is ours by its name.
+  const { podDirectory, mounts, ledger } = remains;
+  const parts = subPathsDirectory(podDirectory);
+  // Only a kubelet mounts below that directory: its path identifies the mounts as ours.
   const subPaths = mounts.filter(({ path }) => isBelow(path, parts)).map(({ path }) => path);
   const ours = new Set(subPaths);
   const volumes = remains.volumes.map(({ kind, name }): VolumeRemoval => {
-    const path = volumeFolder(podFolder, kind.name, name);
+    const path = volumeDirectory(podDirectory, kind.name, name);
     const mount = mounts.findLast((each) => each.path === path);
     const unmount = mount !== undefined && (ledger.has(path) || kind.ownsMount(mount.type));
     if (unmount) ours.add(path);
-    return { kind, name, path, marker: markerFolder(podFolder, kind.name, name), unmount, empties: kind.holdsFiles };
+    return {
+      kind,
+      name,
+      path,
+      marker: markerDirectory(podDirectory, kind.name, name),
+      unmount,
+      empties: kind.holdsFiles,
+    };
   });
   const foreign = [...new Set(mounts.filter(({ path }) => !ours.has(path)).map(({ path }) => path))];
   return { subPaths: subPaths.toSorted((a, b) => b.length - a.length), volumes, foreign };
 }
 
-/** What the names in a pod's volume folder say. */
-export function parseVolumeFolders(
-  folders: readonly { readonly folder: string; readonly names: readonly string[] }[],
+/** Interprets the names in a pod's volumes directory. */
+export function parseVolumeDirectories(
+  directories: readonly { readonly directory: string; readonly names: readonly string[] }[],
   kinds: readonly VolumeKind[],
-): Pick<PodRemains, "volumes" | "strangers"> {
+): Pick<PodRemains, "volumes" | "unknownPlugins"> {
   const volumes: FoundVolume[] = [];
-  const strangers: string[] = [];
-  for (const { folder, names } of folders) {
-    const kind = kindOfFolder(folder, kinds);
-    if (kind === undefined) strangers.push(folder);
+  const unknownPlugins: string[] = [];
+  for (const { directory, names } of directories) {
+    const kind = kindOfDirectory(directory, kinds);
+    if (kind === undefined) unknownPlugins.push(directory);
     else volumes.push(...names.map((name) => ({ kind, name })));
   }
-  return { volumes, strangers };
+  return { volumes, unknownPlugins };
 }

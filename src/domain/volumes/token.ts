@@ -1,15 +1,15 @@
-/** Service account tokens that a pod's volumes hold: which there are, and when one is asked for anew. */
+/** The service account tokens in a pod's volumes: which ones there are, and when each is renewed. */
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 
 export interface TokenWish {
-  /** Empty: the API server's own. */
+  /** Empty: the API server's own audience. */
   readonly audience: string;
   readonly expirationSeconds: number;
 }
 
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 
-/** One string for what is the same token. */
+/** One string per token: equal requests have equal keys. */
 export const tokenKey = ({ audience, expirationSeconds }: TokenWish): string => `${expirationSeconds}/${audience}`;
 
 export function tokensOf({ projected }: Volume): readonly TokenWish[] {
@@ -25,7 +25,7 @@ export function tokensOf({ projected }: Volume): readonly TokenWish[] {
   );
 }
 
-/** What the API server is asked: a token that is worth nothing once the pod is gone. */
+/** The request to the API server, for a token that becomes invalid when the pod is deleted. */
 export const tokenQuestion = (pod: Pod, { audience, expirationSeconds }: TokenWish) => ({
   apiVersion: "authentication.k8s.io/v1",
   kind: "TokenRequest",
@@ -40,7 +40,10 @@ export const tokenQuestion = (pod: Pod, { audience, expirationSeconds }: TokenWi
 const KEPT_MS_MAX = 24 * 60 * 60 * 1000;
 export const TOKEN_JITTER_MS = 10_000;
 
-/** How long after it was given a token is replaced: at four fifths of its life, or after a day, a little earlier by chance. */
+/**
+ * How long after its creation a token is replaced: after four fifths of its lifetime, or after a day, minus a random
+ * jitter.
+ */
 export function tokenKeptMs(livesMs: number, jitterMs: number): number {
   const fifth = Math.floor((Math.floor(livesMs / 1000) * 20) / 100) * 1000;
   return Math.max(0, Math.min(livesMs - fifth, KEPT_MS_MAX) - jitterMs);

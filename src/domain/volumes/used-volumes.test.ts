@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { nestedFolders } from "./nested-mounts.ts";
+import { nestedDirectories } from "./nested-mounts.ts";
 import { usedVolumes } from "./used-volumes.ts";
 
 test("[13.1] only volumes that some container mounts count", () => {
@@ -15,7 +15,7 @@ test("[13.1] only volumes that some container mounts count", () => {
   );
 });
 
-test("[13.7] folders for volumes mounted inside a written volume are made in it, once, the outermost only", () => {
+test("[13.7] directories for volumes mounted inside a written volume are made in it, once, the outermost only", () => {
   const mount = (name: string, mountPath: string) => ({ name, mountPath });
   const containers = [
     {
@@ -29,5 +29,5 @@ test("[13.7] folders for volumes mounted inside a written volume are made in it,
     },
     { name: "b", volumeMounts: [mount("v", "/conf/"), mount("w", "/conf//certs/")] },
   ];
-  assert.deepEqual(nestedFolders({ spec: { containers } }, "v"), ["certs"]);
+  assert.deepEqual(nestedDirectories({ spec: { containers } }, "v"), ["certs"]);
 });

@@ -1,7 +1,7 @@
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { everyContainer } from "../pod/every-container.ts";
 
-/** The volumes that some container mounts; the others are not set up. */
+/** The volumes that some container uses; the others are not set up. */
 export function usedVolumes({ spec }: Pod): readonly Volume[] {
   const used = new Set(
     everyContainer(spec).flatMap(({ volumeMounts, volumeDevices }) =>

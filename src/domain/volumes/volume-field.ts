@@ -1,4 +1,4 @@
-/** The text of one file of a volume that tells a pod of itself. */
+/** The text of one file in a downwardAPI volume. */
 import type { DownwardAPIVolumeFile, Pod } from "../../api/gen/core-v1.ts";
 import { podField, type ReferredText } from "../container-config/environment/field-reference.ts";
 import { volumeResource } from "../container-config/environment/resource-reference.ts";

@@ -1,4 +1,7 @@
-/** Groups that a pod's processes have because of its volumes: those that its PersistentVolumes say their files belong to. */
+/**
+ * Groups that a pod's processes get from its volumes: those that its PersistentVolumes name as the owners of their
+ * files.
+ */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { KnownObject } from "../cluster-objects/known-object.ts";
 import { claimedVolume, claimNameOf } from "./claims.ts";
@@ -6,7 +9,7 @@ import { usedVolumes } from "./used-volumes.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 
-/** Without those that the pod lists itself. */
+/** Without the groups that the pod lists itself. */
 export function volumeGroups(pod: Pod, object: (key: string) => KnownObject<unknown> | undefined): readonly bigint[] {
   const listed = new Set((pod.spec?.securityContext?.supplementalGroups ?? []).map(BigInt));
   const groups = new Set<bigint>();

@@ -1,39 +1,39 @@
-/** Where a pod's volumes are: what the volume loop says of each, and what containers are started upon. */
+/** The state of a pod's volumes: the volume loop reports it, and container starts depend on it. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { StepReport } from "../pod/ending.ts";
 import { usedVolumes } from "./used-volumes.ts";
 
 export interface MountedVolume {
-  /** What it is called on disk. */
+  /** The volume's name on disk. */
   readonly name: string;
-  /** Where it is on this node. Empty for the files of an image, which the runtime mounts. */
+  /** The path on this node. Empty for the files of an image, which the runtime mounts. */
   readonly path: string;
   readonly readOnly: boolean;
   readonly selinuxRelabel: boolean;
-  /** Undefined: nobody measures how full it is. */
+  /** Undefined: the volume's usage is not measured. */
   readonly measured: VolumeMeasurement | undefined;
 }
 
 export interface VolumeMeasurement {
-  /** By walking over its files, or by asking its file system. */
+  /** By walking its files, or by querying its filesystem. */
   readonly how: "walk" | "filesystem";
-  /** It stays as large as it is. */
+  /** Measured only once, because its size does not change. */
   readonly once: boolean;
-  /** It counts towards the pod's ephemeral storage. */
+  /** Whether the volume counts towards the pod's ephemeral storage. */
   readonly ephemeral: boolean;
 }
 
 export type VolumeState =
-  /** Not there yet: it waits for something, or is being worked on. */
+  /** Not mounted yet: it waits for something, or is being set up. */
   | { readonly kind: "pending" }
-  /** All it is made of is at hand, and it is being put where it belongs for the first time. */
+  /** Everything that the volume needs is available, and it is being set up for the first time. */
   | { readonly kind: "coming" }
-  /** What it is cannot be told yet, and why. */
+  /** The volume's source cannot be resolved yet; `message` says why. */
   | { readonly kind: "unprocessed"; readonly message: string }
-  /** Tried, and tried again later. */
+  /** Setup failed, and is retried later. */
   | { readonly kind: "failed"; readonly message: string }
   | { readonly kind: "mounted"; readonly volume: MountedVolume }
-  /** The pod is over: it is being taken away. */
+  /** The pod has terminated: the volume is being torn down. */
   | {
       readonly kind: "leaving";
       readonly trouble: string;
@@ -41,13 +41,13 @@ export type VolumeState =
       readonly nextTryMonotonicMs: number;
     };
 
-/** By volume name; of a pod that is over, by what it is called on disk. A pod without an entry has nothing on this node. */
+/** By volume name; for a terminated pod, by the name on disk. A pod without an entry has no volumes on this node. */
 export type PodVolumes = ReadonlyMap<string, VolumeState>;
 
 export type VolumeReadiness =
   | { readonly kind: "ready"; readonly volumes: PodVolumes }
   | {
-      /** "coming": nothing is missing, it is a matter of a moment. */
+      /** "coming": nothing is missing, and the volumes will be ready shortly. */
       readonly kind: "waiting" | "coming";
       readonly unmounted: readonly string[];
       readonly unprocessed: ReadonlyMap<string, string>;
@@ -55,7 +55,7 @@ export type VolumeReadiness =
 
 const NO_VOLUMES: PodVolumes = new Map();
 
-/** Whether the containers of a pod may start, as far as volumes go. */
+/** Whether the containers of a pod may start, as far as its volumes are concerned. */
 export function readinessOf(pod: Pod, volumes: PodVolumes = NO_VOLUMES): VolumeReadiness {
   const unmounted: string[] = [];
   const unprocessed = new Map<string, string>();
@@ -71,7 +71,7 @@ export function readinessOf(pod: Pod, volumes: PodVolumes = NO_VOLUMES): VolumeR
   return { kind: isComing ? "coming" : "waiting", unmounted, unprocessed };
 }
 
-/** What the pod's owner is told: at once of volumes that cannot be told, else when it has taken too long. */
+/** The message for the pod's owner: at once for volumes that cannot be processed, otherwise after a timeout. */
 export function waitingMessage({ unmounted, unprocessed }: Exclude<VolumeReadiness, { kind: "ready" }>): string {
   const list = (names: Iterable<string>) => `[${[...names].toSorted().join(" ")}]`;
   const why = unprocessed.size === 0 ? "timed out waiting for the condition" : [...unprocessed.values()].join("; ");
@@ -79,7 +79,7 @@ export function waitingMessage({ unmounted, unprocessed }: Exclude<VolumeReadine
   return `Unable to attach or mount volumes: ${volumes}: ${why}`;
 }
 
-/** Why a pod that is over still has volumes here; undefined: nothing has failed. */
+/** Why a terminated pod still has volumes on this node; undefined: nothing has failed. */
 export function endTrouble(
   volumes: PodVolumes = NO_VOLUMES,
 ): Pick<StepReport, "attempts" | "error" | "nextTryMonotonicMs"> | undefined {

@@ -1,31 +1,31 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { FileSet } from "./file-set.ts";
-import { foldersOf, planWrite, setFolderName } from "./write-plan.ts";
+import { directoriesOf, planWrite, setDirectoryName } from "./write-plan.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const set = (files: Readonly<Record<string, string>>): FileSet =>
   new Map(Object.entries(files).map(([path, text]) => [path, { content: bytes(text), mode: 0o644, uid: undefined }]));
 const OLD = "..2026_11_15_10_00_00.1";
 const present = (files: Readonly<Record<string, string>>, entries: readonly string[]) => ({
-  folder: OLD,
+  directory: OLD,
   files: set(files),
   entries,
 });
 
-test("[27.1.11] an empty folder gets a set and its links", () => {
+test("[27.1.11] an empty directory gets a set and its links", () => {
   const wanted = set({ a: "1", "d/b": "2" });
-  assert.deepEqual(planWrite(wanted, { folder: undefined, files: undefined, entries: [] }, []), {
+  assert.deepEqual(planWrite(wanted, { directory: undefined, files: undefined, entries: [] }, []), {
     write: wanted,
     addLinks: ["a", "d"],
     removeLinks: [],
-    removeFolders: [],
+    removeDirectories: [],
   });
 });
 
 test("[27.1.11] a set that is there already is left alone, and a link that is missing is made again", () => {
   const plan = planWrite(set({ a: "1" }), present({ a: "1" }, ["..data", OLD]), []);
-  assert.deepEqual(plan, { write: undefined, addLinks: ["a"], removeLinks: [], removeFolders: [] });
+  assert.deepEqual(plan, { write: undefined, addLinks: ["a"], removeLinks: [], removeDirectories: [] });
 });
 
 test("[27.1.11] another content replaces the set; names that are gone lose their link, and what was cut short is removed", () => {
@@ -36,15 +36,15 @@ test("[27.1.11] another content replaces the set; names that are gone lose their
     write: wanted,
     addLinks: ["c"],
     removeLinks: ["b"],
-    removeFolders: ["..2026_11_15_09_00_00.77", OLD],
+    removeDirectories: ["..2026_11_15_09_00_00.77", OLD],
   });
 });
 
-test("a file that turned into a folder is another set", () => {
+test("a file that turned into a directory is another set", () => {
   assert.notEqual(planWrite(set({ "a/b": "1" }), present({ a: "1" }, ["..data", OLD, "a"]), []).write, undefined);
 });
 
-test("[27.1.11] a set's folder is named by its time, as other kubelets name theirs", () => {
-  assert.equal(setFolderName(Date.UTC(2026, 10, 15, 4, 5, 6), 123), "..2026_11_15_04_05_06.123");
-  assert.deepEqual(foldersOf(set({ "a/b/c": "", "a/d": "", e: "" })), ["a", "a/b"]);
+test("[27.1.11] a set's directory is named by its time, as other kubelets name theirs", () => {
+  assert.equal(setDirectoryName(Date.UTC(2026, 10, 15, 4, 5, 6), 123), "..2026_11_15_04_05_06.123");
+  assert.deepEqual(directoriesOf(set({ "a/b/c": "", "a/d": "", e: "" })), ["a", "a/b"]);
 });

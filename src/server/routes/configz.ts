@@ -1,4 +1,4 @@
-/** The configuration that runs, under the name that tools look for. */
+/** /configz: the running configuration. */
 import { sendJson } from "../answers.ts";
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
 import type { Route } from "../route.ts";
@@ -10,8 +10,8 @@ export const configzRoute = (configuration: () => object): Route =>
     (_, response) => sendJson(response, JSON.stringify({ kubeletconfig: configuration() }, wholeNumbers)),
   );
 
-/** TypeScript does not know it yet. */
+/** TypeScript's library types do not include it yet. */
 const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
 
-/** Numbers of 64 bits, unrounded. */
+/** Writes 64-bit integers without rounding. */
 const wholeNumbers = (_: string, value: unknown) => (typeof value === "bigint" ? rawJSON(String(value)) : value);

@@ -1,4 +1,4 @@
-/** The verbosity of the log, changed while the process runs. */
+/** /debug/flags/v: changes the log verbosity at run time. */
 import { goQuote } from "../../base/go-text.ts";
 import { send } from "../answers.ts";
 import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
@@ -6,7 +6,7 @@ import { ANY_METHOD, plainRoute } from "../plain-route.ts";
 import { readBody } from "../read-body.ts";
 import type { Route } from "../route.ts";
 
-/** Go says no more of these. */
+/** Go sends no charset here. */
 const TYPE = "text/plain";
 const VERBOSITY_MAX = 2 ** 32 - 1;
 

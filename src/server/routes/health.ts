@@ -1,4 +1,4 @@
-/** The node's health, for those who may ask: all checks at once, or one by its name. */
+/** The health checks for authorized clients: all at once, or one by name. */
 import type { Log } from "../../ports/log.ts";
 import { type HealthCheck, sendAll, sendOne } from "../healthz.ts";
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";

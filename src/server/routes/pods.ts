@@ -1,4 +1,4 @@
-/** The pods this node knows, as the API has them; and what the runtime has running, which may be more or less. */
+/** /pods: the pods of this node, as API objects. /runningpods: what the runtime is running, which may differ. */
 import type { Container as ApiContainer, Pod } from "../../api/gen/core-v1.ts";
 import type { Container } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
@@ -9,8 +9,8 @@ import { plainRoute, READ } from "../plain-route.ts";
 import type { Route } from "../route.ts";
 
 /**
- * `pods`: those that were given to the node, each with what the node makes of it now. Requests within `PODS_SHARED_MS` get the same list, so that
- * many of them cost the node little: the read-only port asks nobody who they are.
+ * `pods` returns the pods assigned to this node with their current status. Requests within `PODS_SHARED_MS` share one
+ * list, so that many of them cost little: the read-only port does not authenticate.
  */
 export function podsRoute(pods: () => readonly Pod[], monotonicMs: () => number): Route {
   let last: { readonly atMs: number; readonly text: string } | undefined;
@@ -41,10 +41,10 @@ export const runningPodsRoute = (runtime: Pick<Runtime, "listSandboxes" | "listC
 const podList = (pods: readonly object[]): string =>
   `${JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: {}, items: orNull(pods) })}\n`;
 
-/** As Go writes a list of nothing. */
+/** Go writes an empty list as null. */
 const orNull = <T>(list: readonly T[]): readonly T[] | null => (list.length === 0 ? null : list);
 
-/** In a list, an item's kind is the list's. Go tells a time that there is none of. */
+/** List items have no kind of their own. Go writes a missing `lastProbeTime` as null. */
 function asItem(pod: Pod): object {
   const { kind: _kind, apiVersion: _apiVersion, ...item } = pod as Pod & { kind?: string; apiVersion?: string };
   const { conditions, ...status } = item.status ?? {};
@@ -52,7 +52,7 @@ function asItem(pod: Pod): object {
   return { ...item, status: { ...status, conditions: conditions.map((one) => ({ lastProbeTime: null, ...one })) } };
 }
 
-/** One for each sandbox that is ready. */
+/** One pod per ready sandbox. */
 function runningPods(sandboxes: readonly Sandbox[], containers: readonly Container[]): readonly object[] {
   const bySandbox = Map.groupBy(containers, ({ sandboxId }) => sandboxId);
   return sandboxes.map(({ id, metadata: { uid, name, namespace } }) => ({

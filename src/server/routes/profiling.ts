@@ -1,6 +1,7 @@
 /**
- * Profiles of this process where Go programs have theirs. They are V8's, which Chrome's developer tools and speedscope read: `profile` is a CPU
- * profile, `heap` and `allocs` a sampled profile of what is allocated meanwhile. One is taken at a time.
+ * Profiles of this process at Go's paths, in V8's formats, which Chrome DevTools and speedscope read. `profile` is a
+ * CPU profile; `heap` and `allocs` are sampled profiles of the allocations during the request. Only one profile is
+ * taken at a time.
  */
 import type { ServerResponse } from "node:http";
 import { sendJson, sendText } from "../answers.ts";
@@ -8,7 +9,7 @@ import { type Asked, Refusal, type Route } from "../route.ts";
 
 export interface Profiles {
   readonly commandLine: readonly string[];
-  /** Both as JSON. */
+  /** Both return JSON. */
   cpu(ms: number, signal: AbortSignal): Promise<string>;
   heap(ms: number, signal: AbortSignal): Promise<string>;
 }
@@ -71,7 +72,7 @@ export function profilingRoute(profiles: Profiles): Route {
 const send = (response: ServerResponse, name: string, profile: string) =>
   sendJson(response, profile, { "Content-Disposition": `attachment; filename="${name}"` });
 
-/** What is no number of seconds is the default, as in Go. */
+/** As in Go, an invalid number of seconds selects the default. */
 function durationMs(query: URLSearchParams, initialSeconds: number): number {
   const asked = Number(query.get("seconds") ?? "");
   const seconds = Number.isFinite(asked) && asked > 0 ? asked : initialSeconds;

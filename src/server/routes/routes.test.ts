@@ -16,7 +16,7 @@ import { podsRoute, runningPodsRoute } from "./pods.ts";
 import { profilingRoute } from "./profiling.ts";
 import { flagzRoute, statuszRoute } from "./zpages.ts";
 
-/** Over plain HTTP, whatever port they belong on. */
+/** Serves the routes over plain HTTP, whatever port they belong to. */
 async function served(t: TestContext, ...routes: readonly Route[]) {
   const api = serveApi({ readOnly: true, routes: routes.map((route) => ({ ...route, readOnlyPort: true })) });
   t.after(api.stop);

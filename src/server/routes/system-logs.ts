@@ -1,4 +1,7 @@
-/** Where the Go kubelet serves the machine's log files. They are not served here, which is said as it says that they are switched off. */
+/**
+ * /logs: the Go kubelet serves the machine's log files here. Deckhand does not, and answers as if the endpoint were
+ * disabled.
+ */
 import { plainRoute } from "../plain-route.ts";
 import { Refusal, type Route } from "../route.ts";
 

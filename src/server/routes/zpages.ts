@@ -1,13 +1,13 @@
-/** What the process is and with which flags it was started: for people as text, for programs as an object. */
+/** /statusz and /flagz: the process and its flags, as text for people and as an object for programs. */
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
 import type { Route } from "../route.ts";
 import { sendStructured } from "../structured-answer.ts";
 
-/** A component's own words would do; these are what people look for. */
+/** The component chooses this text; upstream's is what people search for. */
 const heading = (page: string) =>
   `\nkubelet ${page}\nWarning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.\n`;
 
-/** By flag, with its value. */
+/** Flag names and their values. */
 export const flagzRoute = (flags: Readonly<Record<string, string>>): Route =>
   plainRoute(
     "/flagz",
@@ -25,11 +25,11 @@ export const flagzRoute = (flags: Readonly<Record<string, string>>): Route =>
 
 export interface StatusFacts {
   readonly startedWallMs: number;
-  /** What runs this program: where Go programs name their Go. */
+  /** The runtime of this program, shown where Go programs show their Go version. */
   readonly platform: string;
   readonly binaryVersion: string;
   readonly emulationVersion: string;
-  /** Of the pages that help to understand the process. */
+  /** Paths of the endpoints that help to inspect the process. */
   readonly paths: readonly string[];
 }
 
@@ -57,7 +57,7 @@ Paths: ${paths.join(" ")}
     },
   );
 
-/** As `date` says it: "Mon Nov  2 15:04:05 UTC 2026". */
+/** Formats like `date`: "Mon Nov  2 15:04:05 UTC 2026". */
 function dateText(wallMs: number): string {
   const [, day, date = "", month, year, time] =
     /^(\w+), (\d+) (\w+) (\d+) (\S+)/.exec(new Date(wallMs).toUTCString()) ?? [];

@@ -7,7 +7,7 @@ import { expositionText } from "../../../test/support/exposition.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import { answerMetrics } from "./answer-metrics.ts";
 
-/** Many times what a connection holds. */
+/** Many times the buffer of a connection. */
 const families: readonly Family[] = Array.from({ length: 40 }, (_, family) => ({
   name: `container_family_${family}`,
   help: "Of many.",
@@ -20,7 +20,7 @@ const families: readonly Family[] = Array.from({ length: 40 }, (_, family) => ({
   })),
 }));
 
-/** A server of one answer, which it hands to whoever wants to know how that went. */
+/** A server for one response, whose outcome is `answered`. */
 async function begin() {
   const gone = new AbortController();
   const answered = Promise.withResolvers<void>();

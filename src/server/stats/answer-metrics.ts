@@ -1,4 +1,7 @@
-/** Writes families as an answer, in the format the asker takes, packed if it likes; piece by piece, since of many pods there is much to tell. */
+/**
+ * Writes metric families as a response, in the format and compression that the client accepts. Written chunk by chunk,
+ * because the stats of many pods are large.
+ */
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Writable } from "node:stream";
@@ -10,7 +13,7 @@ import { negotiateFormat, takesGzip } from "../../base/metrics/negotiate.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Asked } from "../route.ts";
 
-/** Text like this packs to a fifth at the least effort, in a quarter of the time of the usual one. */
+/** At the lowest level this text compresses to a fifth, in a quarter of the default level's time. */
 const LEVEL = 1;
 
 export async function answerMetrics(
@@ -28,14 +31,14 @@ export async function answerMetrics(
       await Promise.all([pipeline(gzip, response, { signal }), writeAll(gzip, chunks, signal)]);
     } else await writeAll(response, chunks, signal);
   } catch (error) {
-    // Who is gone breaks it off, whatever the stream says of that, and whoever hears of it first.
+    // If the client has left, wait for "close": then the signal's reason is thrown, not the stream's error.
     if (response.socket?.destroyed === true && !response.closed) await once(response, "close");
     signal.throwIfAborted();
     throw error;
   }
 }
 
-/** Each chunk is where the last one was: that one must be gone. */
+/** All chunks share one buffer: each must be written out before the next one is generated. */
 async function writeAll(out: Writable, chunks: Iterable<Uint8Array>, signal: AbortSignal): Promise<void> {
   for (const chunk of chunks) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Whether only CPU and memory are wanted: said once, in the query or in a form. */
+/** Whether the request wants CPU and memory only: stated exactly once, in the query or in a form. */
 import { FORM_BYTES_MAX } from "../limits.ts";
 import { readBody } from "../read-body.ts";
 import type { Asked } from "../route.ts";

@@ -1,4 +1,4 @@
-/** The endpoints of what the node uses: /stats/summary, /metrics/resource and /metrics/cadvisor. */
+/** The node's resource usage: /stats/summary, /metrics/resource and /metrics/cadvisor. */
 import type { ServerResponse } from "node:http";
 import { errorText } from "../../base/error-text.ts";
 import type { Family } from "../../base/metrics/family.ts";
@@ -7,7 +7,7 @@ import { Refusal, type Route } from "../route.ts";
 import { answerMetrics } from "./answer-metrics.ts";
 import { asksForUsageOnly } from "./form.ts";
 
-/** Where the figures come from: `NodeStats` of controllers/stats. */
+/** The source of the stats: `NodeStats` in controllers/stats. */
 export interface StatsSource {
   summary(signal: AbortSignal): Promise<Summary>;
   usageSummary(signal: AbortSignal): Promise<Summary>;

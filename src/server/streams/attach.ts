@@ -1,4 +1,7 @@
-/** /attach: the streams of a container's own first process. Whether it has a terminal is the container's to say, not the asker's. */
+/**
+ * /attach: the streams of a container's main process. The container, not the request, decides whether there is a
+ * terminal.
+ */
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { Refusal, type Route } from "../route.ts";
 import { carryCommand } from "./carry-command.ts";

@@ -1,4 +1,7 @@
-/** Exec and attach, once it is known where: by the runtime's own tongue, or by a WebSocket with a signal for the end of input, translated. */
+/**
+ * Runs exec and attach sessions after the target is found. They are piped in a protocol that the runtime speaks, or
+ * translated from a WebSocket that can signal the end of stdin (v5.channel.k8s.io).
+ */
 import type { StreamOptions } from "../../ports/runtime.ts";
 import { dialRuntime } from "./dial-runtime.ts";
 import { pipeToRuntime } from "./raw-pipe.ts";

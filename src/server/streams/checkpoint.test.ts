@@ -9,7 +9,7 @@ import { RuntimeError } from "../../ports/runtime-error.ts";
 import { CONTAINER_CHECKPOINTS_BYTES_MAX, CONTAINER_CHECKPOINTS_MAX } from "../limits.ts";
 import type { CheckpointParts } from "./checkpoint.ts";
 
-const FOLDER = "/var/lib/kubelet/checkpoints";
+const DIRECTORY = "/var/lib/kubelet/checkpoints";
 const PATH = "/checkpoint/default/web/app";
 
 interface CheckpointWorld extends StreamWorld {
@@ -27,7 +27,7 @@ async function checkpointWorld(
   const clock = new ManualClock();
   await clock.advance(Date.UTC(2026, 10, 15, 9, 8, 7, 654));
   const files = new FakeFiles({ clock }).port;
-  await files.makeFolder(FOLDER, 0o700);
+  await files.makeDirectory(DIRECTORY, 0o700);
   const asked: string[] = [];
   const write = async (id: string, location: string, seconds: number) => {
     asked.push(`${id} ${seconds}`);
@@ -37,7 +37,7 @@ async function checkpointWorld(
     runtime: { checkpoint: checkpoint ?? write },
     files,
     clock,
-    folder: FOLDER,
+    directory: DIRECTORY,
     requestLimitMs: 120_000,
   };
   const world = await streamWorld(t, { checkpoints, ...(pods === undefined ? {} : { pods }) });
@@ -48,15 +48,15 @@ void test("[20.14][27.1.30] a checkpoint is a file of the pod, its namespace, th
   const world = await checkpointWorld(t);
   const answer = await askRoute(world.server, "POST", PATH);
   const name = "checkpoint-web_default-app-2026-11-15T09:08:07Z.tar";
-  assert.deepEqual(answer, { status: 200, type: "application/json", body: `{"items":["${FOLDER}/${name}"]}` });
-  assert.deepEqual(await world.files.list(FOLDER), [name]);
+  assert.deepEqual(answer, { status: 200, type: "application/json", body: `{"items":["${DIRECTORY}/${name}"]}` });
+  assert.deepEqual(await world.files.list(DIRECTORY), [name]);
 });
 
 void test("[20.14] the runtime has as long as calls to it have, or longer if that is asked, by the last word", async (t) => {
   const world = await checkpointWorld(t);
   for (const query of ["", "?timeout=5", "?timeout=5&timeout=600"]) {
     await askRoute(world.server, "POST", PATH + query);
-    for (const name of await world.files.list(FOLDER)) await world.files.removeFile(`${FOLDER}/${name}`);
+    for (const name of await world.files.list(DIRECTORY)) await world.files.removeFile(`${DIRECTORY}/${name}`);
   }
   assert.deepEqual(world.asked, ["app-of-uid-1 120", "app-of-uid-1 120", "app-of-uid-1 600"]);
 });
@@ -85,24 +85,24 @@ void test("checkpoints do not fill the disk: one at a time, at most a hundred, a
   const slow = await checkpointWorld(t, { checkpoint: () => allowed });
   const first = askRoute(slow.server, "POST", PATH);
   let second = await askRoute(slow.server, "POST", PATH);
-  // Whichever came first is being made.
+  // The request that arrived first is in progress.
   allow();
   if (second.status === 200) second = await first;
   assert.deepEqual([second.status, second.body], [429, "another checkpoint is being made"]);
   const many = await checkpointWorld(t);
   for (let count = 1; count < CONTAINER_CHECKPOINTS_MAX; count += 1) {
-    await many.files.writeNew(`${FOLDER}/${count}.tar`, new Uint8Array(1), { mode: 0o600 });
+    await many.files.writeNew(`${DIRECTORY}/${count}.tar`, new Uint8Array(1), { mode: 0o600 });
   }
   assert.equal((await askRoute(many.server, "POST", PATH)).status, 200);
   const refused = await askRoute(many.server, "POST", PATH);
-  const full = `${FOLDER} holds ${CONTAINER_CHECKPOINTS_MAX} files, no more are made`;
+  const full = `${DIRECTORY} holds ${CONTAINER_CHECKPOINTS_MAX} files, no more are made`;
   assert.deepEqual([refused.status, refused.body], [500, failedWith(full)]);
   assert.equal(many.asked.length, 1);
 });
 
-void test("a folder that holds too many bytes gets no more", async (t) => {
+void test("a directory that holds too many bytes gets no more", async (t) => {
   const world = await checkpointWorld(t);
-  await world.files.writeNew(`${FOLDER}/a.tar`, new Uint8Array(1), { mode: 0o600 });
+  await world.files.writeNew(`${DIRECTORY}/a.tar`, new Uint8Array(1), { mode: 0o600 });
   const real = world.files.facts.bind(world.files);
   let sizeBytes = CONTAINER_CHECKPOINTS_BYTES_MAX - 1;
   world.files.facts = async (path) => {
@@ -112,7 +112,7 @@ void test("a folder that holds too many bytes gets no more", async (t) => {
   assert.equal((await askRoute(world.server, "POST", PATH)).status, 200);
   sizeBytes += 1;
   const { status, body } = await askRoute(world.server, "POST", PATH);
-  const full = `${FOLDER} holds ${CONTAINER_CHECKPOINTS_BYTES_MAX} bytes, no more are made`;
+  const full = `${DIRECTORY} holds ${CONTAINER_CHECKPOINTS_BYTES_MAX} bytes, no more are made`;
   assert.deepEqual([status, body], [500, failedWith(full)]);
 });
 

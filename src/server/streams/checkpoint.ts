@@ -1,6 +1,7 @@
 /**
- * /checkpoint: has the runtime write a container's whole state into a file for whoever studies it later. Such files are as large as the
- * container's memory and nobody takes them away, so unlike the Go kubelet one is made at a time, and none where there are many or much already.
+ * /checkpoint: has the runtime write a container's complete state to a file for later analysis. Such files are as large
+ * as the container's memory, and nothing removes them. So unlike the Go kubelet, only one is created at a time, and
+ * none once their number or total size has reached its limit.
  */
 
 import { errorText } from "../../base/error-text.ts";
@@ -20,8 +21,8 @@ export interface CheckpointParts {
   readonly runtime: Pick<RuntimeContainers, "checkpoint">;
   readonly files: Pick<HostFiles, "list" | "facts">;
   readonly clock: Pick<Clock, "wallMs">;
-  readonly folder: string;
-  /** What a checkpoint may take at least, whatever is asked. */
+  readonly directory: string;
+  /** The minimum timeout of a checkpoint, whatever the request says. */
   readonly requestLimitMs: number;
 }
 
@@ -78,16 +79,16 @@ async function make(parts: CheckpointParts, wanted: Wanted, signal: AbortSignal)
   if (wanted.seconds < 0) throw new Error("CheckpointContainer requires the timeout value to be > 0");
   await refuseFull(parts);
   const at = new Date(parts.clock.wallMs()).toISOString().replace(/\.\d+Z$/, "Z");
-  const location = `${parts.folder}/checkpoint-${wanted.fullName}-${wanted.container}-${at}.tar`;
+  const location = `${parts.directory}/checkpoint-${wanted.fullName}-${wanted.container}-${at}.tar`;
   await parts.runtime.checkpoint(wanted.id, location, wanted.seconds, signal);
   return location;
 }
 
-async function refuseFull({ files, folder }: CheckpointParts): Promise<void> {
-  const names = await listIfThere(files, folder);
+async function refuseFull({ files, directory }: CheckpointParts): Promise<void> {
+  const names = await listIfThere(files, directory);
   if (names.length >= CONTAINER_CHECKPOINTS_MAX)
-    throw new Error(`${folder} holds ${names.length} files, no more are made`);
+    throw new Error(`${directory} holds ${names.length} files, no more are made`);
   let bytes = 0;
-  for (const name of names) bytes += (await files.facts(`${folder}/${name}`))?.sizeBytes ?? 0;
-  if (bytes >= CONTAINER_CHECKPOINTS_BYTES_MAX) throw new Error(`${folder} holds ${bytes} bytes, no more are made`);
+  for (const name of names) bytes += (await files.facts(`${directory}/${name}`))?.sizeBytes ?? 0;
+  if (bytes >= CONTAINER_CHECKPOINTS_BYTES_MAX) throw new Error(`${directory} holds ${bytes} bytes, no more are made`);
 }

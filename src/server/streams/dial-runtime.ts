@@ -1,6 +1,6 @@
 /**
- * Opens a connection to the runtime's own streaming server and leaves HTTP on it. Only a server on this machine is dialled, a redirect is never
- * followed, and of the asker's headers only those of the upgrade go on: whatever it proved itself to us with stays here.
+ * Connects to the runtime's streaming server and upgrades the connection. Only a server on this machine is dialled, and
+ * redirects are never followed. Only the upgrade headers of the client's request are forwarded, never its credentials.
  */
 import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
 import type { Duplex } from "node:stream";
@@ -30,7 +30,7 @@ export interface Upgraded {
 
 export type Dialled =
   | Upgraded
-  /** It answered, and stayed with HTTP. Its connection is closed. */
+  /** The server answered with HTTP instead of an upgrade. Its connection is closed. */
   | { readonly kind: "refused"; readonly status: number; readonly body: Buffer };
 
 export interface DialOptions {
@@ -39,7 +39,7 @@ export interface DialOptions {
   readonly headers: OutgoingHttpHeaders;
 }
 
-/** The headers of an upgrade that came in, to be sent on. */
+/** The upgrade headers of the client's request, to be forwarded. */
 export function upgradeHeaders(asked: IncomingMessage): OutgoingHttpHeaders {
   const given = PASSED_ON.flatMap((name) => {
     const values = asked.headersDistinct[name];

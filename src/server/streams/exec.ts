@@ -1,4 +1,4 @@
-/** /exec: runs a command in a container, its streams carried both ways. */
+/** /exec: runs a command in a container and carries its streams in both directions. */
 import { Refusal, type Route } from "../route.ts";
 import { carryCommand } from "./carry-command.ts";
 import { findPod, podParts, runningContainer } from "./find-container.ts";

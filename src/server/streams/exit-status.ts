@@ -1,6 +1,6 @@
 /**
- * How a command ended, as the runtime's streaming server says it on the error stream of v4.channel.k8s.io and as a client of v5 is told. A server
- * always says something there, so silence is a cut and never a success.
+ * The exit status of a command: read from the runtime's error stream (v4.channel.k8s.io) and written for v5 clients. A
+ * server always sends a status, so a missing one means a broken connection, never success.
  */
 import { errorText } from "../../base/error-text.ts";
 
@@ -45,7 +45,7 @@ export const failed = (message: string): Ended => ({ kind: "failed", message });
 const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
 
-/** A Status of the API, in the form and words in which the Go kubelet translates it. */
+/** A Status object with the content and text of the Go kubelet's translation. */
 export function statusText(end: Ended): string {
   const metadata = {};
   switch (end.kind) {

@@ -1,6 +1,6 @@
 /**
- * Whom a request of the streaming kind is about: a pod that this node was given and a container of it that runs, by the names in the path.
- * What is missing is refused with the status and the words of the Go kubelet.
+ * Finds the target of a streaming request: a pod of this node and its running container, by the names in the path. A
+ * missing target is rejected with the Go kubelet's status and text.
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -11,7 +11,7 @@ import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { containerNameOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { Refusal } from "../route.ts";
 
-/** Where it is known which pods there are and what runs of them. */
+/** The known pods, and what the runtime runs of them. */
 export interface KnownPods {
   readonly desiredPods: Pick<Latest<DesiredPods>, "value">;
   readonly podRuntimeStatus: Pick<ReadTable<string, PodRuntimeView>, "get">;
@@ -20,9 +20,9 @@ export interface KnownPods {
 export interface PodParts {
   readonly namespace: string;
   readonly pod: string;
-  /** Empty: whichever has the name. */
+  /** Empty: any pod with this name. */
   readonly uid: string;
-  /** Empty where the path has none. */
+  /** Empty if the path has none. */
   readonly container: string;
 }
 
@@ -34,8 +34,8 @@ export const podParts = (parts: Readonly<Record<string, string>>): PodParts => (
 });
 
 /**
- * Of two with one name the newer: the older is on its way out, and found by its UID only. A UID that none of them has is not held against the
- * asker, as in the Go kubelet; where it is, that is the verb's to say.
+ * Of two pods with the same name, the newer one: the older is terminating and is found by its UID only. As in the Go
+ * kubelet, an unknown UID is ignored here; the verbs that reject it call `hasUid`.
  */
 export function findPod(known: KnownPods, { namespace, pod, uid }: PodParts): DesiredPod {
   const all = [...known.desiredPods.value.pods.values()].filter(
@@ -46,7 +46,7 @@ export function findPod(known: KnownPods, { namespace, pod, uid }: PodParts): De
   return all.find((one) => one.uid === ownUid(known, uid)) ?? newest;
 }
 
-/** The UID under which this node runs it: a static pod is known to the API server by that of its mirror. */
+/** This node's own UID of the pod: the API server knows a static pod by the UID of its mirror pod. */
 function ownUid({ desiredPods }: KnownPods, uid: string): string {
   for (const [fullName, mirror] of desiredPods.value.mirrors) {
     if (mirror.metadata?.uid !== uid) continue;
@@ -60,13 +60,13 @@ function ownUid({ desiredPods }: KnownPods, uid: string): string {
 export const hasUid = (known: KnownPods, found: DesiredPod, uid: string): boolean =>
   uid === "" || found.uid === ownUid(known, uid);
 
-/** The id of the container that runs under this name; undefined when none does. */
+/** The ID of the running container with this name; undefined if none runs. */
 export function runningContainer(known: KnownPods, { uid }: DesiredPod, { container }: PodParts): string | undefined {
   const view = known.podRuntimeStatus.get(uid);
   return view?.containers.find((one) => one.state === "running" && containerNameOf(one) === container)?.id;
 }
 
-/** The newest sandbox of a pod of which anything runs. */
+/** The newest sandbox of a pod that has anything running. */
 export function runningSandbox(known: KnownPods, { uid }: DesiredPod): string | undefined {
   const view = known.podRuntimeStatus.get(uid);
   const runs =
@@ -74,6 +74,6 @@ export function runningSandbox(known: KnownPods, { uid }: DesiredPod): string | 
   return runs === true ? view?.sandboxes[0]?.id : undefined;
 }
 
-/** Of any kind: ordinary, initialising or added for debugging. */
+/** Any container: regular, init or ephemeral. */
 export const containerSpec = ({ spec }: Pod, name: string): Pick<Container, "tty"> | undefined =>
   containerNamed(spec, name)?.container;

@@ -1,14 +1,16 @@
 /**
- * Bytes both ways between an asker and the runtime, unchanged, each side held back by the other. Resolves when both are closed.
+ * Copies bytes unchanged between a client and the runtime, with backpressure in both directions. Resolves when both are
+ * closed.
  *
- * When the runtime ends, what it said is delivered first: the asker's end is closed politely and, for a while, listened to, since closing on unread
- * bytes would reset the connection under what is on its way. When the asker leaves, the runtime hears the end and is left.
+ * When the runtime ends, all its output is delivered first. Our side of the client's connection is ended, and the
+ * client's data is read and dropped for a while: closing on unread bytes would reset the connection and lose output in
+ * flight. When the client leaves, the runtime's connection is ended and then closed.
  */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../ports/clock.ts";
 import type { StreamEnd, StreamSession } from "./sessions.ts";
 
-/** How long one who was told of the end may take to end as well. */
+/** How long the other side may take to close after the end. */
 export const LINGER_MS = 10_000;
 
 export interface Joined {
@@ -41,7 +43,7 @@ export async function joinStreams({ client, runtime, session, clock }: Joined): 
     session.end(reason);
     if (over) return;
     over = true;
-    // However long it takes to read what was said: only from then on has it to close.
+    // Wait for the output to be flushed, however long that takes; the limit starts only then.
     client.end(() => (client.closed ? undefined : linger()));
     client.resume();
   };
@@ -63,7 +65,7 @@ function flow(from: Duplex, to: Duplex, session: StreamSession): void {
     if (to.writable && !to.write(chunk)) from.pause();
   });
   to.on("drain", () => from.resume());
-  // Held back until somebody listened.
+  // The stream is paused until its listeners are set.
   from.resume();
 }
 

@@ -1,6 +1,6 @@
 /**
- * /portForward: connections to ports of a pod, many on one. A client that can only open WebSockets sends the bytes of its SPDY inside one
- * ("SPDY/3.1+portforward.k8s.io"): they are taken out and passed on.
+ * /portForward: many connections to ports of a pod over one stream. Clients that can only open WebSockets tunnel their
+ * SPDY bytes inside one ("SPDY/3.1+portforward.k8s.io"); the bytes are unwrapped and forwarded.
  */
 import type { IncomingMessage } from "node:http";
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
@@ -43,7 +43,7 @@ async function carry(parts: StreamParts, target: StreamTarget, leaving: Leaving)
 async function tunnel(url: string, { clock }: StreamParts, { asked, socket, session }: Leaving): Promise<void> {
   const { request } = asked;
   const inside = tunnelled(request);
-  // Looked at before anybody is dialled: a request that is no opening of a WebSocket is refused.
+  // Before dialling: rejects a request that is not a valid WebSocket handshake.
   acceptance(request, undefined);
   const headers = {
     connection: "Upgrade",
@@ -66,7 +66,9 @@ const tunnelled = (request: IncomingMessage): readonly string[] =>
     .filter((protocol) => protocol.startsWith(TUNNEL_PREFIX) && protocol.endsWith(".k8s.io"))
     .map((protocol) => protocol.slice(TUNNEL_PREFIX.length));
 
-/** SPDY names a port with each connection; a WebSocket that the runtime speaks has to name all of them here. */
+/**
+ * In SPDY each connection names its port. A WebSocket that the runtime itself speaks must name all ports in the query.
+ */
 function askedPorts({ request, query }: Asked): readonly number[] {
   if (!isWebSocketRequest(request)) return [];
   const texts = query.getAll("port");

@@ -82,7 +82,7 @@ void test("any answer of the runtime but 101 is handed on as an error, and the c
     const world = await streamWorld(t, { refuse: { status, body: text } });
     const { socket, answer, rest } = await upgrade(world.server, EXEC, SPDY);
     assert.match(answer, new RegExp(`^HTTP/1.1 ${want} `));
-    // What follows is not piped anywhere: there is nobody behind it (CVE-2018-1002105).
+    // Later bytes are not piped anywhere: there is no backend connection (CVE-2018-1002105).
     socket.write("GET /exec/other HTTP/1.1\r\nHost: x\r\n\r\n");
     await waitUntil("the end", 10_000, async () => socket.destroyed || socket.readableEnded);
     assert.equal(rest().toString(), text);
@@ -152,7 +152,7 @@ void test("an asker that does not read holds the runtime back, and loses nothing
   let written = 0;
   for (let room = true; room && written < sent; written += part.length) room = peer.socket.write(part);
   await pause(300);
-  // Kernel buffers take some; more than that would be ours.
+  // Kernel buffers accept some more; anything beyond that would be buffered in our process.
   for (let room = true; room && written < sent; written += part.length) room = peer.socket.write(part);
   assert.ok(written < sent, "the runtime could write on and on");
   peer.socket.end();

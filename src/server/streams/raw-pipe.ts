@@ -1,14 +1,14 @@
 /**
- * Hands an upgrade on to the runtime's streaming server and, once that has agreed, carries the bytes of whatever is spoken then: SPDY, or a
- * WebSocket that the runtime speaks itself. Any other answer is passed on and the connection closed: nobody is left with a pipe to the runtime
- * that it did not agree to.
+ * Forwards an upgrade to the runtime's streaming server. Once the server agrees, carries the bytes of the new protocol:
+ * SPDY, or a WebSocket that the runtime speaks itself. Any other response is passed on and the connection is closed, so
+ * that no client gets a pipe that the runtime did not agree to.
  */
 import { Refusal } from "../route.ts";
 import { type Dialled, dialRuntime, type Upgraded, upgradeHeaders } from "./dial-runtime.ts";
 import { joinStreams } from "./join-streams.ts";
 import type { Leaving, StreamParts } from "./stream-parts.ts";
 
-/** Headers of an answer that are about its one connection, or that say where else to ask. */
+/** Response headers that apply to the runtime's connection only, or that redirect. */
 const DROPPED = new Set(["content-length", "transfer-encoding", "keep-alive", "location"]);
 
 export async function pipeToRuntime(
@@ -27,7 +27,7 @@ export async function pipeToRuntime(
   await joinStreams({ client: socket, runtime: dialled.socket, session, clock });
 }
 
-/** An error goes on as it is; any other answer is not what was asked for. */
+/** Passes an error response on; any other response without an upgrade is an error itself. */
 export function upgraded(dialled: Dialled): Upgraded {
   if (dialled.kind === "upgraded") return dialled;
   const { status, body } = dialled;

@@ -29,7 +29,7 @@ void test("[20.9] a command's streams are carried between channels of a v5 WebSo
   );
   assert.ok(stdin && stdout && stderr && error);
   assert.equal(peer.streams.size, 4, "there is no terminal, so nothing to resize");
-  // An empty message on the first channel that is written to has said that it is open.
+  // An empty message on the first output channel has signalled that the connection is open.
   await waitUntil("the first message", 10_000, async () => client.messages === 1);
   assert.equal(client.heard(1).length, 0);
   client.send(0, "input");
@@ -94,7 +94,7 @@ void test("1 MB of output and an end right behind it arrive whole, and the end a
   peer.send(error, SUCCESS);
   for (const stream of [stdout, stderr, error]) peer.reset(stream);
   peer.socket.end();
-  // The client goes on typing into a command that no longer listens: a reset would take the tail of the output with it.
+  // The client keeps sending to a command that no longer reads: a reset would lose the end of the output.
   for (let count = 0; count < 50; count += 1) client.send(0, Buffer.alloc(10_000));
   await client.closed();
   assert.ok(client.heard(1).equals(output));
@@ -144,7 +144,7 @@ void test("a status of exactly the limit is read, a longer one ends the stream w
     assert.ok(stdout && stderr && error);
     const text = (message: string) => JSON.stringify({ status: "Success", message });
     peer.send(error, text("x".repeat(sizeBytes - text("").length)));
-    // The runtime does not end a stream whose status is too long.
+    // When the status is too long, the runtime does not end the streams.
     if (status === "Success") for (const stream of [stdout, stderr, error]) peer.reset(stream);
     await client.closed();
     assert.equal(client.status()["status"], status);
@@ -215,7 +215,7 @@ void test("an opening that is none is refused before the runtime's server is dia
   }
   const { answer, socket } = await upgrade(world.server, EXEC, good, "GET");
   assert.match(answer, /^HTTP\/1.1 101 /);
-  // The answer to the key in the example of RFC 6455.
+  // The accept value for the example key in RFC 6455.
   assert.match(answer, /Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK\+xOo=/);
   assert.match(answer, /Sec-WebSocket-Protocol: v5.channel.k8s.io/);
   socket.destroy();

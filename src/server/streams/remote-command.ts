@@ -1,9 +1,9 @@
 /**
- * A command's streams between a WebSocket of v5.channel.k8s.io and the runtime's SPDY of v4.channel.k8s.io. In a message of the WebSocket the first
- * byte names the channel; 255 and a channel close that one. Over there each is a stream of its own, and all must have been replied to before
- * anything is said.
+ * Translates a command's streams between a v5.channel.k8s.io WebSocket and the runtime's v4.channel.k8s.io SPDY
+ * connection. The first byte of a WebSocket message names the channel; 255 followed by a channel closes that channel.
+ * In SPDY each channel is a stream, and the server must reply to all of them before any data is sent.
  *
- * The client is always told how the command ended, after the last byte of its output: that it cannot be known is said as well.
+ * The client always gets a final status after the last byte of output; an unknown outcome is reported as a failure.
  */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../ports/clock.ts";
@@ -23,12 +23,12 @@ type ChannelName = keyof typeof CHANNEL;
 const CLOSE_CHANNEL = 255;
 const CHANNELS = 5;
 const REPLY_MS_MAX = 30_000;
-/** A client that is gone is found when it is written to, also while nothing is read from it. */
+/** A write detects a client that is gone, even while nothing is read from it. */
 const PING_MS = 30_000;
 
 export interface RemoteCommand {
   readonly client: Duplex;
-  /** Answers with a connection that has left HTTP, or rejects with why not. */
+  /** Resolves with an upgraded connection to the runtime, or rejects with the reason for the failure. */
   readonly dial: () => Promise<Upgraded>;
   readonly options: StreamOptions;
   readonly session: StreamSession;
@@ -76,7 +76,7 @@ class Translation {
     session.cut.addEventListener("abort", destroy, { once: true });
     if (session.cut.aborted) destroy();
     this.#keepPinging();
-    // An empty message on the first channel that is written to says that all is well so far.
+    // An empty message on the first output channel signals a successful start.
     const first = options.stdout ? CHANNEL.stdout : options.stderr ? CHANNEL.stderr : CHANNEL.error;
     this.#ws.send(Buffer.from([first]));
     try {
@@ -182,7 +182,7 @@ class Translation {
   #finished(stream: number): void {
     const name = this.#names.get(stream);
     if (name === undefined || this.#over) return;
-    // The command takes no more input: what still comes is dropped.
+    // The command accepts no more input: later input is dropped.
     if (name === "stdin") this.#streams.delete("stdin");
     this.#unfinished.delete(name);
     if (this.#unfinished.size > 0) return;
@@ -193,7 +193,7 @@ class Translation {
   #runtimeGone(fault: Error | undefined): void {
     if (this.#over) return;
     this.#parts.session.end("failed");
-    // Whatever was said about the end is true even if the connection broke right after.
+    // A received status is valid even if the connection broke right after it.
     const said = this.#status.length > 0 ? readEnd(Buffer.concat(this.#status)) : undefined;
     this.#finish(said ?? failed(fault?.message ?? "the connection to the runtime was lost before the command ended"));
   }
@@ -215,7 +215,7 @@ class Translation {
     this.#linger();
   }
 
-  /** Both sides know of the end; who does not close is closed. */
+  /** Both sides know about the end; a side that does not close in time is closed. */
   #linger(): void {
     const { clock, client } = this.#parts;
     this.#cancelLinger();

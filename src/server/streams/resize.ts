@@ -1,6 +1,7 @@
 /**
- * Sizes of a terminal out of the resize channel, whose JSON values may be cut and joined in any way. The first that is no size ends it, as in the
- * Go kubelet: the terminal keeps its last. A message longer than dozens of sizes need ends it as well.
+ * Reads terminal sizes from the resize channel, whose JSON values may be split and joined arbitrarily. As in the Go
+ * kubelet, the first invalid size ends the channel, and the terminal keeps its last size. A message far longer than any
+ * real size ends it, too.
  */
 import { TERMINAL_SIZE_BYTES_MAX, TERMINAL_SIZE_HELD_BYTES_MAX } from "../limits.ts";
 
@@ -13,7 +14,7 @@ export class ResizeReader {
   #held = "";
   #broken = false;
 
-  /** The last size that is whole: those before it would be gone before anybody saw them. */
+  /** Returns the last complete size; earlier ones are already outdated. */
   read(bytes: Uint8Array): TerminalSize | undefined {
     if (this.#broken) return undefined;
     const text = this.#held + Buffer.from(bytes.subarray(0, TERMINAL_SIZE_BYTES_MAX)).toString("latin1");
@@ -48,7 +49,7 @@ function parseSize(text: string): TerminalSize | undefined {
   }
 }
 
-/** What is left out is 0, which runtimes pay no heed to. */
+/** A missing value is 0, which runtimes ignore. */
 function side(value: unknown): number | undefined {
   if (value === undefined) return 0;
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 65_535 ? value : undefined;

@@ -14,7 +14,7 @@ const STATIC: StreamWorldOptions = {
   mirrors: new Map([["static_default", mirror]]),
 };
 
-/** As the Go kubelet answers, status and text. */
+/** The Go kubelet's status and text for each path. */
 const refusals: readonly (readonly [path: string, status: number, text: string])[] = [
   ["/exec/default/web/app?command=sh", 400, "you must specify at least 1 of stdin, stdout, stderr"],
   ["/exec/default/web/app?command=sh&tty=1&error=1", 400, "you must specify at least 1 of stdin, stdout, stderr"],
@@ -123,7 +123,7 @@ void test("[20.9] a tunnelled port-forward is the bytes inside binary messages, 
   assert.equal(world.runtime.requests[0]?.method, "POST");
   const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 253));
   for (let at = 0; at < bytes.length; at += 50_000) socket.write(masked(BINARY, bytes.subarray(at, at + 50_000)));
-  // One message in two parts, with a ping between them.
+  // One message in two fragments, with a ping between them.
   socket.write(
     Buffer.concat([
       masked(0x02, Buffer.from("in ")),
@@ -135,7 +135,7 @@ void test("[20.9] a tunnelled port-forward is the bytes inside binary messages, 
   assert.ok(peer.raw.equals(Buffer.concat([bytes, Buffer.from("in parts")])));
   peer.socket.end(Buffer.from("down"));
   await waitUntil("the end", 10_000, async () => socket.destroyed || socket.readableEnded);
-  // The answer to the ping, the message, and the closing with code 1000.
+  // The pong, the message, and a close frame with code 1000.
   assert.equal(rest().toString("hex"), `8a013f8204${Buffer.from("down").toString("hex")}880203e8`);
   socket.end();
   await Promise.all(world.server.upgrades);

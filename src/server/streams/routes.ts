@@ -1,4 +1,4 @@
-/** Every route of the streaming kind. */
+/** All streaming routes. */
 import type { Route } from "../route.ts";
 import { attachRoutes } from "./attach.ts";
 import { type CheckpointParts, checkpointRoute } from "./checkpoint.ts";
@@ -7,7 +7,7 @@ import { portForwardRoutes } from "./port-forward.ts";
 import { runRoutes } from "./run.ts";
 import type { StreamParts } from "./stream-parts.ts";
 
-/** Without the parts of checkpoints there is no such path. */
+/** If `checkpoints` is undefined, there is no /checkpoint path. */
 export const streamingRoutes = (parts: StreamParts, checkpoints: CheckpointParts | undefined): readonly Route[] => [
   ...execRoutes(parts),
   ...attachRoutes(parts),

@@ -1,4 +1,7 @@
-/** /run: a command without streams, answered with all it has written: its output, then its errors. One that fails is an error of ours. */
+/**
+ * /run: runs a command without streams and answers with its stdout followed by its stderr. A failing command is
+ * answered with 500.
+ */
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
 import { type Asked, Refusal, type Route } from "../route.ts";
 import { findPod, podParts, runningContainer } from "./find-container.ts";
@@ -13,7 +16,7 @@ export const runRoutes = (parts: RunParts): readonly Route[] =>
     subresources: ["proxy"],
     switch: "debugging",
     readOnlyPort: false,
-    // A command takes as long as it takes.
+    // A command may take any time.
     longRunning: true,
     answer: async (asked, response) => {
       const output = await run(parts, asked);

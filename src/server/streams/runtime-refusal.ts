@@ -1,4 +1,7 @@
-/** Why the runtime would not, as the Go kubelet passes it on: its own words, with 404 for what it does not know and 429 where it has too much. */
+/**
+ * Passes runtime errors on as the Go kubelet does: with the runtime's message, 404 for notFound, 429 for
+ * resourceExhausted, else 500.
+ */
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
 import { Refusal } from "../route.ts";
 

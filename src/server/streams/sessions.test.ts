@@ -35,14 +35,14 @@ void test("streams are counted while they are open, and by verb, way and the fir
   two.end("runtime");
   two.end("client");
   two[Symbol.dispose]();
-  // Nobody said why: something broke on the way.
+  // Without a reason the stream counts as failed.
   one[Symbol.dispose]();
   assert.deepEqual(samples("deckhand_streams_open"), { exec: 0, portForward: 0 });
   assert.deepEqual(samples("deckhand_streams_closed_total"), {
     "tunnelled runtime portForward": 1,
     "piped failed exec": 1,
   });
-  assert.match(log.lines[0] ?? "", /^2 A stream has ended .*"reason":"runtime".*"bytes":7/);
+  assert.match(log.lines[0] ?? "", /^2 A stream ended .*"reason":"runtime".*"bytes":7/);
 });
 
 void test(`a pod may have ${STREAMS_PER_POD_MAX} streams of all kinds together, whatever other pods have`, () => {

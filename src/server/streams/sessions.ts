@@ -1,6 +1,6 @@
 /**
- * The streams that are open: who may open one more, which has been silent for too long, and why each has ended. A stream is one upgraded
- * connection, however much is carried on it.
+ * The open streams: limits their number per pod, cuts idle ones, and records why each one ended. A stream is one
+ * upgraded connection, however many channels it carries.
  */
 import type { StreamMetrics } from "../../domain/metrics/stream-metrics.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,26 +10,29 @@ import { Refusal } from "../route.ts";
 
 export type StreamVerb = "exec" | "attach" | "portForward";
 
-/** By whom: the runtime had nothing more (the command has ended), the asker left, nobody said anything, this agent ends, or something broke. */
+/**
+ * "runtime": the runtime sent its last data (the command ended); "client": the client left; "idle": idle timeout;
+ * "shutdown": this process stops; "failed": an error.
+ */
 export type StreamEnd = "runtime" | "client" | "idle" | "shutdown" | "failed";
 
-/** As it came, or in other words. */
+/** Passed through unchanged, translated, or tunnelled. */
 export type Carried = "piped" | "translated" | "tunnelled";
 
-/** What ends a stream from outside. */
+/** The external reasons for ending a stream. */
 export interface StreamLife {
   readonly signal: AbortSignal;
-  /** Asked once it has aborted. */
+  /** Called after the abort. */
   readonly why: () => StreamEnd;
 }
 
 export interface StreamSession extends Disposable {
-  /** Aborts when the stream is to be cut at once. */
+  /** Aborts when the stream must be closed at once. */
   readonly cut: AbortSignal;
   carried: Carried;
-  /** So much was said. */
+  /** Records transferred bytes and resets the idle timeout. */
   active(bytes: number): void;
-  /** The first one given is counted. */
+  /** The first reason counts. */
   end(reason: StreamEnd): void;
 }
 
@@ -40,7 +43,7 @@ export class StreamSessions {
   readonly #perPod = new Map<string, number>();
   readonly #metrics: StreamMetrics;
 
-  /** A limit of 0 is none. */
+  /** An `idleLimitMs` of 0 means no limit. */
   constructor(clock: Clock, log: Log, idleLimitMs: number, metrics: StreamMetrics) {
     this.#metrics = metrics;
     this.#clock = clock;
@@ -48,7 +51,7 @@ export class StreamSessions {
     this.#idleLimitMs = idleLimitMs;
   }
 
-  /** Refused with 429 where the pod has too many. */
+  /** Rejects with 429 if the pod has too many streams. */
   open(verb: StreamVerb, podUid: string, life: StreamLife): StreamSession {
     const ofPod = this.#perPod.get(podUid) ?? 0;
     if (ofPod >= STREAMS_PER_POD_MAX) throw new Refusal(429, `the pod has ${ofPod} streams open, no more are allowed`);
@@ -57,7 +60,7 @@ export class StreamSessions {
     return this.#session(verb, podUid, life);
   }
 
-  /** A WebSocket that is not just passed on to the runtime. */
+  /** Counts a WebSocket that is translated or tunnelled here instead of being passed through. */
   webSocketAsked(verb: StreamVerb): void {
     this.#metrics.webSockets.increment(verb.toLowerCase());
   }
@@ -94,7 +97,7 @@ export class StreamSessions {
         this.#metrics.open.add(-1, verb);
         this.#metrics.closed.increment(carried, end, verb);
         const ms = this.#clock.monotonicMs() - startMs;
-        this.#log.info(2, "A stream has ended", { verb, podUID: podUid, carried, reason: end, ms, bytes: moved });
+        this.#log.info(2, "A stream ended", { verb, podUID: podUid, carried, reason: end, ms, bytes: moved });
       },
     };
     return session;
@@ -106,7 +109,7 @@ export class StreamSessions {
     else this.#perPod.set(podUid, left);
   }
 
-  /** Only the moment is noted when something is said; the timer looks at it when it fires, and is set anew for the rest. */
+  /** Activity only records the time. When the timer fires, it compares that time and is set again for the rest. */
   #idleWatch(late: () => void): { active(): void; stop(): void } {
     const idleLimitMs = this.#idleLimitMs;
     let lastMs = this.#clock.monotonicMs();

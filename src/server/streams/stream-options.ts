@@ -1,4 +1,4 @@
-/** Which of a command's streams are asked for, from the query. Only "1" is yes. */
+/** Reads the requested streams of a command from the query. Only "1" means yes. */
 import type { StreamOptions } from "../../ports/runtime.ts";
 import { Refusal } from "../route.ts";
 
@@ -6,7 +6,7 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
   const yes = (name: string) => query.get(name) === "1";
   const tty = yes("tty");
   const [stdin, stdout] = [yes("input"), yes("output")];
-  // A terminal has one output.
+  // A terminal has a single output.
   const stderr = yes("error") && !tty;
   if (!stdin && !stdout && !stderr) throw new Refusal(400, "you must specify at least 1 of stdin, stdout, stderr");
   return { stdin, stdout, stderr, tty };

@@ -1,4 +1,4 @@
-/** What the verbs that carry streams are made of, and the shape they share: whom it is about first, then the runtime, then bytes. */
+/** The parts and the common flow of the streaming verbs: find the target, call the runtime, carry bytes. */
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../ports/clock.ts";
@@ -13,18 +13,18 @@ export interface StreamParts {
   readonly runtime: RuntimeStreams;
   readonly clock: Clock;
   readonly sessions: StreamSessions;
-  /** Whether WebSockets of a kind that runtimes do not speak are translated here. */
+  /** Whether WebSocket protocols that runtimes do not speak are translated here. */
   readonly webSockets: boolean;
 }
 
-/** What is asked for, found to be there. */
+/** The target of a request that was found. */
 export interface StreamTarget {
   readonly podUid: string;
-  /** Where the runtime serves it. */
+  /** Requests the URL from the runtime's streaming server. */
   readonly url: (signal: AbortSignal) => Promise<string>;
 }
 
-/** A connection that is to leave HTTP behind. */
+/** A connection that is being upgraded. */
 export interface Leaving {
   readonly asked: Asked;
   readonly socket: Duplex;
@@ -34,16 +34,19 @@ export interface Leaving {
 export interface StreamVerbRoute<T extends StreamTarget> {
   readonly verb: StreamVerb;
   readonly path: string;
-  /** Refuses what is not there, before the runtime is asked. */
+  /** Rejects a missing target before the runtime is called. */
   readonly find: (asked: Asked) => T;
   readonly carry: (target: T, leaving: Leaving) => Promise<void>;
 }
 
 const UPGRADE_REQUIRED = "Upgrade request required\n";
-/** Half-open connections are found by the kernel: after this much silence it asks, and after ten seconds without an answer it gives up. */
+/**
+ * The kernel detects half-open connections: it probes after this much silence and gives up after ten seconds without an
+ * answer.
+ */
 const KEEP_ALIVE_MS = 15_000;
 
-/** One with the pod's UID in the path and one without. */
+/** Two routes: with and without the pod's UID in the path. */
 export function streamRoutes<T extends StreamTarget>(
   parts: StreamParts,
   { verb, path, find, carry }: StreamVerbRoute<T>,
@@ -60,7 +63,7 @@ export function streamRoutes<T extends StreamTarget>(
       throw new Refusal(500, UPGRADE_REQUIRED);
     },
     upgrade: async (asked, socket, head) => {
-      // Until it is carried nobody looks at it; that it broke is found then.
+      // Nobody handles errors before the stream is carried; a broken socket is detected then.
       socket.on("error", () => {});
       const target = find(asked);
       if (!isUpgradeRequest(asked.request)) throw new Refusal(500, UPGRADE_REQUIRED);
@@ -73,7 +76,7 @@ export function streamRoutes<T extends StreamTarget>(
   }));
 }
 
-/** Its silence is for the session to judge, and a terminal's keystrokes do not wait for each other. */
+/** The session enforces the idle timeout, and without Nagle's algorithm keystrokes are sent at once. */
 function own(socket: Duplex): void {
   if (!(socket instanceof Socket)) return;
   socket.setTimeout(0);

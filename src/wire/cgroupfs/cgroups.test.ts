@@ -14,7 +14,7 @@ import { hostTree } from "./tree.ts";
 const CONTROLLERS = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
 const forever = new AbortController().signal;
 
-const newFolder = () => mkdtemp(join(tmpdir(), "deckhand-cgroups-"));
+const newDirectory = () => mkdtemp(join(tmpdir(), "deckhand-cgroups-"));
 const cgroupsOn = (tree: PlainTree, path: string) =>
   createCgroups({
     hierarchies: { version: 2, path },
@@ -24,18 +24,18 @@ const cgroupsOn = (tree: PlainTree, path: string) =>
     clock: hostClock,
   });
 
-cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", async () => {
-  const root = await newFolder();
+cgroupsContract("cgroup v2 on plain directories keeps the contract of Cgroups", async () => {
+  const root = await newDirectory();
   const tree = await plainTree(root, CONTROLLERS);
   const cgroups = cgroupsOn(tree, root);
-  const folder = (name: readonly string[]) => join(root, cgroups.pathOf(name));
+  const directory = (name: readonly string[]) => join(root, cgroups.pathOf(name));
   return {
     cgroups,
     podPath: "/x/n1/a/b/pod1-2",
-    read: (name) => readV2Values(folder(name)),
-    start: (name) => tree.start(folder(name)),
+    read: (name) => readV2Values(directory(name)),
+    start: (name) => tree.start(directory(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
-    fill: (name, bytes) => tree.fill(folder(name), bytes),
+    fill: (name, bytes) => tree.fill(directory(name), bytes),
     close: () => rm(root, { recursive: true }),
   };
 });
@@ -44,7 +44,7 @@ void suite("cgroup v2", () => {
   let root: string;
   let tree: PlainTree;
   before(async () => {
-    root = await newFolder();
+    root = await newDirectory();
     tree = await plainTree(root, CONTROLLERS);
   });
   after(() => rm(root, { recursive: true }));
@@ -189,7 +189,7 @@ void suite("cgroup v2", () => {
   });
 });
 
-/** One that can only kill processes one by one. */
+/** A kernel without `cgroup.kill`, which can only kill processes one by one. */
 const oldKernel = (tree: PlainTree): PlainTree => ({
   ...tree,
   write: (path, text) =>
@@ -200,7 +200,7 @@ const refuseMemory = (tree: PlainTree, path: string, text: string) =>
   path.endsWith("memory.max") ? Promise.reject(new Error("EBUSY: too low")) : tree.write(path, text);
 
 void test("[14.1] without huge pages on the machine their limits are left out", async () => {
-  const root = await newFolder();
+  const root = await newDirectory();
   try {
     const tree = await plainTree(root, ["cpu", "memory", "pids"]);
     await cgroupsOn(tree, root).apply(["a"], { hugepageLimitBytes: new Map([["2MB", 0n]]), cpuShares: 2 });

@@ -1,8 +1,9 @@
 /**
- * The `Cgroups` port on the kernel's files, in either version and with either driver.
+ * The `Cgroups` port on the kernel's cgroup files, for both cgroup versions and both cgroup drivers.
  *
- * Applying reads first and writes only what differs, so that looking each minute costs nothing. What cannot be written does not
- * hold back the rest: a limit of memory below what is in use is refused, and the group still gets its part of the CPU.
+ * `apply` reads first and writes only values that differ, so that a check every minute is cheap. A failed write does
+ * not stop the others: the kernel refuses a memory limit below current usage, and the cgroup still gets its share of
+ * the CPU.
  */
 
 import { join } from "node:path";
@@ -30,7 +31,7 @@ const REMOVE_RETRY = { firstMs: RETRY_MS_FIRST, maxMs: 500 };
 
 export interface CgroupfsOptions {
   readonly hierarchies: Hierarchies;
-  /** The group all names start from; empty is the root of all. */
+  /** The cgroup that all names are relative to; empty means the root cgroup. */
   readonly root: CgroupName;
   readonly driver: GroupDriver;
   readonly tree: CgroupTree;
@@ -48,9 +49,9 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
     driver: driver.name,
     pathOf,
     async countsSwap(name) {
-      const folder = await version.folderOf("memory", pathOf(name));
+      const directory = await version.directoryOf("memory", pathOf(name));
       const file = version.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
-      return folder !== undefined && (await tree.read(join(folder, file))) !== undefined;
+      return directory !== undefined && (await tree.read(join(directory, file))) !== undefined;
     },
     exists: async (name) => (await flaw(name)) === undefined,
     flaw,
@@ -71,8 +72,8 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
     },
     async children(name) {
       const names = new Set<string>();
-      for (const folder of version.roots) {
-        for (const child of await tree.children(join(folder, pathOf(name)))) {
+      for (const directory of version.roots) {
+        for (const child of await tree.children(join(directory, pathOf(name)))) {
           const part = childName(wholeName(name), child, driver.name);
           if (part !== undefined) names.add(part);
         }
@@ -85,13 +86,14 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
       assert(name.length > 0, "the group everything is in is not ours to remove");
       try {
         const tops = version.roots.map((root) => join(root, pathOf(name)));
-        // Mostly nothing is left in it, and where nobody but the kernel keeps groups that is all.
+        // The cgroup is usually empty. If only the kernel manages cgroups, removing the directories is all there is to
+        // do.
         if (driver.name === "cgroupfs" && (await removedAtOnce(tree, tops))) return;
         const top = version.version === 2 ? tops[0] : undefined;
         await killAll(tree, clock, { top, groups: async () => (await below(name)).flat() }, signal);
-        // Its folders stay until then: by them a group is found again whose end was cut short.
+        // The directories stay until then: after an interrupted removal they are how the cgroup is found again.
         await driver.end(wholeName(name), signal);
-        await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
+        await Promise.all((await below(name)).map((directories) => removeAll(tree, clock, directories, signal)));
       } catch (error) {
         if (signal.aborted) throw error;
         throw new Error(`cgroup ${pathOf(name)}: ${errorText(error)}`, { cause: error });
@@ -102,7 +104,7 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
 
 interface WrongFile {
   readonly setting: Setting;
-  /** Where it is; undefined: there is no such controller. */
+  /** The file's path; undefined if there is no such controller. */
   readonly path: string | undefined;
 }
 
@@ -114,10 +116,10 @@ async function wrongFiles(
 ): Promise<readonly WrongFile[]> {
   const wrong: WrongFile[] = [];
   for (const setting of version.settings(values)) {
-    const folder = await version.folderOf(setting.controller, path);
-    // A machine may well have no huge pages to limit; it cannot do without the others.
-    if (folder === undefined && setting.controller === "hugetlb") continue;
-    const file = folder === undefined ? undefined : join(folder, setting.file);
+    const directory = await version.directoryOf(setting.controller, path);
+    // A machine may lack huge pages to limit; every other missing controller is an error.
+    if (directory === undefined && setting.controller === "hugetlb") continue;
+    const file = directory === undefined ? undefined : join(directory, setting.file);
     if (file === undefined || !(await isInPlace(tree, file, setting))) wrong.push({ setting, path: file });
   }
   return wrong;
@@ -132,7 +134,7 @@ async function isInPlace(tree: CgroupTree, file: string, setting: Setting): Prom
 async function writeAll(tree: CgroupTree, wrong: readonly WrongFile[]): Promise<void> {
   const refused: WrongFile[] = [];
   for (const file of wrong) await write(tree, file).catch(() => refused.push(file));
-  // One value may be refused until another is in place, as a short period is while the quota is still large.
+  // Retry once: a value may be refused until another is written, such as a short period while the quota is still large.
   const failures: unknown[] = [];
   for (const file of refused) await write(tree, file).catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw new AggregateError(failures, failures.map(errorText).join("; "));
@@ -147,35 +149,35 @@ async function write(tree: CgroupTree, { setting, path }: WrongFile): Promise<vo
   }
 }
 
-/** The group's folder and all below it, parents first: a list for each hierarchy that has it. */
+/** The cgroup's directory and all directories below it, parents first: one list per hierarchy that has the cgroup. */
 async function groupsBelow(
   tree: CgroupTree,
   version: CgroupVersion,
   path: string,
 ): Promise<readonly (readonly string[])[]> {
   const found = await Promise.all(version.roots.map((root) => groupAndBelow(tree, join(root, path))));
-  return found.filter((folders) => folders.length > 0);
+  return found.filter((directories) => directories.length > 0);
 }
 
-async function groupAndBelow(tree: CgroupTree, folder: string): Promise<readonly string[]> {
-  if (!(await tree.isGroup(folder))) return [];
-  const found = [folder];
+async function groupAndBelow(tree: CgroupTree, directory: string): Promise<readonly string[]> {
+  if (!(await tree.isGroup(directory))) return [];
+  const found = [directory];
   const visit = async (parent: string) => {
     for (const child of await tree.children(parent)) {
       found.push(join(parent, child));
       await visit(join(parent, child));
     }
   };
-  await visit(folder);
+  await visit(directory);
   return found;
 }
 
-async function processesOf(tree: CgroupTree, folders: readonly string[]): Promise<readonly number[]> {
+async function processesOf(tree: CgroupTree, directories: readonly string[]): Promise<readonly number[]> {
   const pids = new Set<number>();
-  const texts = await Promise.all(folders.map((folder) => tree.read(join(folder, "cgroup.procs"))));
+  const texts = await Promise.all(directories.map((directory) => tree.read(join(directory, "cgroup.procs"))));
   for (const text of texts) {
     for (const line of (text ?? "").split("\n")) {
-      // Zero stands for a process that this one cannot see, and would mean ourselves to `kill`.
+      // Zero is a process that is invisible from here, and `kill` would take zero as our own process group.
       if (Number(line) > 0) pids.add(Number(line));
     }
   }
@@ -183,12 +185,15 @@ async function processesOf(tree: CgroupTree, folders: readonly string[]): Promis
 }
 
 interface Doomed {
-  /** Where the kernel can kill all of it with one word: on v2. */
+  /** On v2 the directory whose `cgroup.kill` kills all its processes in one write; otherwise undefined. */
   readonly top: string | undefined;
   readonly groups: () => Promise<readonly string[]>;
 }
 
-/** A process may fork while it is being killed, and one in the kernel dies late: so look again, five times in all. */
+/**
+ * Kills up to five times and checks after each attempt: a process may fork while it is killed, or die late inside the
+ * kernel.
+ */
 async function killAll(tree: CgroupTree, clock: Clock, { top, groups }: Doomed, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const pids = await processesOf(tree, await groups());
@@ -202,13 +207,16 @@ async function killAll(tree: CgroupTree, clock: Clock, { top, groups }: Doomed, 
   }
 }
 
-/** By the kernel's word, which also counts processes that are not to be seen from here. */
+/** Asks the kernel, which also counts processes that are invisible from here. */
 async function isPopulated(tree: CgroupTree, top: string | undefined): Promise<boolean> {
   if (top === undefined) return false;
   return (await tree.read(join(top, "cgroup.events")))?.split("\n").includes("populated 1") === true;
 }
 
-/** With all below it, and nothing can fork away meanwhile. Kernels before 5.14 do not know it. */
+/**
+ * Kills all processes in the cgroup and below; none can escape by forking. False on kernels before 5.14, which lack
+ * `cgroup.kill`.
+ */
 async function killedAtOnce(tree: CgroupTree, top: string | undefined): Promise<boolean> {
   if (top === undefined) return false;
   return tree.write(join(top, "cgroup.kill"), "1").then(
@@ -217,26 +225,26 @@ async function killedAtOnce(tree: CgroupTree, top: string | undefined): Promise<
   );
 }
 
-async function removedAtOnce(tree: CgroupTree, folders: readonly string[]): Promise<boolean> {
-  const outcomes = await Promise.all(folders.map((folder) => tree.remove(folder)));
+async function removedAtOnce(tree: CgroupTree, directories: readonly string[]): Promise<boolean> {
+  const outcomes = await Promise.all(directories.map((directory) => tree.remove(directory)));
   return outcomes.every((outcome) => outcome === "removed");
 }
 
-/** Of one hierarchy, deepest first: a group that has others in it stays. */
+/** Removes the cgroup in one hierarchy, deepest directory first: a cgroup with children cannot be removed. */
 async function removeAll(
   tree: CgroupTree,
   clock: Clock,
-  folders: readonly string[],
+  directories: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  for (const folder of folders.toReversed()) await remove(tree, clock, folder, signal);
+  for (const directory of directories.toReversed()) await remove(tree, clock, directory, signal);
 }
 
-/** The kernel lets go of a group a moment after its last process. */
-async function remove(tree: CgroupTree, clock: Clock, folder: string, signal: AbortSignal): Promise<void> {
+/** Retries, because the kernel releases a cgroup shortly after its last process. */
+async function remove(tree: CgroupTree, clock: Clock, directory: string, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; attempt <= REMOVE_ATTEMPTS; attempt += 1) {
-    if ((await tree.remove(folder)) === "removed") return;
+    if ((await tree.remove(directory)) === "removed") return;
     await sleep(clock, doublingMs(REMOVE_RETRY, attempt), signal);
   }
-  throw new Error(`${folder} is still in use`);
+  throw new Error(`${directory} is still in use`);
 }

@@ -1,23 +1,26 @@
 /**
- * In what the two drivers differ: what a group's folder is called, and who else keeps groups and must be told. Files are written alike.
- * Names are whole, from the root of all groups.
+ * What differs between the two cgroup drivers: the names of directories, and whether another cgroup manager (systemd)
+ * must be notified. Cgroup files are written the same way. Names are complete, from the root cgroup.
  */
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 
 export interface GroupDriver {
   readonly name: CgroupDriver;
-  /** The values that both the keeper and the files can hold. */
+  /** Adjusts values to what both the cgroup manager and the cgroup files can hold. */
   settle(values: CgroupValues): CgroupValues;
-  /** Before the group's folder is made. */
+  /** Called before the cgroup's directory is created. */
   begin(name: CgroupName): Promise<void>;
-  /** Before files are written, and also where none has to be. */
+  /** Called before files are written, and also if no file has to be written. */
   hold(name: CgroupName, values: CgroupValues, inPlace: "inPlace" | "differs"): Promise<void>;
-  /** When nothing runs in it any more, before its folder goes. A keeper who cannot be reached does not hold it back: rejects only with the signal's reason. */
+  /**
+   * Called when no process is left in the cgroup, before its directory is removed. An unreachable manager does not
+   * block the removal: this rejects only with the signal's reason.
+   */
   end(name: CgroupName, signal: AbortSignal): Promise<void>;
 }
 
-/** Nobody but the kernel. */
+/** The kernel is the only cgroup manager. */
 export const cgroupfsDriver: GroupDriver = {
   name: "cgroupfs",
   settle: (values) => values,

@@ -1,6 +1,9 @@
-/** Where control groups are mounted, read from the kernel's own list of mounts. */
+/** Finds where cgroups are mounted, from the kernel's list of mounts. */
 
-/** One mounted v1 hierarchy with its controllers ("cpu", "name=systemd"); none for the v2 one beside them in a hybrid set-up. */
+/**
+ * One mounted v1 hierarchy and its controllers ("cpu", "name=systemd"). The v2 hierarchy of a hybrid setup has none
+ * here.
+ */
 export interface V1Hierarchy {
   readonly path: string;
   readonly controllers: readonly string[];
@@ -12,7 +15,9 @@ export type Hierarchies =
 
 const DEFAULT_ROOT = "/sys/fs/cgroup";
 
-/** From the text of `/proc/self/mounts`. Of two mounts of one controller the shorter path counts. Throws where there is none. */
+/**
+ * Parses `/proc/self/mounts`. If a controller is mounted twice, the shorter path wins. Throws if no cgroup is mounted.
+ */
 export function parseHierarchies(mounts: string, root = DEFAULT_ROOT): Hierarchies {
   const lines = mounts.split("\n").map((line) => line.split(" "));
   const ofType = (type: string) =>
@@ -31,19 +36,19 @@ export function parseHierarchies(mounts: string, root = DEFAULT_ROOT): Hierarchi
     if (controllers.length > 0) v1.push({ path, controllers });
   }
   if (v1.length === 0) throw new Error(`no control groups are mounted below ${root}`);
-  // A runtime makes its groups in the v2 hierarchy of a hybrid machine too, so they are made and removed there.
+  // On a hybrid machine the runtime also creates its cgroups in the v2 hierarchy, so create and remove them there too.
   const beside = unified
     .filter(({ path }) => path === `${root}/unified`)
     .map(({ path }) => ({ path, controllers: [] }));
   return { version: 1, mounts: [...v1, ...beside] };
 }
 
-/** Those that runtimes know of; the other options of a mount name none. */
+/** Controllers that runtimes know; the other options of a mount name no controller. */
 const CONTROLLERS =
   /^(?:cpu|cpuacct|cpuset|memory|devices|freezer|blkio|pids|hugetlb|net_cls|net_prio|perf_event|rdma|misc|name=systemd)$/;
 
 const isController = (option: string) => CONTROLLERS.test(option);
 
-/** Blanks in paths are written as octal numbers there. */
+/** The list of mounts escapes blanks in paths as octal numbers. */
 const unescaped = (path: string) =>
   path.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));

@@ -1,4 +1,4 @@
-/** How much memory a group holds, and may hold: its own and that of all below it. */
+/** Reads the memory working set and limit of a cgroup. Usage includes all cgroups below it. */
 import { join } from "node:path";
 import type { CgroupMemory } from "../../ports/cgroups.ts";
 import type { CgroupTree } from "./tree.ts";
@@ -9,7 +9,7 @@ const FILES = {
   2: { usage: "memory.current", limit: "memory.max", inactive: "inactive_file" },
 } as const;
 
-/** v1 shows the largest number of whole pages where there is no limit. */
+/** Without a limit, v1 shows the largest number of whole pages, which is above this value. */
 const UNLIMITED_BYTES = 2n ** 62n;
 
 export async function readMemory(
@@ -17,11 +17,11 @@ export async function readMemory(
   version: CgroupVersion,
   path: string,
 ): Promise<CgroupMemory | undefined> {
-  const folder = await version.folderOf("memory", path);
-  if (folder === undefined) return undefined;
+  const directory = await version.directoryOf("memory", path);
+  if (directory === undefined) return undefined;
   const files = FILES[version.version];
   const [usage, limit, stat] = await Promise.all(
-    [files.usage, files.limit, "memory.stat"].map((file) => tree.read(join(folder, file))),
+    [files.usage, files.limit, "memory.stat"].map((file) => tree.read(join(directory, file))),
   );
   if (usage === undefined || limit === undefined || stat === undefined) return undefined;
   const inactive = new RegExp(`^${files.inactive} (\\d+)$`, "m").exec(stat)?.[1];

@@ -1,20 +1,23 @@
-/** What a hierarchy of control groups needs of a file system. Groups are folders, their values are files that the kernel makes. */
+/**
+ * The file system operations that a cgroup hierarchy needs. Cgroups are directories; their values are files that the
+ * kernel creates.
+ */
 import { constants } from "node:fs";
 import { mkdir, open, readdir, readFile, rmdir, stat } from "node:fs/promises";
 
 export interface CgroupTree {
   isGroup(path: string): Promise<boolean>;
-  /** Makes one group whose parent is there; content with one that exists. */
+  /** Creates one cgroup whose parent exists. Succeeds if the cgroup already exists. */
   make(path: string): Promise<void>;
-  /** Names of the groups directly below; none where there is no such group. */
+  /** Names of the cgroups directly below; empty if the cgroup does not exist. */
   children(path: string): Promise<readonly string[]>;
-  /** Undefined where there is no such file. */
+  /** Undefined if the file does not exist. */
   read(path: string): Promise<string | undefined>;
-  /** Rejects where there is no such file. */
+  /** Rejects if the file does not exist. */
   write(path: string, text: string): Promise<void>;
-  /** Takes one group away. "busy" while something is in it. */
+  /** Removes one cgroup; "busy" while it still contains processes or cgroups. */
   remove(path: string): Promise<"removed" | "busy">;
-  /** SIGKILL; content with a process that is gone. */
+  /** Sends SIGKILL; ignores a process that no longer exists. */
   kill(pid: number): void;
 }
 
@@ -30,10 +33,10 @@ export const hostTree: CgroupTree = {
     const entries = await unless(["ENOENT"], readdir(path, { withFileTypes: true }));
     return (entries ?? []).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   },
-  // ENODEV: the group went away while its file was open.
+  // ENODEV: the cgroup was removed while its file was open.
   read: (path) => unless(["ENOENT", "ENODEV"], readFile(path, "utf8")),
   async write(path, text) {
-    // Never creates: a file that is not there belongs to a controller that is not there.
+    // Never create the file: a missing file belongs to a missing controller.
     const file = await open(path, constants.O_WRONLY | constants.O_TRUNC);
     try {
       await file.write(text);

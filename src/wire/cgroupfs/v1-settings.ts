@@ -1,8 +1,8 @@
-/** Values as the files of cgroup v1, in the order they are written. Files of v2 are left out. */
+/** Converts values to files of cgroup v1, in the order of writing. Files of v2 are left out. */
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { inWholePages, pidsText, type Setting } from "./settings.ts";
 
-/** What the kernel shows for no limit: the largest count of pages. */
+/** What the kernel shows for no limit: the largest number of pages, in bytes. */
 const MEMORY_UNLIMITED = "9223372036854771712";
 
 export function v1Settings(values: CgroupValues): readonly Setting[] {
@@ -24,7 +24,7 @@ const one = (controller: string, file: string, value: string | number | undefine
 function memory(bytes: bigint): readonly Setting[] {
   const limit = { controller: "memory", file: "memory.limit_in_bytes", text: String(bytes) };
   if (bytes >= 0n) return [{ ...limit, alsoShownAs: [inWholePages(bytes)] }];
-  // Memory may not exceed memory and swap together, so that limit goes first.
+  // The memory limit must not exceed the limit of memory plus swap, so the latter is lifted first.
   const swap = { ...limit, file: "memory.memsw.limit_in_bytes", optional: true };
   return [swap, limit].map((setting) => ({ ...setting, alsoShownAs: [MEMORY_UNLIMITED] }));
 }

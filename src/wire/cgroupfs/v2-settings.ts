@@ -1,4 +1,4 @@
-/** Values as the files of cgroup v2, in the order they are written. */
+/** Converts values to files of cgroup v2, in the order of writing. */
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { DEFAULT_PERIOD_US, weightOf } from "../../domain/resources/cpu-units.ts";
 import { inWholePages, pidsText, type Setting } from "./settings.ts";

@@ -1,10 +1,10 @@
-/** Groups of cgroup v2: one hierarchy, whose controllers every group hands down to those below it. */
+/** Cgroups of v2: one hierarchy, in which every cgroup enables its controllers for the cgroups below it. */
 import { join } from "node:path";
 import type { CgroupTree } from "./tree.ts";
 import { v2Settings } from "./v2-settings.ts";
 import type { CgroupVersion } from "./version.ts";
 
-/** What limits pods, where the machine has it. */
+/** Controllers that limit pods; each is required if the machine has it. */
 const NEEDED: readonly string[] = ["cpu", "cpuset", "memory", "hugetlb", "pids"];
 
 export function cgroupV2(root: string, tree: CgroupTree): CgroupVersion {
@@ -27,28 +27,29 @@ export function cgroupV2(root: string, tree: CgroupTree): CgroupVersion {
     },
     async make(path) {
       const controllers = await available();
-      let folder = root;
+      let directory = root;
       for (const part of path.split("/").filter((part) => part !== "")) {
-        await handDown(tree, folder, controllers);
-        folder = join(folder, part);
-        await tree.make(folder);
+        await handDown(tree, directory, controllers);
+        directory = join(directory, part);
+        await tree.make(directory);
       }
     },
-    async folderOf(controller, path) {
+    async directoryOf(controller, path) {
       return (await available()).includes(controller) ? join(root, path) : undefined;
     },
   };
 }
 
-async function handDown(tree: CgroupTree, folder: string, controllers: readonly string[]): Promise<void> {
-  const file = join(folder, "cgroup.subtree_control");
+async function handDown(tree: CgroupTree, directory: string, controllers: readonly string[]): Promise<void> {
+  const file = join(directory, "cgroup.subtree_control");
   const enabled = wordsOf(await tree.read(file));
   const missing = controllers.filter((controller) => !enabled.includes(controller));
   if (missing.length === 0) return;
   try {
     await tree.write(file, missing.map((controller) => `+${controller}`).join(" "));
   } catch {
-    // One that cannot be handed down must not hold back the others; only what limits pods is missed.
+    // One controller that cannot be enabled must not block the others. It is an error only if the controller limits
+    // pods.
     for (const controller of missing) {
       await tree.write(file, `+${controller}`).catch((error: unknown) => {
         if (NEEDED.includes(controller)) {

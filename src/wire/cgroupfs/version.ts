@@ -1,16 +1,19 @@
-/** In what the two versions of control groups differ. Paths start at the root of a hierarchy. */
+/** What differs between the two cgroup versions. Paths are relative to the root of a hierarchy. */
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { Setting } from "./settings.ts";
 
 export interface CgroupVersion {
   readonly version: 1 | 2;
-  /** The mount points a group has a folder in. */
+  /** The mount points in which a cgroup has a directory. */
   readonly roots: readonly string[];
   settings(values: CgroupValues): readonly Setting[];
-  /** What keeps the group from being there with every controller that limits pods, in the Go kubelet's words; `name` is how they call it. */
+  /**
+   * Why the cgroup does not exist with every controller that limits pods, in the Go kubelet's words; undefined if it
+   * does. `name` is how that message calls the cgroup.
+   */
   flaw(path: string, name: string): Promise<string | undefined>;
-  /** Makes the group with its parents. */
+  /** Creates the cgroup and its parents. */
   make(path: string): Promise<void>;
-  /** Where the files of a controller are; undefined on a machine without it. */
-  folderOf(controller: string, path: string): Promise<string | undefined>;
+  /** The directory with the controller's files; undefined if the machine lacks the controller. */
+  directoryOf(controller: string, path: string): Promise<string | undefined>;
 }

@@ -1,6 +1,6 @@
 /**
- * How every verb of this folder calls the runtime: under a deadline of the Clock port, with errors in the port's words, and with
- * answers that are either translated whole or refused.
+ * How all CRI methods in this directory call the runtime: with a deadline from the Clock port, and with errors
+ * translated to the port's codes. An answer is translated completely or rejected.
  */
 import type {
   DescMessage,
@@ -19,15 +19,15 @@ import { Malformed } from "./parse.ts";
 export interface Caller {
   readonly channel: RpcChannel;
   readonly clock: Clock;
-  /** The deadline of a call. */
+  /** The deadline of each call. */
   readonly requestLimitMs: number;
   readonly streamLists: boolean;
-  /** Streaming lists this runtime has answered "unimplemented" to, by name. They are not tried again. */
+  /** Streaming lists for which this runtime answered "unimplemented", by method name. They are not tried again. */
   readonly unaryOnly: Set<string>;
   readonly onMalformed: (detail: string) => void;
 }
 
-/** The same caller, whose calls have this deadline. */
+/** The same caller with a different deadline. */
 export const withLimit = (caller: Caller, requestLimitMs: number): Caller => ({ ...caller, requestLimitMs });
 
 /** A unary call whose answer `read` translates. */
@@ -42,7 +42,7 @@ export async function call<I extends DescMessage, O extends DescMessage, T>(
   return bounded(clock, method.name, requestLimitMs, signal, async (s) => read(await ask(s)));
 }
 
-/** Runs one operation under its deadline and says in the port's words how it failed. */
+/** Runs one operation under its deadline and translates a failure to the port's error. */
 async function bounded<T>(
   clock: Clock,
   operation: string,
@@ -59,10 +59,10 @@ async function bounded<T>(
   }
 }
 
-/** For calls that only their caller's signal ends. */
+/** For calls that only the caller's signal ends. */
 export const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** Stopping and removing what is already gone succeeds, also on a runtime that says "not found". */
+/** Stopping or removing an object that no longer exists succeeds, even if the runtime answers "not found". */
 export async function unlessGone(call: Promise<void>): Promise<void> {
   try {
     await call;
@@ -91,7 +91,10 @@ interface ListCall<
   readonly idOf: (item: T) => string;
 }
 
-/** A list, by the streaming call where that is wanted and the runtime has it. An item that cannot be true is left out and reported. */
+/**
+ * Lists objects, with the streaming call if `streamLists` is set and the runtime implements it. Malformed and duplicate
+ * items are left out and reported.
+ */
 export async function list<
   UI extends DescMessage,
   UO extends DescMessage,

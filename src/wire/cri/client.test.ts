@@ -16,7 +16,7 @@ test("a message of the runtime of more than the limit is refused by its length a
     stream.respond({ ":status": 200, "content-type": "application/grpc" });
     const head = Buffer.alloc(5);
     head.writeUInt32BE(sizeBytes, 1);
-    // The message itself does not come.
+    // The message itself is never sent.
     stream.end(head);
   });
   server.listen(0, "127.0.0.1");

@@ -18,24 +18,24 @@ import { runtimeStreams } from "./streams.ts";
 export interface CriOptions {
   /** "unix:///run/containerd/containerd.sock" */
   readonly endpoint: string;
-  /** Where the image store answers; the same as `endpoint` unless given. */
+  /** The endpoint of the image service; defaults to `endpoint`. */
   readonly imageEndpoint?: string;
-  /** The deadline of a call: the kubelet's runtimeRequestTimeout, two minutes unless given. */
+  /** The deadline of a call: the kubelet's runtimeRequestTimeout; defaults to two minutes. */
   readonly requestLimitMs?: number;
-  /** Read lists by the streaming calls where the runtime has them (the CRIListStreaming gate). */
+  /** Use the streaming list calls if the runtime implements them (feature gate CRIListStreaming). */
   readonly streamLists?: boolean;
-  /** How many container events may wait for their reader. */
+  /** Maximum number of container events that wait for their reader. */
   readonly eventsMax?: number;
-  /** Undefined: no call is traced. */
+  /** Undefined: calls are not traced. */
   readonly tracer?: Tracer;
-  /** Told of every item that is left out because it cannot be true. */
+  /** Called for every item that is left out because it is malformed. */
   readonly onMalformed: (detail: string) => void;
 }
 
 export interface CriClient {
   readonly runtime: Runtime;
   readonly images: Images;
-  /** Breaks what is under way; every later call fails "unavailable". */
+  /** Cancels calls in progress; every later call fails with "unavailable". */
   close(): void;
 }
 

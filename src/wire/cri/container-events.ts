@@ -1,7 +1,7 @@
 /**
- * The runtime's container events, read from the wire as fast as they come into a buffer with an end. A reader that is too slow is
- * told so: the stream ends with "resourceExhausted" and the reader lists anew, because a silently lost event would be a lie. The
- * call goes out when `events` is called and lasts until the loop over it is left, the signal aborts, or the buffer is full.
+ * The runtime's container events, read from the connection into a bounded buffer as fast as they arrive. If the reader
+ * is too slow, the stream ends with "resourceExhausted" and the reader lists again: no event is lost silently. The call
+ * is sent when `events` is called. It lasts until the reader leaves the loop, the signal aborts, or the buffer is full.
  */
 
 import { linkSignals } from "../../concurrency/link-signals.ts";

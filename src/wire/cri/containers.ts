@@ -1,4 +1,4 @@
-/** Containers: create, start, stop, remove, look at, list, resize, reopen the log, checkpoint. */
+/** Containers: create, start, stop, remove, inspect, list, resize, reopen the log, checkpoint. */
 import type { ContainerFilter } from "../../domain/runtime/container.ts";
 import type { RuntimeContainers } from "../../ports/runtime.ts";
 import { type Caller, call, list, nothing, unlessGone, withLimit } from "./caller.ts";

@@ -12,7 +12,7 @@ import { runtimeSelf } from "./runtime-self.ts";
 import { runtimeSandboxes } from "./sandboxes.ts";
 import { runtimeStreams } from "./streams.ts";
 
-/** A clock that waits to be told, and a runtime that never answers. */
+/** A clock whose timers fire only on demand, and a runtime that never answers. */
 function world(streamLists = false) {
   const timers = new Map<object, { readonly delayMs: number; readonly fire: () => void }>();
   const clock: Clock = {
@@ -70,7 +70,7 @@ const table: readonly (readonly [
   ["ListImages", 120_000, (port, s) => port.listImages({}, s)],
 ];
 
-/** Where a limit stands in a row of its own too. */
+/** The ids of operations whose deadline also has its own row. */
 const ROWS: Readonly<Record<string, string>> = { RunPodSandbox: "[7.1]", StopContainer: "[7.14]" };
 
 for (const [operation, limitMs, ask] of table) {

@@ -1,9 +1,9 @@
-/** What went wrong on the wire, in the words of the Runtime port. */
+/** Translates transport errors to errors of the Runtime port. */
 import { RuntimeError, type RuntimeErrorCode } from "../../ports/runtime-error.ts";
 import { RpcError } from "../grpc/rpc-channel.ts";
 import { Malformed } from "./parse.ts";
 
-/** In the order of gRPC's numbers; 0 is success and never an error. */
+/** Indexed by gRPC status code; 0 is success and never an error. */
 const CODES: readonly RuntimeErrorCode[] = [
   "unknown",
   "cancelled",
@@ -25,8 +25,8 @@ const CODES: readonly RuntimeErrorCode[] = [
 ];
 
 /**
- * The error to throw for `error`. What is neither the wire's nor a malformed answer is a bug of ours and stays as it is. No cause
- * is kept: it could hold what the detail must not show.
+ * Returns the error to throw for `error`. Anything but a transport error or a malformed answer is a bug in our code and
+ * is returned unchanged. The cause is dropped: it could contain what the detail must not show.
  */
 export function runtimeError(operation: string, error: unknown): unknown {
   if (error instanceof RpcError) return new RuntimeError(operation, CODES[error.code] ?? "unknown", error.message);

@@ -1,4 +1,7 @@
-/** The image store: list, look at, pull, remove, filesystems. Registry credentials go out on the wire and nowhere else. */
+/**
+ * The image service: list, inspect, pull, remove, file systems. Registry credentials are sent to the runtime and appear
+ * nowhere else.
+ */
 import type { ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
 import type { Images } from "../../ports/images.ts";
 import { isRuntimeError, RuntimeError } from "../../ports/runtime-error.ts";

@@ -1,10 +1,10 @@
 /**
- * Reading what the runtime answers: every value is checked once, here, so that nothing behind the wire meets an impossible one.
- * A check that fails throws `Malformed`; the caller turns it into an error, or leaves that item out of a list.
+ * Reads the runtime's answers. Every value is checked once, here, so that code behind this module never sees an invalid
+ * one. A failed check throws `Malformed`; the caller turns it into an error, or leaves the item out of a list.
  */
 import { assert } from "../../base/assert.ts";
 
-/** What the runtime said cannot be true. The message says what and where, without the values of others. */
+/** The runtime's answer is invalid. The message names the field and the problem, without values of other objects. */
 export class Malformed extends Error {
   override readonly name = "Malformed";
 }
@@ -20,22 +20,25 @@ export function nonEmpty(value: string, what: string): string {
 }
 
 /**
- * Nanoseconds since 1970; 0 where it is not known. containerd writes a time that it never set as one of the year 1: so it tells of a sandbox
- * whose making was cut short, and that must still be ended.
+ * Nanoseconds since 1970; 0 if unknown. containerd encodes an unset time as one in the year 1. It reports such a time
+ * for a sandbox whose creation was interrupted, and that sandbox must still be stopped.
  */
 export const wallNs = (value: bigint): bigint => (value < 0n ? 0n : value);
 
-/** CRI writes "not yet" as zero. */
+/** CRI encodes "not yet" as zero. */
 export const wallNsOrAbsent = (value: bigint): bigint | undefined => (value <= 0n ? undefined : value);
 
-/** A 64-bit value that a JavaScript number holds exactly, or nothing: digits are never lost silently. */
+/**
+ * Converts a 64-bit value to a number. Throws if a JavaScript number cannot hold it exactly: digits are never lost
+ * silently.
+ */
 export function exactNumber(value: bigint, what: string): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number)) throw new Malformed(`${what} does not fit a number: ${value}`);
   return number;
 }
 
-/** An enum's numbers with our words for them. */
+/** Pairs of our name for an enum value and the enum's number. */
 export type Words<W extends string, E extends number> = readonly (readonly [word: W, number: E])[];
 
 export function wordOf<W extends string, E extends number>(words: Words<W, E>, value: E, what: string): W {
@@ -50,9 +53,9 @@ export function numberOf<W extends string, E extends number>(words: Words<W, E>,
   return found[1];
 }
 
-/** An object without the keys whose value is undefined: absent and undefined are not the same under our types. */
+/** Copies an object without its undefined keys: our types distinguish absent from undefined. */
 export function present<T extends object>(value: T): Present<T> {
-  // Nothing but undefined fields goes, which is exactly what the type says.
+  // Only undefined fields are dropped, which is exactly what the type says.
   const entries = Object.entries(value).filter(([, field]) => field !== undefined);
   return Object.fromEntries(entries) as Present<T>;
 }

@@ -1,4 +1,4 @@
-/** Of the runtime itself: Version, Status, RuntimeConfig, UpdateRuntimeConfig. */
+/** Calls about the runtime itself: Version, Status, RuntimeConfig, UpdateRuntimeConfig. */
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { RuntimeSelf } from "../../ports/runtime.ts";
 import { type Caller, call, nothing } from "./caller.ts";
@@ -7,7 +7,7 @@ import { Malformed, nonEmpty, required, type Words, wordOf } from "./parse.ts";
 
 const rpc = RuntimeService.method;
 
-/** The version of the interface that the Go kubelet names; runtimes answer with theirs. */
+/** The API version that the Go kubelet sends; runtimes answer with theirs. */
 const KUBELET_API_VERSION = "0.1.0";
 const DRIVERS: Words<CgroupDriver, CgroupDriverNumber> = [
   ["systemd", CgroupDriverNumber.SYSTEMD],

@@ -1,4 +1,4 @@
-/** Sandboxes: run, stop, remove, look at, list, resize. */
+/** Sandboxes: run, stop, remove, inspect, list, resize. */
 import type { SandboxFilter } from "../../domain/runtime/sandbox.ts";
 import type { RuntimeSandboxes } from "../../ports/runtime.ts";
 import { type Caller, call, list, nothing, unlessGone, withLimit } from "./caller.ts";
@@ -15,7 +15,7 @@ export function runtimeSandboxes(caller: Caller): RuntimeSandboxes {
     runSandbox: async (config, runtimeHandler, signal) => {
       const request = { config: toSandboxConfig(config, "RunPodSandbox"), runtimeHandler };
       const read = (answer: { readonly podSandboxId: string }) => nonEmpty(answer.podSandboxId, "the new sandbox's id");
-      // It may pull an image and sets up a network.
+      // This call may pull an image and sets up a network, so its deadline is twice as long.
       return call(withLimit(caller, 2 * caller.requestLimitMs), rpc.runPodSandbox, request, signal, read);
     },
 
@@ -30,7 +30,7 @@ export function runtimeSandboxes(caller: Caller): RuntimeSandboxes {
         return {
           status: fromSandboxStatus(required(answer.status, `status of sandbox ${id}`)),
           info: answer.info,
-          // Without a time nobody can tell how old the containers are, and older runtimes leave them empty.
+          // Without this time the age of the containers is unknown. Older runtimes leave both empty.
           ...(readWallNs !== undefined && {
             containers: answer.containersStatuses.map(fromContainerStatus),
             readWallNs,

@@ -1,4 +1,4 @@
-/** Takes the secrets of registry credentials out of a text, in every form they travel in. */
+/** Redacts the secrets of registry credentials in a text, in every encoding in which they are sent. */
 import type { RegistryCredentials } from "../../domain/runtime/image.ts";
 
 export function withoutSecrets(text: string, credentials: RegistryCredentials | undefined): string {
@@ -9,7 +9,7 @@ export function withoutSecrets(text: string, credentials: RegistryCredentials | 
     (secret) => [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64")],
   );
   if (password !== "") forms.push(Buffer.from(`${username}:${password}`).toString("base64"));
-  // Longest first, or a part of one would hide the rest of it from the search.
+  // Longest first: redacting a part of a secret would keep the rest of it from being found.
   const secrets = [...new Set(forms)].filter((form) => form !== "").sort((a, b) => b.length - a.length);
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), text);
 }

@@ -12,7 +12,7 @@ const numbers: ReadonlyMap<string, Signal> = new Map(
 );
 const names: ReadonlyMap<number, string> = new Map([...numbers].map(([name, number]) => [number, name]));
 
-/** Absent: the runtime's default. */
+/** An absent name selects the runtime's default. */
 export function toSignal(name: string | undefined): Signal {
   if (name === undefined) return Signal.RUNTIME_DEFAULT;
   const signal = numbers.get(name);

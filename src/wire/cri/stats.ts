@@ -1,4 +1,4 @@
-/** What containers and sandboxes use, and the runtime's own metrics of them. */
+/** Stats of containers and sandboxes, and the runtime's own metrics about them. */
 import type { RuntimeStats } from "../../ports/runtime.ts";
 import { type Caller, call, list } from "./caller.ts";
 import { RuntimeService } from "./gen/api_pb.js";

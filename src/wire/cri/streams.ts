@@ -1,4 +1,4 @@
-/** Running things in containers and talking to them: ExecSync, Exec, Attach, PortForward. */
+/** Commands in containers and streams to them: ExecSync, Exec, Attach, PortForward. */
 import type { RuntimeStreams } from "../../ports/runtime.ts";
 import { type Caller, call, NO_LIMIT, withLimit } from "./caller.ts";
 import { RuntimeService } from "./gen/api_pb.js";
@@ -11,7 +11,7 @@ export function runtimeStreams(caller: Caller): RuntimeStreams {
   return {
     execSync: async (id, command, timeoutSeconds, signal) => {
       const timeout = toInt64(timeoutSeconds, "the timeout", "ExecSync");
-      // The runtime ends the command; our own deadline is for a runtime that does not answer.
+      // The runtime ends the command at its timeout; our own deadline is for a runtime that does not answer.
       const limitMs = timeoutSeconds === 0 ? NO_LIMIT : timeoutSeconds * 1000 + caller.requestLimitMs;
       const request = { containerId: id, cmd: [...command], timeout };
       return call(
@@ -19,7 +19,7 @@ export function runtimeStreams(caller: Caller): RuntimeStreams {
         rpc.execSync,
         request,
         signal,
-        // Copied, because the decoded bytes are a view that would keep the whole message.
+        // Copied, because the decoded bytes are a view that would keep the whole message in memory.
         ({ stdout, stderr, exitCode }) => ({
           stdout: new Uint8Array(stdout),
           stderr: new Uint8Array(stderr),

@@ -1,4 +1,4 @@
-/** Containers to and from CRI. */
+/** Converts containers to and from CRI. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   Container,
@@ -99,8 +99,8 @@ export function fromContainerMetadata(from: ContainerMetadataMessage | undefined
 }
 
 /**
- * A state that we have no word for is "unknown", which has a container stopped before another takes its place. To leave such a
- * container out of the list would start a second one beside it.
+ * An unrecognized state becomes "unknown": such a container is stopped before another one replaces it. If the container
+ * were left out of the list, a second one would start beside it.
  */
 const stateOf = (state: ContainerStateNumber): ContainerState =>
   CONTAINER_STATES.find(([, number]) => number === state)?.[0] ?? "unknown";

@@ -1,4 +1,4 @@
-/** Images to and from CRI. */
+/** Converts images to and from CRI. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FilesystemUsage, Image, ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
 import type {

@@ -1,4 +1,4 @@
-/** `LinuxResources` to and from CRI, where zero stands for "not set" in every field but the OOM score. */
+/** Converts `LinuxResources` to and from CRI, where zero means "not set" in every field except the OOM score. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { LinuxResources } from "../../domain/runtime/resources.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
@@ -24,7 +24,7 @@ export function toResources(
   };
 }
 
-/** A number of ours as a 64-bit one; a fraction or one past 2^53 is the caller's mistake. */
+/** Converts a number to 64 bits. A fraction or a number beyond 2^53 is the caller's mistake. */
 export function toInt64(value: number, what: string, operation: string): bigint {
   if (Number.isSafeInteger(value)) return BigInt(value);
   throw new RuntimeError(operation, "invalidArgument", `${what} is not a whole number: ${value}`);

@@ -1,4 +1,4 @@
-/** Sandboxes to and from CRI. */
+/** Converts sandboxes to and from CRI. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   PortMapping,

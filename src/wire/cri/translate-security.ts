@@ -1,4 +1,4 @@
-/** Security contexts and namespaces to and from CRI. */
+/** Converts security contexts and namespaces to and from CRI. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { assertNever } from "../../base/assert.ts";
 import type {
@@ -43,7 +43,7 @@ export function toContainerSecurity(
     noNewPrivs: from.noNewPrivileges ?? false,
     maskedPaths: [...(from.maskedPaths ?? [])],
     readonlyPaths: [...(from.readonlyPaths ?? [])],
-    // Older runtimes read only this one; upstream fills in both.
+    // Older runtimes read only this field; upstream sets both.
     apparmorProfile: from.apparmor === undefined ? "" : oldProfileName(from.apparmor),
     ...(capabilities && {
       capabilities: {

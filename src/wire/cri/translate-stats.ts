@@ -1,4 +1,4 @@
-/** Figures of containers and sandboxes from CRI. A figure the runtime did not measure stays absent. */
+/** Converts stats of containers and sandboxes from CRI. A value that the runtime did not measure stays absent. */
 import type {
   ContainerStats,
   CpuUsage,

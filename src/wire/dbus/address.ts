@@ -1,6 +1,6 @@
-/** Where a bus is to be found, from an address as it stands in an environment: "unix:path=/run/dbus/system_bus_socket;unix:abstract=x". */
+/** Parses a D-Bus address as given in the environment: "unix:path=/run/dbus/system_bus_socket;unix:abstract=x". */
 
-/** The sockets in order, in Node's words; ways other than sockets of this machine are left out. */
+/** The socket paths in order, in Node's notation. Transports other than local sockets are left out. */
 export function socketPaths(address: string): readonly string[] {
   return address.split(";").flatMap((one) => {
     const [transport, options = ""] = one.split(":", 2);

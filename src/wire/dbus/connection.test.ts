@@ -10,11 +10,11 @@ const forever = new AbortController().signal;
 const GONE = { sender: "d", path: "/p", interface: "i.i", member: "Gone", signature: "u" } as const;
 const call = (member: string) => ({ destination: "d", path: "/p", interface: "i.i", member });
 
-let folder: string;
+let directory: string;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "deckhand-dbus-"));
+  directory = await mkdtemp(join(tmpdir(), "deckhand-dbus-"));
 });
-after(() => rm(folder, { recursive: true }));
+after(() => rm(directory, { recursive: true }));
 
 let sockets = 0;
 
@@ -24,7 +24,7 @@ async function withPeer(
   { isBus } = { isBus: false },
 ): Promise<void> {
   sockets += 1;
-  const socketPath = join(folder, String(sockets));
+  const socketPath = join(directory, String(sockets));
   const peer = await listenAsPeer(socketPath, onCall);
   const connection = await connectDbus({ socketPath, isBus }, forever);
   try {
@@ -157,19 +157,19 @@ void suite("a connection to D-Bus", () => {
   });
 
   test("who is not let in, or finds nobody, is told where", async () => {
-    const socketPath = join(folder, "closed");
+    const socketPath = join(directory, "closed");
     const peer = await listenAsPeer(socketPath, () => {}, "REJECTED EXTERNAL\r\n");
     await assert.rejects(connectDbus({ socketPath, isBus: false }, forever), {
       message: `cannot reach D-Bus at ${socketPath}: it does not let us in: REJECTED EXTERNAL`,
     });
     await peer.close();
-    await assert.rejects(connectDbus({ socketPath: join(folder, "nobody"), isBus: false }, forever), {
+    await assert.rejects(connectDbus({ socketPath: join(directory, "nobody"), isBus: false }, forever), {
       message: /^cannot reach D-Bus at .*nobody: connect ENOENT/,
     });
   });
 
   test("a peer that never greets is given up on", async () => {
-    const socketPath = join(folder, "mute");
+    const socketPath = join(directory, "mute");
     const peer = await listenAsPeer(socketPath, () => {}, "");
     const patience = new AbortController();
     const connecting = connectDbus({ socketPath, isBus: false }, patience.signal);

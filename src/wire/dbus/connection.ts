@@ -1,15 +1,16 @@
 /**
- * One connection to a bus, or to a peer that speaks as one does.
+ * One connection to a D-Bus bus, or to a peer that speaks the protocol without a bus.
  *
- * Answers are matched with calls by their numbers; signals reach those who listen in the order they came, before any answer behind them. What is malformed ends
- * the connection. Once it has ended everything that waits is told, and whoever asks later too.
+ * Replies are matched to calls by serial number. Signals reach their listeners in the order of arrival, before any
+ * later reply. A malformed message ends the connection. When the connection ends, all pending calls are rejected, and
+ * so is every later call.
  */
 import { connect, type Socket } from "node:net";
 import { errorText } from "../../base/error-text.ts";
 import { type DbusMessage, decodeMessage, encodeMessage, messageLength } from "./message.ts";
 import type { DbusValue } from "./signature.ts";
 
-/** What the other side answered instead of a result. */
+/** The error reply of the other side. */
 export class DbusError extends Error {
   override readonly name = "DbusError";
   readonly errorName: string;
@@ -19,7 +20,7 @@ export class DbusError extends Error {
   }
 }
 
-/** The connection is over: whether a call took effect is not known. */
+/** The connection has ended: whether a call took effect is unknown. */
 export class DbusClosedError extends Error {
   override readonly name = "DbusClosedError";
 }
@@ -34,19 +35,19 @@ interface MethodCall {
 }
 
 interface SignalRule {
-  /** By the name it is known under; without a bus there is only one who could send. */
+  /** The sender's well-known name; without a bus there is only one possible sender. */
   readonly sender: string;
   readonly path: string;
   readonly interface: string;
   readonly member: string;
-  /** Of its body: one of another is not heard. */
+  /** The signature of the body; a signal with another signature is ignored. */
   readonly signature: string;
 }
 
 export interface DbusOptions {
-  /** Of a socket; an abstract one begins with a zero. */
+  /** The path of the socket; an abstract one begins with a NUL character. */
   readonly socketPath: string;
-  /** A bus wants to be greeted, and asked for signals. */
+  /** A bus expects a Hello call and match rules for signals. */
   readonly isBus: boolean;
 }
 
@@ -63,7 +64,7 @@ const OWNER_CHANGED = {
   signature: "sss",
 } as const;
 
-/** Rejects when there is nobody, or when we are not let in. */
+/** Rejects if nobody listens on the socket, or if authentication fails. */
 export async function connectDbus(options: DbusOptions, signal: AbortSignal): Promise<DbusConnection> {
   signal.throwIfAborted();
   const socket = connect(options.socketPath);
@@ -99,11 +100,14 @@ export class DbusConnection {
   readonly #isBus: boolean;
   readonly #waiting = new Map<number, Waiting>();
   readonly #listening = new Set<Listening>();
-  /** By the names that are listened to, as whom their messages come. The bus itself has but one name, which nobody else gets. */
+  /**
+   * The owner of each name that is listened to; messages carry the owner as their sender. The bus itself has only one
+   * name, which nobody else can own.
+   */
   readonly #owners = new Map<string, DbusValue | undefined>([[BUS.destination, BUS.destination]]);
   #received: Buffer = Buffer.alloc(0);
   #serial = 0;
-  /** Undefined once messages flow. */
+  /** Undefined once authentication is complete and messages flow. */
   #letIn: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
   #end: DbusClosedError | undefined;
   readonly #ended = Promise.withResolvers<DbusClosedError>();
@@ -120,12 +124,14 @@ export class DbusConnection {
     return this.#end === undefined;
   }
 
-  /** Settles once, with why it is over. */
+  /** Resolves once, with the reason why the connection ended. */
   get ended(): Promise<DbusClosedError> {
     return this.#ended.promise;
   }
 
-  /** Shows who we are: the other side asks the kernel whether it is true. Once, before anything else. */
+  /**
+   * Authenticates with our UID, which the other side verifies through the kernel. Called once, before anything else.
+   */
   async begin(signal: AbortSignal): Promise<void> {
     const uid = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
     this.#socket.write(`\0AUTH EXTERNAL ${uid}\r\n`);
@@ -133,7 +139,7 @@ export class DbusConnection {
     if (this.#isBus) await this.call({ ...BUS, member: "Hello" }, signal);
   }
 
-  /** Rejects with a `DbusError` where that is the answer, and with a `DbusClosedError` where there can be none any more. */
+  /** Rejects with a `DbusError` if that is the reply, and with a `DbusClosedError` if no reply can come any more. */
   call(call: MethodCall, signal: AbortSignal): Promise<readonly DbusValue[]> {
     if (signal.aborted) return Promise.reject(signal.reason);
     if (this.#end !== undefined) return Promise.reject(this.#end);
@@ -142,7 +148,7 @@ export class DbusConnection {
     const { destination, ...rest } = call;
     const bytes = encodeMessage({
       ...rest,
-      // Without a bus there is only one who could be meant.
+      // Without a bus there is only one possible destination.
       ...(this.#isBus ? { destination } : {}),
       kind: "call",
       serial,
@@ -160,8 +166,8 @@ export class DbusConnection {
   }
 
   /**
-   * From the moment it resolves no such signal is missed. The returned function ends it here; the bus goes on sending. Anybody on a bus may send us
-   * whatever they like: only what the rule says is heard.
+   * No matching signal is missed once this resolves. The returned function removes the listener; the bus keeps sending.
+   * Anyone on a bus may send us arbitrary messages: only signals that match the rule reach the listener.
    */
   async listen(rule: SignalRule, listener: Listener, signal: AbortSignal): Promise<() => void> {
     const listening = { rule, listener };
@@ -173,14 +179,14 @@ export class DbusConnection {
     return () => this.#listening.delete(listening);
   }
 
-  /** Who has the name, now and whenever it goes to another, as it does when a service begins anew. */
+  /** Tracks the owner of the name, now and whenever it changes, as it does when a service restarts. */
   async #follow(name: string, signal: AbortSignal): Promise<void> {
     if (this.#owners.has(name)) return;
     const learn: Listener = ([of, , owner]) => void (of === name && this.#owners.set(name, owner));
     this.#listening.add({ rule: OWNER_CHANGED, listener: learn });
     await this.#match(OWNER_CHANGED, `,arg0='${name}'`, signal);
     const [owner] = await this.call({ ...BUS, member: "GetNameOwner", signature: "s", body: [name] }, signal);
-    // A change that was heard meanwhile is newer than the answer.
+    // An owner change that arrived meanwhile is newer than the reply.
     if (!this.#owners.has(name)) this.#owners.set(name, owner);
   }
 

@@ -1,8 +1,13 @@
-/** Values as D-Bus puts them on the wire, in little-endian order. A value that is not of its type is a mistake of ours, and throws. */
+/**
+ * Encodes values in the D-Bus wire format, in little-endian order. A value that does not match its type is a bug in our
+ * code and throws.
+ */
 import { assert } from "../../base/assert.ts";
 import { alignmentOf, type BasicCode, type DbusType, type DbusValue, isBytes, parseSignature } from "./signature.ts";
 
-/** Bytes of values one after the other. The first is taken to be on a boundary of eight, as bodies and messages are. */
+/**
+ * Encodes values one after the other. The first is assumed to start at an 8-byte boundary, as bodies and messages do.
+ */
 export function marshal(signature: string, values: readonly DbusValue[]): Buffer {
   const types = parseSignature(signature);
   assert(types.length === values.length, `${values.length} values for the D-Bus signature ${signature}`);
@@ -69,7 +74,7 @@ class Writer {
     this.value(type, inner);
   }
 
-  /** Its length does not count what lies before its first element. */
+  /** The array's length does not include the padding before its first element. */
   #array(of: DbusType, value: unknown): void {
     this.#number(4, () => 0);
     const lengthAt = this.#length - 4;
@@ -104,7 +109,7 @@ class Writer {
     this.#length += bytes.length;
   }
 
-  /** What is skipped stays zero: the buffer is never used twice. */
+  /** Padding stays zero: the buffer is never reused. */
   #align(boundary: number): void {
     const padding = (boundary - (this.#length % boundary)) % boundary;
     this.#reserve(padding);

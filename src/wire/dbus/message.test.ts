@@ -7,7 +7,7 @@ import { decodeMessage, encodeMessage, messageLength } from "./message.ts";
 import type { DbusValue } from "./signature.ts";
 import { unmarshal } from "./unmarshal.ts";
 
-/** What libsystemd's `busctl call` sent for StartTransientUnit, with its flag of interactive authorisation taken out. */
+/** What libsystemd's `busctl call` sent for StartTransientUnit, with its flag for interactive authorization removed. */
 const START_TRANSIENT_UNIT =
   "6c010001e800000002000000b600000001016f00190000002f6f72672f667265656465736b746f702f73797374656d6431000000000000000301730012000000537461" +
   "72745472616e7369656e74556e697400000000000002017300200000006f72672e667265656465736b746f702e73797374656d64312e4d616e61676572000000000000" +
@@ -49,7 +49,7 @@ void test("a call reads as libsystemd's does, and is the same bytes but for the 
   assert.deepEqual(decodeMessage(ours), startCall);
 });
 
-/** What `busctl emit` sent for every type that is known here. */
+/** What `busctl emit` sent for every type that is supported here. */
 const EVERY_TYPE =
   "6c040101a7000000020000005700000001016f00040000002f612f62000000000201730003000000632e64000000000003017300010000004500000000000000080167" +
   "0021796e716975787464736f67766228797429617b73767d61287361287376292961790000ff00feffffff0000fdfffffffffffffffcffffffffffffffffffffffffff" +
@@ -163,7 +163,7 @@ void test("a signal whose body cannot be read is left out; an answer like that i
       signature: "u",
       body: [7],
     });
-    // The letter after that of the signature's own type and its length.
+    // The type code in the signature field, after that field's own type and length.
     bytes[bytes.indexOf("\x01u\0", 16, "latin1") + 1] = letter.charCodeAt(0);
     return bytes;
   };

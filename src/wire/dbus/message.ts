@@ -1,4 +1,4 @@
-/** Messages of D-Bus: a header that says what it is, whom it is for and of what type its body is, and the body. */
+/** D-Bus messages: a header with the kind, the destination and the signature of the body, followed by the body. */
 
 import { DBUS_MESSAGE_BYTES_MAX } from "../limits.ts";
 import { marshal } from "./marshal.ts";
@@ -22,7 +22,7 @@ export interface DbusMessage {
 }
 
 const HEADER = "yyyyuua(yv)";
-/** What comes before the length of the header's fields, with it. */
+/** The header up to and including the length of the header fields. */
 const FIXED_BYTES = 16;
 const LITTLE = 0x6c;
 const BIG = 0x42;
@@ -51,7 +51,7 @@ export function encodeMessage(message: DbusMessage): Buffer {
   return Buffer.concat([header, Buffer.alloc(toEight(header.length) - header.length), body]);
 }
 
-/** How long the message is that begins here; undefined until enough of it has come. */
+/** The length of the message that starts here; undefined until enough of it has arrived. */
 export function messageLength(bytes: Buffer): number | undefined {
   if (bytes.length < FIXED_BYTES) return undefined;
   const [bodyBytes, fieldBytes] = isLittle(bytes)
@@ -63,8 +63,8 @@ export function messageLength(bytes: Buffer): number | undefined {
 }
 
 /**
- * One whole message. Fields that are not known here are left out, and so is a message of a kind that is not. Signals come from anybody: one that cannot be read
- * is left out too.
+ * Decodes one complete message. Unknown header fields are ignored; a message of an unknown kind yields undefined.
+ * Anyone may send signals, so an unreadable signal yields undefined too.
  */
 export function decodeMessage(bytes: Buffer): DbusMessage | undefined {
   const little = isLittle(bytes);

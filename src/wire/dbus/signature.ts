@@ -1,4 +1,4 @@
-/** Types of D-Bus, read from their letters: "a(sv)" is an array of structs of a string and a variant. */
+/** D-Bus types, parsed from a signature: "a(sv)" is an array of structs of a string and a variant. */
 
 export type BasicCode = "y" | "b" | "n" | "q" | "i" | "u" | "x" | "t" | "d" | "s" | "o" | "g";
 
@@ -6,22 +6,24 @@ export type DbusType =
   | { readonly kind: "basic"; readonly code: BasicCode }
   | { readonly kind: "variant" }
   | { readonly kind: "array"; readonly of: DbusType }
-  /** Also an entry of a dictionary, which is a struct of a key and a value in all but its letters. */
+  /** Also a dictionary entry, which differs from a struct of a key and a value only in its signature. */
   | { readonly kind: "struct"; readonly fields: readonly DbusType[] };
 
-/** Of a variant the type travels with the value. */
+/** A variant's type travels with its value. */
 export interface DbusVariant {
   readonly signature: string;
   readonly value: DbusValue;
 }
 
-/** 64 bits are a bigint, bytes an array of them, structs and entries of dictionaries arrays of their fields. */
+/**
+ * 64-bit integers are bigints, byte arrays a `Uint8Array`; structs and dictionary entries are arrays of their fields.
+ */
 export type DbusValue = string | number | bigint | boolean | Uint8Array | DbusVariant | readonly DbusValue[];
 
 const BASIC = "ybnqiuxtdsog";
 const DEPTH_MAX = 32;
 
-/** Throws where it is none, or one of a kind that cannot travel here. */
+/** Throws if the text is no signature, or contains a type that is not supported here. */
 export function parseSignature(text: string): readonly DbusType[] {
   const reader = new SignatureReader(text);
   const types: DbusType[] = [];
@@ -29,7 +31,7 @@ export function parseSignature(text: string): readonly DbusType[] {
   return types;
 }
 
-/** Where a value of the type may begin. */
+/** The alignment of a value of the type, in bytes. */
 export function alignmentOf(type: DbusType): number {
   switch (type.kind) {
     case "struct":

@@ -1,11 +1,11 @@
-/** Values read from the wire of D-Bus, in either byte order. Bytes that cannot be what they claim throw: the connection is then over. */
+/** Decodes D-Bus values in either byte order. Invalid bytes throw, which ends the connection. */
 import { alignmentOf, type BasicCode, type DbusType, type DbusValue, isBytes, parseSignature } from "./signature.ts";
 
 export class MalformedError extends Error {
   override readonly name = "MalformedError";
 }
 
-/** `bytes` begin on a boundary of eight, as bodies and messages do. What lies behind the last value is left alone. */
+/** `bytes` start at an 8-byte boundary, as bodies and messages do. Bytes after the last value are ignored. */
 export function unmarshal(signature: string, bytes: Buffer, littleEndian = true): readonly DbusValue[] {
   const reader = new Reader(bytes, littleEndian);
   return signatureOf(signature).map((type) => reader.value(type, 0));
@@ -19,7 +19,7 @@ function signatureOf(text: string): readonly DbusType[] {
   }
 }
 
-/** Variants may hold variants, and a peer must not exhaust our stack with them. */
+/** Bounds nesting: variants may contain variants, and a peer must not exhaust our stack with them. */
 const DEPTH_MAX = 64;
 
 class Reader {
@@ -106,7 +106,7 @@ class Reader {
     return this.#view.getUint32(this.#skip(4), this.#littleEndian);
   }
 
-  /** The place of a number of so many bytes, on its boundary. */
+  /** Returns the aligned position of a number of this size, and advances past it. */
   #skip(bytes: number): number {
     this.#align(bytes);
     return this.#take(bytes);

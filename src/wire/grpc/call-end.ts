@@ -1,4 +1,4 @@
-/** How a call ended: by the status the server gave, or by what broke it. */
+/** How a call ended: with the server's status, or with the error that broke it. */
 import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
@@ -11,7 +11,7 @@ import { GRPC_ERROR_BYTES_MAX } from "../limits.ts";
 import { RPC_CODE, RpcError } from "./rpc-channel.ts";
 
 export class CallEnd {
-  /** Resolves when nothing more comes. */
+  /** Resolves when no more data arrives. */
   readonly closed: Promise<void>;
   readonly #stream: ClientHttp2Stream;
   readonly #session: ClientHttp2Session;
@@ -20,7 +20,7 @@ export class CallEnd {
   #trailers: IncomingHttpHeaders = {};
   #error: Error | undefined;
 
-  /** `isOurs`: whether it was this side that broke the connection. */
+  /** `isOurs`: whether this side closed the connection. */
   constructor(stream: ClientHttp2Stream, session: ClientHttp2Session, isOurs: () => boolean) {
     this.#stream = stream;
     this.#session = session;
@@ -41,15 +41,15 @@ export class CallEnd {
     });
   }
 
-  /** Once it is closed: undefined when the server said that all is well. */
+  /** For a closed call: undefined if the server reported success. */
   failure(): RpcError | undefined {
-    // An answer without a body has its status among the headers.
-    const told = this.#trailers["grpc-status"] === undefined ? this.#headers : this.#trailers;
-    const status = told["grpc-status"];
+    // An answer without a body carries its status in the headers.
+    const reported = this.#trailers["grpc-status"] === undefined ? this.#headers : this.#trailers;
+    const status = reported["grpc-status"];
     if (status !== undefined) {
       const code = Number(status);
       if (code === 0) return undefined;
-      const message = boundedText(plain(String(told["grpc-message"] ?? "")), GRPC_ERROR_BYTES_MAX);
+      const message = boundedText(plain(String(reported["grpc-message"] ?? "")), GRPC_ERROR_BYTES_MAX);
       return new RpcError(Number.isInteger(code) ? code : RPC_CODE.unknown, message);
     }
     if (this.#isOurs()) return new RpcError(RPC_CODE.cancelled, "the client was closed");
@@ -61,12 +61,12 @@ export class CallEnd {
   }
 }
 
-/** gRPC writes what is not printable ASCII as %XX. */
+/** gRPC percent-encodes everything but printable ASCII. */
 function plain(message: string): string {
   try {
     return decodeURIComponent(message);
   } catch {
-    return message; // A message that somebody wrote as it is.
+    return message; // The server did not encode the message.
   }
 }
 

@@ -1,4 +1,4 @@
-/** A connection to where an address leads. */
+/** Opens a connection to a gRPC address. */
 import { Resolver } from "node:dns";
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import type { GrpcAddress } from "./grpc-address.ts";
@@ -10,11 +10,11 @@ export function connectAddress(address: GrpcAddress): Socket {
   return connect({ host, port, lookup: askedOf(nameServer) });
 }
 
-/** Names as this server knows them. */
+/** Resolves names with this name server. */
 function askedOf(nameServer: string): LookupFunction {
   return (host, options, done) => {
     const resolver = new Resolver();
-    const told = (error: Error | null, addresses: readonly string[] = []) => {
+    const reported = (error: Error | null, addresses: readonly string[] = []) => {
       const [first = ""] = addresses;
       if (error !== null) done(error, "");
       else if (options.all === true)
@@ -26,10 +26,10 @@ function askedOf(nameServer: string): LookupFunction {
     };
     try {
       resolver.setServers([nameServer]);
-      if (options.family === 6) resolver.resolve6(host, told);
-      else resolver.resolve4(host, told);
+      if (options.family === 6) resolver.resolve6(host, reported);
+      else resolver.resolve4(host, reported);
     } catch (error) {
-      told(error instanceof Error ? error : new Error(String(error)));
+      reported(error instanceof Error ? error : new Error(String(error)));
     }
   };
 }

@@ -1,4 +1,4 @@
-/** gRPC's framing: a flag, a length of four bytes, a message. */
+/** gRPC's framing: a flag, a length of four bytes, and the message. */
 import { RPC_CODE, RpcError } from "./rpc-channel.ts";
 
 export const FRAME_HEAD_BYTES = 5;
@@ -11,7 +11,7 @@ export function frame(message: Uint8Array): Buffer {
   return framed;
 }
 
-/** Whole messages from chunks that are cut anywhere. */
+/** Reassembles messages from chunks of any size. */
 export class FrameReader {
   readonly #bytesMax: number;
   #chunks: Buffer[] = [];

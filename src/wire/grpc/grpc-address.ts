@@ -1,15 +1,15 @@
-/** Where a party that speaks gRPC answers, by the names that gRPC gives to addresses. */
+/** Parses the address of a gRPC server, in gRPC's naming syntax. */
 import { isIP } from "node:net";
 
 export type GrpcAddress =
   | { readonly kind: "socket"; readonly path: string }
-  /** `nameServer`: whom to ask for the host; empty: whom the machine asks. */
+  /** `nameServer`: the DNS server that resolves the host; empty: the machine's own resolver. */
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly nameServer: string };
 
-/** gRPC's own, for an address that names none. */
+/** gRPC's default port, for an address without one. */
 const UNSAID_PORT = 443;
 
-/** "unix:///path", "unix-abstract:name", "dns://[name server]/host:port" or "host:port". Throws what is none of these. */
+/** "unix:///path", "unix-abstract:name", "dns://[name server]/host:port" or "host:port". Throws for anything else. */
 export function parseGrpcAddress(endpoint: string): GrpcAddress {
   const {
     scheme = "dns",
@@ -18,7 +18,7 @@ export function parseGrpcAddress(endpoint: string): GrpcAddress {
   } = /^(?:(?<scheme>unix|unix-abstract|dns):)?(?:\/\/(?<authority>[^/]*)(?:\/|$))?(?<rest>.*)$/.exec(endpoint)
     ?.groups ?? {};
   if (scheme === "dns") return { kind: "tcp", ...hostAndPort(rest, endpoint), nameServer: authority };
-  // A slash that ended the authority began the path.
+  // The slash that ended the authority belongs to the path.
   const path = /^[^:]+:\/\//.test(endpoint) ? `/${rest}` : rest;
   if (authority !== "" || path === "" || path === "/") throw new Error(`not the address of a socket: ${endpoint}`);
   return { kind: "socket", path: scheme === "unix" ? path : `\0${path}` };
@@ -34,7 +34,7 @@ function hostAndPort(text: string, endpoint: string): { readonly host: string; r
   return { host, port: number };
 }
 
-/** What the server is told it was asked as. */
+/** The `:authority` that is sent to the server. */
 export function authorityOf(address: GrpcAddress): string {
   // grpc-go servers refuse odd authorities, such as a socket's path.
   if (address.kind === "socket") return "localhost";

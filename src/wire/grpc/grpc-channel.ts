@@ -1,10 +1,11 @@
 /**
- * `RpcChannel` over HTTP/2 in plain text: calls with one request, and one answer or a stream of them. It is all of gRPC that a
- * kubelet's client side needs, at half the CPU of a general client (docs/decisions/0003).
+ * `RpcChannel` over unencrypted HTTP/2: calls with one request, and one answer or a stream of answers. This is all of
+ * gRPC that a kubelet's client side needs, at half the CPU of a general client (docs/decisions/0003).
  *
- * Deadlines are the caller's (a signal), not gRPC's. There is one connection, made by the first call that finds none: a unix socket
- * answers or refuses at once, so a call made while the other side is down fails at once with "unavailable", and the next one tries anew.
- * Over a network a connection may hang: whoever calls there closes the channel after a call without an answer, and opens another.
+ * Deadlines are the caller's (a signal), not gRPC's. There is one connection, opened by the first call that finds none.
+ * A unix socket answers or refuses at once: while the server is down a call fails immediately with "unavailable", and
+ * the next call connects again. Over a network a connection may hang: callers there close the channel after a call
+ * without an answer, and open another.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import {
@@ -33,7 +34,7 @@ interface BegunCall {
   readonly end: CallEnd;
 }
 
-/** Above a few large messages at once; a session over it refuses new calls. */
+/** Large enough for a few large messages at once; a session above it refuses new calls. */
 const SESSION_MEGABYTES_MAX = 256;
 
 export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOptions): RpcChannel {
@@ -48,7 +49,7 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
     return session;
   };
 
-  /** The call, on its way; or the reason why it is not made at all. */
+  /** Sends the call, or throws the reason why it cannot be sent. */
   const begin = <I extends DescMessage>(
     method: DescMethod & { readonly input: I },
     request: MessageInitShape<I>,
@@ -101,7 +102,7 @@ function openSession(address: GrpcAddress): ClientHttp2Session {
     maxSessionMemory: SESSION_MEGABYTES_MAX,
     settings: { enablePush: false },
   });
-  // What breaks a session breaks its calls too, and they tell.
+  // An error that breaks the session also breaks its calls, and they report it.
   session.on("error", () => {});
   return session;
 }
@@ -122,7 +123,7 @@ function encode<I extends DescMessage>(
   throw new RpcError(RPC_CODE.resourceExhausted, `a request of ${bytes.length} bytes is over the limit of ${bytesMax}`);
 }
 
-/** What is not known is not kept: answers are translated at once and dropped. */
+/** Unknown fields are not kept: answers are translated at once and dropped. */
 const READ = { readUnknownFields: false } as const;
 
 function decode<O extends DescMessage>(method: DescMethod & { readonly output: O }, message: Buffer) {
@@ -133,7 +134,7 @@ function decode<O extends DescMessage>(method: DescMethod & { readonly output: O
   }
 }
 
-/** The one message of a unary call's response. */
+/** Reads the single message of a unary answer. */
 function readAnswer(
   { stream, end }: BegunCall,
   bytesMax: number,
@@ -167,7 +168,7 @@ function readAnswer(
   return promise;
 }
 
-/** The stream's messages under back-pressure. The abort is listened to before anyone reads. */
+/** The stream's messages, with back-pressure. The abort listener is added before anyone reads. */
 function readStream<T>(
   stream: ClientHttp2Stream,
   end: CallEnd,
@@ -186,7 +187,7 @@ function readStream<T>(
       }
     } catch (error) {
       signal.throwIfAborted();
-      // What broke the stream is told by how the call ended; everything else is the error itself.
+      // An `RpcError` comes from decoding. Any other error broke the stream, and the call's end explains it.
       if (error instanceof RpcError) throw error;
     } finally {
       stream.close(constants.NGHTTP2_CANCEL);

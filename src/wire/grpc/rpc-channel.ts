@@ -1,6 +1,6 @@
 /**
- * One party reached by gRPC, as the adapters above see it. Small on purpose: the transport below can be exchanged without an
- * adapter knowing.
+ * A gRPC server as the adapters see it. The interface is small on purpose: the transport can be replaced without
+ * changing an adapter.
  */
 import type {
   DescMessage,
@@ -10,17 +10,20 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 
-/** What goes along with a call, and who is told of its messages. */
+/** Headers to send with a call, and callbacks for its messages. */
 export interface CallNotes {
-  /** By names in lower case. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Of each message that went out, or came in: its length, without its frame. */
+  /** Called for each message sent or received, with its length without the frame. */
   onSent(bytes: number): void;
   onReceived(bytes: number): void;
 }
 
 export interface RpcChannel {
-  /** Rejects with an `RpcError`, or with the signal's reason as soon as it aborts; an abort cancels the call on the wire. */
+  /**
+   * Rejects with an `RpcError`, or with the signal's reason as soon as it aborts; an abort cancels the call on the
+   * wire.
+   */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
@@ -28,8 +31,8 @@ export interface RpcChannel {
     notes?: CallNotes,
   ): Promise<MessageShape<O>>;
   /**
-   * The call is on its way when this returns. Messages are taken from the wire as they are read; leaving the loop cancels the
-   * call, and so does the signal, which makes the loop throw its reason. To be iterated once.
+   * The call is sent before this returns. Messages are read from the connection as the caller consumes them. Leaving
+   * the loop cancels the call, and so does the signal, which makes the loop throw its reason. Iterate it only once.
    */
   serverStream<I extends DescMessage, O extends DescMessage>(
     method: DescMethodServerStreaming<I, O>,
@@ -37,11 +40,11 @@ export interface RpcChannel {
     signal: AbortSignal,
     notes?: CallNotes,
   ): AsyncIterable<MessageShape<O>>;
-  /** Breaks what is under way and makes every later call fail. */
+  /** Cancels calls in progress and makes every later call fail. */
   close(): void;
 }
 
-/** How a call failed: the number and text that gRPC gave. Holds nothing of the request. */
+/** How a call failed: gRPC's status code and message. Contains nothing of the request. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -51,7 +54,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The numbers of gRPC that are made on this side too. */
+/** The gRPC status codes that this side also produces. */
 export const RPC_CODE = {
   cancelled: 1,
   unknown: 2,

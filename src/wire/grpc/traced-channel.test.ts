@@ -12,7 +12,7 @@ import { tracedChannel } from "./traced-channel.ts";
 const { version, getContainerEvents } = RuntimeService.method;
 const never = new AbortController().signal;
 
-/** A party that answers, or fails with `trouble`, and what it was told. */
+/** A server that answers, or fails with `trouble`, and the headers it received. */
 function world(trouble?: unknown) {
   const tracer = new FakeTracer(new ManualClock());
   const heard: (CallNotes["headers"] | undefined)[] = [];

@@ -1,4 +1,4 @@
-/** An `RpcChannel` each call of which is a span, of which the other side hears. */
+/** An `RpcChannel` that records a span for each call and sends the span's context to the server. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { errorText } from "../../base/error-text.ts";
 import { grpcStatusName } from "../../base/grpc-status.ts";
@@ -8,7 +8,7 @@ import type { Attributes } from "../../domain/tracing/span.ts";
 import type { Span, SpanStart, Tracer } from "../../ports/tracer.ts";
 import { type CallNotes, type RpcChannel, RpcError } from "./rpc-channel.ts";
 
-/** `server`: what to call the other side. */
+/** `server`: the server's address in the span. */
 export function tracedChannel(channel: RpcChannel, tracer: Tracer, server: string): RpcChannel {
   const spanOf = (method: DescMethod): SpanStart => {
     const name = `${method.parent.typeName}/${method.name}`;
@@ -31,7 +31,7 @@ export function tracedChannel(channel: RpcChannel, tracer: Tracer, server: strin
     serverStream: (method, request, signal, notes) => {
       const span = tracer.begin(spanOf(method));
       try {
-        return told(span, channel.serverStream(method, request, signal, noted(span, notes)));
+        return reported(span, channel.serverStream(method, request, signal, noted(span, notes)));
       } catch (error) {
         fail(span, error);
         span.end();
@@ -43,7 +43,7 @@ export function tracedChannel(channel: RpcChannel, tracer: Tracer, server: strin
   };
 }
 
-/** The other side hears of the span, and the span of each message. */
+/** Sends the span's headers to the server, and records an event for each message. */
 function noted(span: Span, notes: CallNotes | undefined): CallNotes {
   let [sent, received] = [0, 0];
   return {
@@ -68,8 +68,8 @@ const messageOf = (type: string, id: number, bytes: number): Attributes => ({
   "rpc.message.uncompressed_size": bytes,
 });
 
-/** The messages as they come; the span ends with them. */
-async function* told<T>(span: Span, messages: AsyncIterable<T>): AsyncIterable<T> {
+/** Passes the messages on; the span ends with them. */
+async function* reported<T>(span: Span, messages: AsyncIterable<T>): AsyncIterable<T> {
   let hasEnded = false;
   try {
     for await (const message of messages) yield message;
@@ -80,7 +80,7 @@ async function* told<T>(span: Span, messages: AsyncIterable<T>): AsyncIterable<T
     hasEnded = true;
     throw error;
   } finally {
-    // Its reader has left, which cancels the call.
+    // The reader left the loop, which cancels the call.
     if (!hasEnded) span.set(statusOf("Canceled"));
     span.end();
   }

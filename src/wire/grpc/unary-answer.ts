@@ -1,11 +1,11 @@
 /**
- * The one message that a unary call is answered with. A second one is an error, and whoever reads ends the call: a server that never stops
- * answering costs one message.
+ * The single message of a unary answer. A second message is an error, upon which the reader ends the call: a server
+ * that never stops answering costs one message.
  */
 import { FrameReader } from "./frames.ts";
 import { RPC_CODE, RpcError } from "./rpc-channel.ts";
 
-/** In the words of Go's client. */
+/** The Go client's wording. */
 const SECOND_MESSAGE =
   "cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message";
 

@@ -1,4 +1,7 @@
-/** The machine's clocks. Timers chain past the 2^31 ms that Node's own can hold; a pending one keeps the process alive. */
+/**
+ * The machine's clocks. Longer timers are chained, because Node's timers hold at most 2^31 ms. A pending timer keeps
+ * the process alive.
+ */
 import type { Clock } from "../../ports/clock.ts";
 
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -12,7 +15,7 @@ export const hostClock: Clock = {
       const stepMs = Math.min(leftMs, TIMER_MS_MAX);
       handle = setTimeout(() => (leftMs > stepMs ? arm(leftMs - stepMs) : fire()), stepMs);
     };
-    arm(delayMs > 0 ? delayMs : 0); // Not a number becomes 0 too.
+    arm(delayMs > 0 ? delayMs : 0); // NaN becomes 0 too.
     return () => clearTimeout(handle);
   },
 };

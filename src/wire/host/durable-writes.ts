@@ -1,9 +1,10 @@
 /**
- * Writes that a crash of the machine does not take back: the file's content and every name on the way to it are on disk before a call
- * resolves.
+ * Writes that survive a crash of the machine: before a call resolves, the file's content and every directory entry on
+ * the way to it are on disk.
  *
- * Folders are remembered once they were synced, so that a write into a settled place costs one sync of the file and one of its folder. A
- * folder starts as not synced, because the process before us may have died between a rename and its sync.
+ * Synced directories are remembered, so a write into a known directory costs one sync of the file and one of its
+ * directory. Every directory starts as not synced, because the previous process may have died between a rename and its
+ * sync.
  */
 import { constants, type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -14,24 +15,24 @@ import { errnoOf } from "./errno.ts";
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const OVERWRITE = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** The same name each time: what a crash left is overwritten by the next try instead of adding up. */
+/** The name is always the same: the next attempt overwrites what a crash left, so leftovers do not add up. */
 export const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.tmp`);
 
 export class DurableWrites {
-  /** By folder, for as long as nothing was made in it since it began. */
+  /** Syncs that are running or done, by directory; dropped when an entry is created in the directory. */
   readonly #syncs = new Map<string, Promise<void>>();
-  /** Files that were cut and not synced since. */
+  /** Files that were truncated and not synced since. */
   readonly #cut = new Set<string>();
   readonly #turns = new KeyedTurns<string>();
 
-  /** An entry of this folder was made: the next durable write below it syncs it again. */
-  changed(folder: string): void {
-    this.#syncs.delete(folder);
+  /** Reports a new entry in this directory: the next durable write below it syncs the directory again. */
+  changed(directory: string): void {
+    this.#syncs.delete(directory);
   }
 
   forgetTree(path: string): void {
-    for (const folder of this.#syncs.keys()) {
-      if (folder === path || folder.startsWith(`${path}/`)) this.#syncs.delete(folder);
+    for (const directory of this.#syncs.keys()) {
+      if (directory === path || directory.startsWith(`${path}/`)) this.#syncs.delete(directory);
     }
   }
 
@@ -43,12 +44,12 @@ export class DurableWrites {
         await writeNew(temporary, content, mode);
         await rename(temporary, path);
       } catch (error) {
-        // The first failure is the one to tell; what cannot be removed now is removed by the next try.
+        // Report the first failure; the next attempt removes what cannot be removed now.
         await unlinkIfThere(temporary).catch(() => {});
         throw error;
       }
       this.changed(dirname(path));
-      await this.#syncFoldersAbove(path);
+      await this.#syncDirectoriesAbove(path);
     });
   }
 
@@ -65,52 +66,52 @@ export class DurableWrites {
         if (size > offsetBytes) this.#cut.add(path);
         return;
       }
-      // A cut is not among the changes that fdatasync is sure to keep.
+      // fdatasync is not guaranteed to persist a truncation.
       await (size > offsetBytes || this.#cut.has(path) ? file.sync() : file.datasync());
       this.#cut.delete(path);
-      await this.#syncFoldersAbove(path);
+      await this.#syncDirectoriesAbove(path);
     });
   }
 
-  /** Not durable; here because writes to one path go in turn. */
+  /** Not durable. It is here because writes to one path run one at a time. */
   overwrite(path: string, content: Uint8Array, mode: number): Promise<void> {
     return this.inTurn(path, async () => {
       await using file = await open(path, OVERWRITE, mode);
       if (!(await file.stat()).isFile()) throw new HostFileError("write", path, "other", "it is no regular file");
-      await file.chmod(mode); // The umask does not count, nor what the mode was.
-      // Cut after the writing: a reader never finds it empty.
+      await file.chmod(mode); // Regardless of the umask and of the file's previous mode.
+      // Truncated after the write, so that a reader never finds the file empty.
       await writeAll(file, content, 0);
       await file.truncate(content.length);
       this.changed(dirname(path));
     });
   }
 
-  /** One write to a path at a time, in the order in which they were requested. */
+  /** Runs writes to one path one at a time, in the order of the requests. */
   inTurn(path: string, write: () => Promise<void>): Promise<void> {
     return this.#turns.take(path, write);
   }
 
-  async #syncFoldersAbove(path: string): Promise<void> {
+  async #syncDirectoriesAbove(path: string): Promise<void> {
     const direct = dirname(path);
-    for (let folder = direct; ; folder = dirname(folder)) {
+    for (let directory = direct; ; directory = dirname(directory)) {
       try {
-        await this.#syncOnce(folder);
+        await this.#syncOnce(directory);
       } catch (error) {
-        // A folder higher up that we may not even open is none that we made.
-        if (folder !== direct && errnoOf(error) === "EACCES") return;
+        // A higher directory that we may not even open is not one that we created.
+        if (directory !== direct && errnoOf(error) === "EACCES") return;
         throw error;
       }
-      if (folder === dirname(folder)) return;
+      if (directory === dirname(directory)) return;
     }
   }
 
-  #syncOnce(folder: string): Promise<void> {
-    const known = this.#syncs.get(folder);
+  #syncOnce(directory: string): Promise<void> {
+    const known = this.#syncs.get(directory);
     if (known !== undefined) return known;
-    const sync = syncFolder(folder);
-    this.#syncs.set(folder, sync);
+    const sync = syncDirectory(directory);
+    this.#syncs.set(directory, sync);
     sync.catch(() => {
-      if (this.#syncs.get(folder) === sync) this.#syncs.delete(folder);
+      if (this.#syncs.get(directory) === sync) this.#syncs.delete(directory);
     });
     return sync;
   }
@@ -118,7 +119,7 @@ export class DurableWrites {
 
 async function writeNew(path: string, content: Uint8Array, mode: number): Promise<void> {
   await using file = await open(path, CREATE_NEW, mode);
-  await file.chmod(mode); // The umask does not count.
+  await file.chmod(mode); // Regardless of the umask.
   await writeAll(file, content, 0);
   await file.sync();
 }
@@ -130,9 +131,9 @@ export async function writeAll(file: FileHandle, content: Uint8Array, offsetByte
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
-  await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
-  await folder.sync();
+async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await directory.sync();
 }
 
 export async function unlinkIfThere(path: string | Buffer): Promise<void> {

@@ -1,4 +1,4 @@
-/** What the kernel's error numbers mean to the port. */
+/** Maps the kernel's error numbers to the port's codes. */
 import { HostFileError, type HostFileErrorCode } from "../../ports/host-files.ts";
 
 const codes: ReadonlyMap<string, HostFileErrorCode> = new Map([
@@ -19,7 +19,7 @@ const codes: ReadonlyMap<string, HostFileErrorCode> = new Map([
 export const errnoOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "";
 
-/** Runs one call of the port; whatever it throws leaves as the port's error, once. */
+/** Runs one call of the port. Whatever it throws becomes the port's error, exactly once. */
 export async function asHostFileErrors<T>(operation: string, path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

@@ -23,18 +23,18 @@ import { createHostFiles } from "./files.ts";
 const create = () => createHostFiles({ clock: hostClock, watchPauses: { watchedMs: 10_000, unwatchedMs: 20 } });
 const scratch = () => mkdtempSync(join(tmpdir(), "deckhand-files-"));
 
-/** Others may only give a file to themselves. */
+/** Only root may give a file to another user. */
 const asRoot = process.getuid?.() === 0;
 
 hostFilesContract("the host's files", async () => {
-  const folder = scratch();
+  const directory = scratch();
   const [uid, gid] = asRoot ? [1234, 5678] : [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
-  return { files: create(), folder, uid, gid, end: async () => rmSync(folder, { recursive: true }) };
+  return { files: create(), directory, uid, gid, end: async () => rmSync(directory, { recursive: true }) };
 });
 
 void test("[27.1.14] a file filled anew keeps its inode, so that whoever has it open sees the new content", async () => {
-  const folder = scratch();
-  const [path, files] = [join(folder, "hosts"), create()];
+  const directory = scratch();
+  const [path, files] = [join(directory, "hosts"), create()];
   await files.overwrite(path, Buffer.from("a long first content"), 0o644);
   const before = statSync(path);
   const reader = openSync(path, "r");
@@ -43,45 +43,45 @@ void test("[27.1.14] a file filled anew keeps its inode, so that whoever has it 
   assert.equal(seen.subarray(0, readSync(reader, seen, 0, 100, 0)).toString(), "short");
   closeSync(reader);
   assert.deepEqual([statSync(path).ino, statSync(path).mode & 0o777], [before.ino, 0o644]);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
-void test("a tree hundreds of folders deep is removed with few open files", async () => {
-  const folder = scratch();
+void test("a tree hundreds of directories deep is removed with few open files", async () => {
+  const directory = scratch();
   const open = () => readdirSync("/proc/self/fd").length;
   const before = open();
   execFileSync("sh", ["-c", "i=0; while [ $i -lt 400 ]; do mkdir d; : > f; cd -P d; i=$((i+1)); done"], {
-    cwd: folder,
+    cwd: directory,
   });
   let openMax = 0;
   const sampler = setInterval(() => {
     openMax = Math.max(openMax, open());
   }, 1);
-  await create().removeTree(folder);
+  await create().removeTree(directory);
   clearInterval(sampler);
-  assert.equal(existsSync(folder), false);
+  assert.equal(existsSync(directory), false);
   assert.ok(openMax - before < 80, `${openMax - before} files open`);
 });
 
 void test("names that are no text, and what an earlier removal left, go with their tree", async () => {
-  const folder = scratch();
-  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe, 0x41])]), "x");
-  mkdirSync(join(folder, ".deckhand-removing-1/below"), { recursive: true });
-  execFileSync("sh", ["-c", `mkdir -p ${"d/".repeat(140)}`], { cwd: folder });
-  await create().removeTree(folder);
-  assert.equal(existsSync(folder), false);
+  const directory = scratch();
+  writeFileSync(Buffer.concat([Buffer.from(`${directory}/`), Buffer.from([0xff, 0xfe, 0x41])]), "x");
+  mkdirSync(join(directory, ".deckhand-removing-1/below"), { recursive: true });
+  execFileSync("sh", ["-c", `mkdir -p ${"d/".repeat(140)}`], { cwd: directory });
+  await create().removeTree(directory);
+  assert.equal(existsSync(directory), false);
 });
 
 void test("a temporary file or link that a crash left, or an enemy put there, is replaced and never followed", async () => {
-  const folder = scratch();
+  const directory = scratch();
   const files = create();
-  writeFileSync(join(folder, "victim"), "untouched");
-  symlinkSync("victim", join(folder, ".a.tmp"));
-  await files.writeAtomically(join(folder, "a"), Buffer.from("new"), 0o600);
-  writeFileSync(join(folder, ".a.tmp"), "left over, and longer than what comes");
-  await files.writeAtomically(join(folder, "a"), Buffer.from("newer"), 0o600);
-  const found = await Promise.all(["victim", "a"].map((name) => files.read(join(folder, name), 99)));
+  writeFileSync(join(directory, "victim"), "untouched");
+  symlinkSync("victim", join(directory, ".a.tmp"));
+  await files.writeAtomically(join(directory, "a"), Buffer.from("new"), 0o600);
+  writeFileSync(join(directory, ".a.tmp"), "left over, and longer than what comes");
+  await files.writeAtomically(join(directory, "a"), Buffer.from("newer"), 0o600);
+  const found = await Promise.all(["victim", "a"].map((name) => files.read(join(directory, name), 99)));
   assert.deepEqual(found.map(String), ["untouched", "newer"]);
-  assert.deepEqual(await files.list(folder), ["a", "victim"]);
-  rmSync(folder, { recursive: true });
+  assert.deepEqual(await files.list(directory), ["a", "victim"]);
+  rmSync(directory, { recursive: true });
 });

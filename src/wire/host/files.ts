@@ -1,6 +1,7 @@
 /**
- * The HostFiles port on node:fs. Nothing is read or replaced through a link at the end of a path, and every error number leaves as one of the
- * port's codes. The hard parts are beside it: `durable-writes.ts`, `remove-tree.ts`, `watch-folder.ts`.
+ * The HostFiles port on node:fs. Nothing is read or replaced through a symbolic link at the end of a path, and every
+ * error number becomes one of the port's codes. The difficult parts are `DurableWrites`, `removeTree` and
+ * `watchDirectory`, each in its own module.
  */
 import type { BigIntStats } from "node:fs";
 import {
@@ -24,11 +25,11 @@ import { type FileFacts, HostFileError, type HostFiles, type NewFileFacts } from
 import { DurableWrites, temporaryBeside, unlinkIfThere, writeAll } from "./durable-writes.ts";
 import { asHostFileErrors, errnoOf } from "./errno.ts";
 import { MountPointInTree, removeTree } from "./remove-tree.ts";
-import { type WatchPauses, watchFolder } from "./watch-folder.ts";
+import { type WatchPauses, watchDirectory } from "./watch-directory.ts";
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-/** Node has no name for it: a handle on the place, which opens nothing. */
+/** Node has no constant for it: a handle on a path that does not open the file. */
 const O_PATH = 0o10000000;
 const CHUNK_BYTES_MIN = 4096;
 
@@ -54,7 +55,7 @@ export function createHostFiles({
     appendAt: (path, offsetBytes, content, sync = "synced") =>
       call("append to", path, () => writes.appendAt(path, offsetBytes, content, sync)),
     overwrite: (path, content, mode) => call("write", path, () => writes.overwrite(path, content, mode)),
-    makeFolder: (path, mode) => call("make folder", path, () => makeFolder(path, mode, writes)),
+    makeDirectory: (path, mode) => call("make directory", path, () => makeDirectory(path, mode, writes)),
     makeFile: (path, mode) =>
       call("make file", path, async () => {
         await makeFile(path, mode);
@@ -71,7 +72,7 @@ export function createHostFiles({
     link: (target, path) => call("link", path, () => writes.inTurn(path, () => link(target, path))),
     readLink: (path) => call("read link", path, () => readlink(path)),
     removeFile: (path) => call("remove", path, () => unlinkIfThere(path)),
-    removeFolder: (path) => call("remove folder", path, () => removeFolder(path)),
+    removeDirectory: (path) => call("remove directory", path, () => removeDirectory(path)),
     removeTree: (path) =>
       call("remove", path, async () => {
         writes.forgetTree(path);
@@ -80,7 +81,7 @@ export function createHostFiles({
           throw new HostFileError("remove", path, "notPermitted", error.message, { cause: error });
         });
       }),
-    watch: (path, signal) => watchFolder(path, { clock, pauses: watchPauses, signal }),
+    watch: (path, signal) => watchDirectory(path, { clock, pauses: watchPauses, signal }),
   };
 }
 
@@ -108,7 +109,7 @@ async function facts(path: string): Promise<FileFacts | undefined> {
 
 function kindOf(found: BigIntStats): FileFacts["kind"] {
   if (found.isFile()) return "file";
-  if (found.isDirectory()) return "folder";
+  if (found.isDirectory()) return "directory";
   return found.isSymbolicLink() ? "link" : "other";
 }
 
@@ -119,7 +120,7 @@ async function reading<T>(path: string, read: (file: FileHandle, size: number) =
   return await read(file, found.size);
 }
 
-/** By what is there and not by the size it had: a file of /proc has none, and a log grows. */
+/** Reads until the file ends, whatever its size says: a file in /proc has size 0, and a log grows. */
 async function readWhole(
   file: FileHandle,
   { path, size, bytesMax }: { readonly path: string; readonly size: number; readonly bytesMax: number },
@@ -135,7 +136,7 @@ async function readWhole(
   }
 }
 
-/** Less when the file ends before. */
+/** Returns less if the file ends earlier. */
 async function readFrom(file: FileHandle, start: number, bytesMax: number): Promise<Uint8Array> {
   const content = new Uint8Array(bytesMax);
   let done = 0;
@@ -147,10 +148,10 @@ async function readFrom(file: FileHandle, start: number, bytesMax: number): Prom
   return content.subarray(0, done);
 }
 
-async function makeFolder(path: string, mode: number, writes: DurableWrites): Promise<void> {
+async function makeDirectory(path: string, mode: number, writes: DurableWrites): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode });
   if (first === undefined) return;
-  await chmod(path, mode); // The umask does not count.
+  await chmod(path, mode); // Regardless of the umask.
   for (let made = path; made.length >= first.length; made = dirname(made)) writes.changed(dirname(made));
 }
 
@@ -164,15 +165,15 @@ async function writeNew(path: string, content: Uint8Array, { mode, uid = -1, gid
   try {
     await writeAll(file, content, 0);
     if (uid !== -1 || gid !== -1) await file.chown(uid, gid);
-    await file.chmod(mode); // The umask does not count, and a change of owner takes bits away.
+    await file.chmod(mode); // Regardless of the umask. A change of owner clears mode bits.
   } catch (error) {
-    // The first failure is the one to tell.
+    // Report the first failure.
     await unlinkIfThere(path).catch(() => {});
     throw error;
   }
 }
 
-/** chmod follows a link, and there may be one from one moment to the next: so the place is held first. */
+/** chmod follows symbolic links, and one may appear at any moment: so open the path first, and change what is open. */
 async function setMode(path: string, mode: number): Promise<void> {
   await using place = await open(path, O_PATH | constants.O_NOFOLLOW);
   if ((await place.stat()).isSymbolicLink()) {
@@ -205,7 +206,7 @@ async function link(target: string, path: string): Promise<void> {
   await rename(temporary, path);
 }
 
-async function removeFolder(path: string): Promise<void> {
+async function removeDirectory(path: string): Promise<void> {
   try {
     await rmdir(path);
   } catch (error) {

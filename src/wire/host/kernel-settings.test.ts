@@ -1,4 +1,7 @@
-/** Folders like /proc/sys, and the real one where nothing is changed: the settings of the machine are not a test's. */
+/**
+ * Runs on directories like /proc/sys, and on the real one where nothing is changed: a test must not change the
+ * machine's settings.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +14,7 @@ const scratch = mkdtempSync(join(tmpdir(), "deckhand-kernel-"));
 after(() => rmSync(scratch, { recursive: true }));
 let made = 0;
 
-kernelSettingsContract("a folder like /proc/sys", async () => {
+kernelSettingsContract("a directory like /proc/sys", async () => {
   made += 1;
   const root = join(scratch, String(made));
   mkdirSync(join(root, "vm"), { recursive: true });
@@ -25,7 +28,7 @@ kernelSettingsContract("a folder like /proc/sys", async () => {
       isWritable: (name) => (isOpen(name) ? settings : real).isWritable(name),
       write: (name, value) => (isOpen(name) ? settings : real).write(name, value),
     },
-    // The kernel itself refuses to write these, whoever asks.
+    // The kernel refuses writes to these, even from root.
     names: { open: "vm.overcommit_memory", locked: "kernel.ostype", missing: "vm.no_such" },
   };
 });

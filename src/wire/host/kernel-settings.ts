@@ -1,4 +1,4 @@
-/** The KernelSettings port over /proc/sys, or a folder like it. */
+/** The KernelSettings port over /proc/sys, or a directory like it. */
 import { access, constants, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { KernelSettings } from "../../ports/kernel-settings.ts";
@@ -22,7 +22,7 @@ export function createKernelSettings({ root = "/proc/sys" }: { readonly root?: s
       ),
     async write(name, value) {
       try {
-        // Never made: what is not there is no setting.
+        // Never create the file: a missing file is no setting.
         await writeFile(pathOf(name), value, { flag: constants.O_WRONLY | constants.O_TRUNC });
       } catch (error) {
         throw new Error(`kernel setting ${name} cannot be set to ${value}: ${errnoOf(error)}`, { cause: error });

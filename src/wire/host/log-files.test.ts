@@ -7,12 +7,12 @@ import { createHostFiles } from "./files.ts";
 import { hostLogFiles } from "./log-files.ts";
 
 logFilesContract("the machine's disk", async () => {
-  const folder = await mkdtemp(join(await realpath(tmpdir()), "logs-"));
+  const directory = await mkdtemp(join(await realpath(tmpdir()), "logs-"));
   return {
     logs: hostLogFiles,
     files: createHostFiles({ clock: hostClock }),
-    folder,
+    directory,
     append: (path, text) => appendFile(path, text),
-    end: () => rm(folder, { recursive: true }),
+    end: () => rm(directory, { recursive: true }),
   };
 });

@@ -1,4 +1,4 @@
-/** The LogFiles port on node:fs and node:zlib. Compression runs in the threads of libuv, a piece at a time. */
+/** The LogFiles port on node:fs and node:zlib. Compression runs in libuv's threads, one piece at a time. */
 import type { BigIntStats } from "node:fs";
 import { constants, type FileHandle, lstat, open } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -37,7 +37,7 @@ async function ifThere<T>(look: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** The handle is `use`'s, or closed when there is nothing to use. */
+/** Passes the open file to `use`, which then owns the handle. Closes the handle if that fails. */
 async function opened<T>(path: string, use: (file: FileHandle, found: BigIntStats) => T): Promise<T | undefined> {
   const file = await ifThere(() => open(path, READ));
   if (file === undefined) return undefined;
@@ -69,7 +69,7 @@ const openLog = (path: string, file: FileHandle, identity: string): LogFile => (
 
 function openGzip(path: string, file: FileHandle): CompressedLog {
   const plain = createGunzip({ chunkSize: PIECE_BYTES });
-  // What goes wrong reaches whoever reads.
+  // Errors reach whoever reads the stream.
   const fed = pipeline(piecesOf(file), plain).catch(() => {});
   const pieces: AsyncIterator<Buffer> = plain[Symbol.asyncIterator]();
   let left: Buffer = Buffer.alloc(0);
@@ -91,7 +91,7 @@ function openGzip(path: string, file: FileHandle): CompressedLog {
       }),
     [Symbol.asyncDispose]: async () => {
       plain.destroy();
-      await fed; // The file is not closed under a read that is on its way.
+      await fed; // The file must not be closed during a read.
       await file.close();
     },
   };
@@ -111,7 +111,7 @@ async function compress(from: string, to: string, signal: AbortSignal): Promise<
   try {
     await asHostFileErrors("compress", from, () => gzip(from, to, signal));
   } catch (error) {
-    // The first failure is the one to tell.
+    // Report the first failure.
     await unlinkIfThere(to).catch(() => {});
     throw signal.aborted ? signal.reason : error;
   }
@@ -121,7 +121,7 @@ async function gzip(from: string, to: string, signal: AbortSignal): Promise<void
   await using source = await open(from, READ);
   const { mode } = await source.stat();
   await using target = await open(to, REPLACE, mode);
-  await target.chmod(mode & 0o7777); // The umask does not count.
+  await target.chmod(mode & 0o7777); // Regardless of the umask.
   const written = async (pieces: AsyncIterable<Buffer>) => {
     let at = 0;
     for await (const piece of pieces) {

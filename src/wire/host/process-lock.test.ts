@@ -8,16 +8,16 @@ import { after, before, test } from "node:test";
 import { hostClock } from "./clock.ts";
 import { isWaitedFor, lockWanted, takeHandoverLock, takeProcessLock } from "./process-lock.ts";
 
-let folder: string;
+let directory: string;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "deckhand-lock-"));
+  directory = await mkdtemp(join(tmpdir(), "deckhand-lock-"));
 });
-after(() => rm(folder, { recursive: true }));
+after(() => rm(directory, { recursive: true }));
 
 const never = new AbortController().signal;
 
 test("one process holds it, the next is refused, and gets it once it is released", async () => {
-  const file = join(folder, "a");
+  const file = join(directory, "a");
   const first = await takeProcessLock(file, hostClock, never);
   await assert.rejects(takeProcessLock(file, hostClock, never), /another node agent holds/);
   first.release();
@@ -25,7 +25,7 @@ test("one process holds it, the next is refused, and gets it once it is released
 });
 
 test("a killed holder lets go of it", async () => {
-  const file = join(folder, "b");
+  const file = join(directory, "b");
   const program = `
     import { takeProcessLock } from ${JSON.stringify(join(import.meta.dirname, "process-lock.ts"))};
     import { hostClock } from ${JSON.stringify(join(import.meta.dirname, "clock.ts"))};
@@ -40,7 +40,7 @@ test("a killed holder lets go of it", async () => {
   (await takeProcessLock(file, hostClock, never)).release();
 });
 
-/** Another process that wants the lock, and holds it for good once it has it. */
+/** Another process that wants the lock, and keeps it once it has it. */
 async function contender(file: string): Promise<ChildProcess & { readonly held: Promise<unknown> }> {
   const child = spawn("flock", [file, "sh", "-c", "echo held; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
   await once(child, "spawn");
@@ -48,7 +48,7 @@ async function contender(file: string): Promise<ChildProcess & { readonly held: 
 }
 
 test("[1.17] the handover lock is waited for, is for root alone, and is the kernel's flock", async () => {
-  const file = join(folder, "c");
+  const file = join(directory, "c");
   const first = await takeHandoverLock(file, never);
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   let isHeld = false;
@@ -60,7 +60,7 @@ test("[1.17] the handover lock is waited for, is for root alone, and is the kern
   await new Promise((resolve) => setTimeout(resolve, 300));
   assert.deepEqual([isHeld, other.exitCode], [false, null]);
   first.release();
-  // Whichever the kernel takes first lets go of it for the other.
+  // Whichever gets the lock first releases it for the other.
   const letGo = async () => {
     await other.held;
     other.stdin?.end();
@@ -70,7 +70,7 @@ test("[1.17] the handover lock is waited for, is for root alone, and is the kern
 });
 
 test("[1.17] one that waits can be told to give up, and leaves nobody waiting", async () => {
-  const file = join(folder, "d");
+  const file = join(directory, "d");
   const first = await takeHandoverLock(file, never);
   const impatient = new AbortController();
   const second = takeHandoverLock(file, impatient.signal);
@@ -82,7 +82,7 @@ test("[1.17] one that waits can be told to give up, and leaves nobody waiting", 
 });
 
 test("[1.17] who holds it hears of another that wants it, or of the file that is gone, and of nothing else", async () => {
-  const file = join(folder, "e");
+  const file = join(directory, "e");
   const fast = { ...hostClock, after: (ms: number, fire: () => void) => hostClock.after(ms / 20, fire) };
   const lock = await takeHandoverLock(file, never);
   const quiet = new AbortController();
@@ -122,19 +122,19 @@ test("a lock whose holder is killed is lost, and one that is released is not", a
     (file: string) => takeProcessLock(file, hostClock, never),
     (file: string) => takeHandoverLock(file, never),
   ].entries()) {
-    const file = join(folder, `lost-${index}`);
+    const file = join(directory, `lost-${index}`);
     const lock = await take(file);
     process.kill(lock.pid ?? assert.fail("nobody holds it"), "SIGKILL");
     assert.equal((await lock.lost).message, `the lock ${file} is lost: who held it ended with SIGKILL`);
     lock.release();
   }
-  const lock = await takeProcessLock(join(folder, "kept"), hostClock, never);
+  const lock = await takeProcessLock(join(directory, "kept"), hostClock, never);
   let isLost = false;
   void lock.lost.then(() => {
     isLost = true;
   });
   lock.release();
-  (await takeProcessLock(join(folder, "kept"), hostClock, never)).release();
+  (await takeProcessLock(join(directory, "kept"), hostClock, never)).release();
   await new Promise((resolve) => setTimeout(resolve, 200));
   assert.equal(isLost, false);
 });

@@ -1,6 +1,7 @@
 /**
- * One process per folder: two agents on one root would undo each other's work. The lock is the kernel's (flock), held by a small child
- * that lives exactly as long as we do: it reads from a pipe of ours and ends when that closes, however we die. Node has no flock itself.
+ * Allows one process per directory: two agents on one root directory would undo each other's work. The lock is the
+ * kernel's (flock). A small child process holds it, because Node has no flock. The child reads from a pipe of this
+ * process and exits when the pipe closes, however this process dies.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
@@ -13,18 +14,18 @@ import { fileLocks, KERNEL_LOCKS } from "./kernel-locks.ts";
 
 export interface ProcessLock {
   release(): void;
-  /** Whom the kernel has as its holder. */
+  /** The process that the kernel lists as the holder. */
   readonly pid: number | undefined;
-  /** Resolves when it is no longer ours though nobody released it: another agent may begin now. */
+  /** Resolves if the lock is lost without a release: another agent may start now. */
   readonly lost: Promise<Error>;
 }
 
-/** A killed predecessor's child needs a moment to notice. */
+/** The child of a killed previous agent needs a moment to notice. */
 const TRY_FOR_MS = 3_000;
 const TRY_EVERY_MS = 50;
 const TAKEN = 99;
 
-/** Rejects when another process holds it. The file must be in a folder that exists. */
+/** Rejects if another process holds the lock. The directory of the file must exist. */
 export async function takeProcessLock(file: string, clock: Clock, signal: AbortSignal): Promise<ProcessLock> {
   const endMs = clock.monotonicMs() + TRY_FOR_MS;
   for (;;) {
@@ -38,8 +39,8 @@ export async function takeProcessLock(file: string, clock: Clock, signal: AbortS
 const tryLock = (file: string) => holdLock(file, ["-n", "-E", String(TAKEN)]);
 
 /**
- * A lock that agents of either kind hand over by: flock on the file, exclusively, as the Go kubelet takes it, waited for as long as it takes. The
- * file is made for root alone.
+ * The lock by which agents of either kind (Deckhand, Go kubelet) hand over a node: an exclusive flock on the file, as
+ * the Go kubelet takes it, without a time limit. The file is created with access for root only.
  */
 export async function takeHandoverLock(file: string, signal: AbortSignal): Promise<ProcessLock> {
   await (await open(file, "a", 0o600)).close();
@@ -51,8 +52,8 @@ export async function takeHandoverLock(file: string, signal: AbortSignal): Promi
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Resolves when another process waits for the lock that this one holds, or the file is gone. Node cannot be told of a file that is opened, so the
- * kernel's table of locks is looked at, once a second.
+ * Resolves when another process waits for the lock that this process holds, or when the file is gone. Node cannot
+ * observe that a file is opened, so this polls the kernel's lock table once a second.
  */
 export async function lockWanted(
   file: string,
@@ -72,14 +73,14 @@ export async function lockWanted(
   }
 }
 
-/** Whether someone waits for the file on which this process holds a lock. */
+/** Whether any process waits for the file on which `holder` holds a lock. */
 export function isWaitedFor(table: string, holder: number | undefined): boolean {
   const locks = fileLocks(table);
   const held = locks.find(({ waits, pid }) => !waits && pid === holder);
   return locks.some(({ waits, place }) => waits && place === held?.place);
 }
 
-/** Undefined: another holds it, and it was not to be waited for. */
+/** Undefined: another process holds the lock, and `options` say not to wait. */
 function holdLock(file: string, options: readonly string[], signal?: AbortSignal): Promise<ProcessLock | undefined> {
   return new Promise((resolve, reject) => {
     const holder = [...options, file, "sh", "-c", "echo held; exec cat >/dev/null"];
@@ -93,7 +94,7 @@ function holdLock(file: string, options: readonly string[], signal?: AbortSignal
     });
     child.stdout.once("data", () => {
       signal?.removeEventListener("abort", giveUp);
-      // It must not keep us alive; we keep it.
+      // The child must not keep this process alive; this process keeps the child alive.
       child.unref();
       child.stdout.destroy();
       resolve(heldBy(child, file));
@@ -107,7 +108,7 @@ function heldBy(child: ChildProcessByStdio<Writable, Readable, null>, file: stri
   child.once("exit", (code, cause) => {
     if (!isReleased) lose(new Error(`the lock ${file} is lost: who held it ended with ${cause ?? code}`));
   });
-  // Written to only to end it; that it has gone is told by its exit.
+  // The pipe is only ever closed. The child's exit event reports that the child is gone.
   child.stdin.on("error", () => {});
   const release = () => {
     isReleased = true;

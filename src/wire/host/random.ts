@@ -1,4 +1,4 @@
-/** The machine's randomness. */
+/** The Random port on node:crypto. */
 import { randomInt, randomUUID } from "node:crypto";
 import type { Random } from "../../ports/random.ts";
 

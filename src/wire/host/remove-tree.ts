@@ -1,7 +1,8 @@
 /**
- * Removes a folder and all below it without ever leaving it: no link is followed, no mount is entered, whatever a container does to the tree
- * meanwhile. Node has no openat, so each folder is held open and its entries are named through /proc/self/fd. Names are bytes: a container
- * may have chosen some that are no text. A folder is read as it is emptied, so a million files take no more memory than a hundred.
+ * Removes a directory and everything below it without ever leaving it: no symbolic link is followed and no mount is
+ * entered, whatever a container does to the tree meanwhile. Node has no openat, so each directory is held open and its
+ * entries are addressed through /proc/self/fd. Names are bytes, because a container may choose names that are not valid
+ * text. A directory is read while it is emptied, so a million files take no more memory than a hundred.
  */
 import { constants, type FileHandle, lstat, open, opendir, readFile, realpath, rename, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -9,16 +10,19 @@ import { sharedRun } from "../../concurrency/shared-run.ts";
 import { unlinkIfThere } from "./durable-writes.ts";
 import { errnoOf } from "./errno.ts";
 
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
-/** Two descriptors per level: a deeper one is moved up to the top first, so that no tree runs us out of descriptors. */
+/**
+ * A level takes two descriptors. A deeper directory is first moved to the top, so that no tree exhausts the
+ * descriptors.
+ */
 const DEPTH_MAX = 32;
-/** How many files of a folder go at once. */
+/** The number of files of a directory that are removed at once. */
 const TOGETHER = 64;
-/** A folder is read again until nothing is found in it; somebody may still be writing. */
+/** A directory is read again until it is empty, because something may still be writing to it. */
 const PASSES_MAX = 1000;
 
-/** Something is mounted in the tree. Nothing was removed, unless it was mounted meanwhile. */
+/** Something is mounted in the tree. Nothing was removed, unless the mount was made during the removal. */
 export class MountPointInTree extends Error {
   override readonly name = "MountPointInTree";
   constructor(path: string) {
@@ -26,18 +30,18 @@ export class MountPointInTree extends Error {
   }
 }
 
-/** `onRemoved` is told how many files and folders are gone so far. */
+/** `onRemoved` receives the number of files and directories removed so far. */
 export async function removeTree(path: string, onRemoved: (files: number) => void = () => {}): Promise<void> {
   const above = await unlessGone(() => realpath(dirname(path)));
   if (above === undefined) return;
   const real = join(above, basename(path));
-  // Before anything at the path is asked for: what is mounted there may never answer.
+  // Check the mount table before accessing the path: a mount there may never answer.
   await refuseMountsWithin(real);
   const top = await unlessGone(() => lstat(real));
   if (top === undefined) return;
   if (!top.isDirectory()) return unlinkIfThere(real);
-  await using parent = await open(above, FOLDER);
-  await new Removal(await mountIdOf(parent), onRemoved).folder(parent, Buffer.from(basename(real)), 0);
+  await using parent = await open(above, DIRECTORY);
+  await new Removal(await mountIdOf(parent), onRemoved).directory(parent, Buffer.from(basename(real)), 0);
 }
 
 class Removal {
@@ -52,56 +56,56 @@ class Removal {
     this.#onRemoved = onRemoved;
   }
 
-  async folder(parent: FileHandle, name: Buffer, depth: number): Promise<void> {
+  async directory(parent: FileHandle, name: Buffer, depth: number): Promise<void> {
     const entry = at(parent, name);
     {
-      await using folder = await unlessGone(() => open(entry, FOLDER));
-      if (folder === undefined) return;
-      // It was mounted after the look into the table.
-      if ((await mountIdOf(folder)) !== this.#mountId) throw new MountPointInTree(name.toString());
-      this.#top ??= folder;
-      for (let pass = 0; pass < PASSES_MAX && (await this.#empty(folder, depth)) > 0; ) pass += 1;
+      await using directory = await unlessGone(() => open(entry, DIRECTORY));
+      if (directory === undefined) return;
+      // It was mounted after the mount table was read.
+      if ((await mountIdOf(directory)) !== this.#mountId) throw new MountPointInTree(name.toString());
+      this.#top ??= directory;
+      for (let pass = 0; pass < PASSES_MAX && (await this.#empty(directory, depth)) > 0; ) pass += 1;
     }
     await unlessGone(() => rmdir(entry));
     this.#count(1);
   }
 
-  /** How many entries it found. */
-  async #empty(folder: FileHandle, depth: number): Promise<number> {
+  /** Returns the number of entries found. */
+  async #empty(directory: FileHandle, depth: number): Promise<number> {
     let found = 0;
     let files: Buffer[] = [];
-    for await (const entry of await opendir(at(folder).toString(), { encoding: "latin1" })) {
+    for await (const entry of await opendir(at(directory).toString(), { encoding: "latin1" })) {
       found += 1;
       const name = Buffer.from(entry.name, "latin1");
-      if (entry.isDirectory()) await this.#below(folder, name, depth + 1);
+      if (entry.isDirectory()) await this.#below(directory, name, depth + 1);
       else files.push(name);
       if (files.length < TOGETHER) continue;
-      await this.#unlink(folder, files, depth);
+      await this.#unlink(directory, files, depth);
       files = [];
     }
-    await this.#unlink(folder, files, depth);
+    await this.#unlink(directory, files, depth);
     return found;
   }
 
-  async #unlink(folder: FileHandle, names: readonly Buffer[], depth: number): Promise<void> {
+  async #unlink(directory: FileHandle, names: readonly Buffer[], depth: number): Promise<void> {
     await Promise.all(
       names.map(async (name) => {
         try {
-          await unlinkIfThere(at(folder, name));
+          await unlinkIfThere(at(directory, name));
         } catch (error) {
-          // A file system that does not say what an entry is, or an entry that has become a folder.
+          // The file system does not report entry types, or the entry has become a directory.
           if (errnoOf(error) !== "EISDIR" && errnoOf(error) !== "EPERM") throw error;
-          if (!(await lstat(at(folder, name))).isDirectory()) throw error;
-          await this.#below(folder, name, depth + 1);
+          if (!(await lstat(at(directory, name))).isDirectory()) throw error;
+          await this.#below(directory, name, depth + 1);
         }
       }),
     );
     this.#count(names.length);
   }
 
-  async #below(folder: FileHandle, name: Buffer, depth: number): Promise<void> {
-    if (depth < DEPTH_MAX || this.#top === undefined) return this.folder(folder, name, depth);
-    await this.#moveToTop(at(folder, name), this.#top);
+  async #below(directory: FileHandle, name: Buffer, depth: number): Promise<void> {
+    if (depth < DEPTH_MAX || this.#top === undefined) return this.directory(directory, name, depth);
+    await this.#moveToTop(at(directory, name), this.#top);
   }
 
   async #moveToTop(entry: Buffer, top: FileHandle): Promise<void> {
@@ -112,7 +116,7 @@ class Removal {
         await unlessGone(() => rename(entry, place));
         return;
       } catch (error) {
-        // Left by a removal that was cut short: it goes with the rest.
+        // A leftover of an interrupted removal; it is removed with the rest.
         if (errnoOf(error) !== "ENOTEMPTY" && errnoOf(error) !== "EEXIST" && errnoOf(error) !== "ENOTDIR") throw error;
       }
     }
@@ -124,23 +128,25 @@ class Removal {
   }
 }
 
-const at = (folder: FileHandle, name: Buffer = Buffer.from(".")) =>
-  Buffer.concat([Buffer.from(`/proc/self/fd/${folder.fd}/`), name]);
+const at = (directory: FileHandle, name: Buffer = Buffer.from(".")) =>
+  Buffer.concat([Buffer.from(`/proc/self/fd/${directory.fd}/`), name]);
 
-/** A bind mount of the same file system has the same device number, but not the same id. */
-async function mountIdOf(folder: FileHandle): Promise<string> {
-  const facts = await readFile(`/proc/self/fdinfo/${folder.fd}`, "latin1");
+/** A bind mount of the same file system has the same device number, but another mount ID. */
+async function mountIdOf(directory: FileHandle): Promise<string> {
+  const facts = await readFile(`/proc/self/fdinfo/${directory.fd}`, "latin1");
   return /^mnt_id:\s*(\d+)/m.exec(facts)?.[1] ?? "";
 }
 
-/** At the path too. */
+/** Includes a mount at the path itself. */
 async function refuseMountsWithin(path: string): Promise<void> {
   const below = `${path}/`;
   const mount = (await mountPoints()).find((each) => each === path || each.startsWith(below));
   if (mount !== undefined) throw new MountPointInTree(mount);
 }
 
-/** Hundreds of lines on a full node: many removals at once, as after an edit that many pods see, share a reading. */
+/**
+ * The table has hundreds of lines on a full node. Concurrent removals share one read, as after a change to many pods.
+ */
 const mountPoints = sharedRun(async (): Promise<readonly string[]> => {
   const lines = (await readFile("/proc/self/mountinfo", "latin1")).split("\n");
   return lines.map((line) => unescaped(line.split(" ", 5)[4] ?? ""));

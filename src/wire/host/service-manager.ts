@@ -1,8 +1,9 @@
 /**
- * systemd, told by its own `systemd-notify`. Node has no datagram sockets of the AF_UNIX kind, and a message must come from the main process of the
- * service, or systemd takes it from nobody (`NotifyAccess=main`, what Type=notify means unless a unit says otherwise). That tool puts its parent's process id on
- * what it sends, which root may: so the message counts as ours, whatever unit we run in, and it is not lost when the tool has ended before it is
- * read. It does not wait until it has been read (`--no-block`, systemd 246). A process each time: one every 15 to 30 s is nothing.
+ * Notifies systemd through its own `systemd-notify`, because Node has no AF_UNIX datagram sockets. systemd accepts a
+ * notification only from the service's main process (`NotifyAccess=main`, the default of Type=notify). The tool sends
+ * its parent's process ID with the message, which root may do. So the message counts as ours whatever unit we run in,
+ * and it is not lost if the tool exits before systemd reads it. The tool does not wait until the message is read
+ * (`--no-block`, systemd 246). One process every 15 to 30 s is cheap.
  */
 import { execFile } from "node:child_process";
 import type { ServiceManager, ServiceNews } from "../../ports/service-manager.ts";
@@ -13,7 +14,7 @@ const MESSAGES: Readonly<Record<ServiceNews, string>> = {
   stopping: "STOPPING=1",
 };
 
-/** Undefined where nobody wants to hear anything. */
+/** Undefined if no service manager expects notifications. */
 export function serviceManagerOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): ServiceManager | undefined {

@@ -1,13 +1,15 @@
-/** The PacketChains port over the programs iptables and ip6tables, with an argument list and never a shell. */
+/**
+ * The PacketChains port over the programs iptables and ip6tables, run with an argument list and never through a shell.
+ */
 import { execFile } from "node:child_process";
 import type { PacketChains, PacketFamily } from "../../ports/packet-chains.ts";
 import { errnoOf } from "../host/errno.ts";
 
 const PROGRAMS: Readonly<Record<PacketFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
 const LIMIT_MS = 30_000;
-/** Others hold the tables for a moment: so many seconds it waits for them. */
+/** Wait up to 5 seconds while another process holds the tables. */
 const WAIT = ["-w", "5"];
-/** "That chain is there already", "there is no such rule". */
+/** The exit code for "the chain exists already" and "there is no such rule". */
 const NO = 1;
 
 interface Answer {
@@ -16,7 +18,7 @@ interface Answer {
 }
 
 export interface PacketChainsOptions {
-  /** What stands before the program, for one that runs it elsewhere. */
+  /** Arguments placed before the program, to run it elsewhere. */
   readonly prefix?: readonly string[];
 }
 
@@ -31,7 +33,7 @@ export function createPacketChains({ prefix = [] }: PacketChainsOptions = {}): P
     async families() {
       const found: PacketFamily[] = [];
       for (const family of ["IPv4", "IPv6"] as const) {
-        // There may be the program and no table for it in the kernel.
+        // The program may exist while the kernel has no such table.
         if ((await run(family, "-t", "nat", "-S", "POSTROUTING"))?.code === 0) found.push(family);
       }
       return found;
@@ -64,7 +66,7 @@ const failure = (family: PacketFamily, args: readonly string[], answer: Answer |
     `${PROGRAMS[family]} ${args.join(" ")}: ${answer === undefined ? "there is no such program" : `${answer.text.trim()} (${answer.code})`}`,
   );
 
-/** Undefined: there is no such program. */
+/** Undefined: the program is not installed. */
 function ask([file = "", ...args]: readonly string[]): Promise<Answer | undefined> {
   return new Promise((resolve, reject) => {
     execFile(file, args, { timeout: LIMIT_MS }, (error, stdout, stderr) => {

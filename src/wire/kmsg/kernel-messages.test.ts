@@ -11,7 +11,7 @@ import { createKernelMessages } from "./kernel-messages.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "deckhand-kmsg-"));
 after(() => rmSync(scratch, { recursive: true }));
-/** Time goes a hundred times as fast. */
+/** Time runs a hundred times as fast. */
 const clock = { ...hostClock, after: (ms: number, fire: () => void) => hostClock.after(ms / 100, fire) };
 let made = 0;
 
@@ -23,7 +23,7 @@ kernelMessagesContract("a file like /dev/kmsg", async () => {
   return {
     messages: createKernelMessages({ clock, path }),
     say: async (...lines) => {
-      // Each with what the kernel adds of the device it is about.
+      // Each line is followed by what the kernel adds about the device.
       for (const line of lines) appendFileSync(path, `6,${sequence++},1234567,-;${line}\n SUBSYSTEM=usb\n`);
     },
     close: async () => rmSync(path),

@@ -1,6 +1,6 @@
 /**
- * The KernelMessages port over /dev/kmsg, or a file or pipe of its form. Node cannot wait for a device without holding one of its four threads for
- * as long, so it is read without waiting, once a second.
+ * The KernelMessages port over /dev/kmsg, or a file or pipe of the same format. A blocking read would occupy one of
+ * Node's four threads for as long as it waits, so the device is polled without blocking, once a second.
  */
 import { constants } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -10,7 +10,7 @@ import type { KernelMessage, KernelMessages } from "../../ports/kernel-messages.
 import { errnoOf } from "../host/errno.ts";
 
 const LOOK_EVERY_MS = 1_000;
-/** The kernel refuses to give a message to a smaller buffer. */
+/** The kernel rejects a read whose buffer is smaller than the message. */
 const BUFFER_BYTES = 16_384;
 
 export interface KernelMessagesOptions {
@@ -47,13 +47,13 @@ async function readSome(file: FileHandle): Promise<Uint8Array | "nothing" | "ove
     return bytesRead === 0 ? "nothing" : buffer.subarray(0, bytesRead);
   } catch (error) {
     if (errnoOf(error) === "EAGAIN") return "nothing";
-    // The kernel had more to say than it keeps: it goes on with the oldest that is left.
+    // The kernel overwrote unread messages; the next read continues with the oldest one left.
     if (errnoOf(error) === "EPIPE") return "overwritten";
     throw error;
   }
 }
 
-/** A device gives whole messages, a pipe gives what comes. */
+/** A device returns whole messages; a pipe returns arbitrary pieces. */
 class Lines {
   readonly #decoder = new TextDecoder();
   #rest = "";
@@ -68,7 +68,10 @@ class Lines {
   }
 }
 
-/** `priority,sequence,microseconds,flags;text`. The lines that follow one and begin with a space say more of it; they, and what has no head, are none. */
+/**
+ * Parses `priority,sequence,microseconds,flags;text`. Undefined for a line without this head, and for a continuation
+ * line, which begins with a space.
+ */
 function parseMessage(line: string): KernelMessage | undefined {
   const head = /^\d+,(?<sequence>\d+),\d+,[^;]*;(?<text>.*)$/.exec(line)?.groups;
   return head === undefined ? undefined : { sequence: Number(head["sequence"]), text: head["text"] ?? "" };

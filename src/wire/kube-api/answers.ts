@@ -1,4 +1,4 @@
-/** What the server's answers mean: a body parsed, a refusal as an `ApiError`. */
+/** Interprets the server's answers: parses bodies, and turns errors into an `ApiError`. */
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
@@ -6,7 +6,7 @@ import type { ResponseHead } from "./exchange.ts";
 
 const unzip = promisify(gunzip);
 
-/** The parts of a Status object that matter here. */
+/** The fields of a Status object that are used here. */
 interface StatusBody {
   readonly code?: number;
   readonly reason?: string;
@@ -23,7 +23,10 @@ export async function decodeBody(operation: string, head: ResponseHead, body: Bu
   }
 }
 
-/** JSON as the server sent it: an own key `__proto__` stays one, and integers above 2^53 are not expected in what we read. */
+/**
+ * Parses JSON as the server sent it: a key `__proto__` stays an own property. Integers above 2^53 are not expected in
+ * what we read.
+ */
 export function parseJson(operation: string, text: Buffer): unknown {
   try {
     return JSON.parse(text.toString("utf8"));
@@ -32,7 +35,9 @@ export function parseJson(operation: string, text: Buffer): unknown {
   }
 }
 
-/** An answer of 400 and above. Its body is a Status, or, from something in between, anything. */
+/**
+ * The error for an answer with status 300 or above. Its body is a Status, or anything if something in between sent it.
+ */
 export function refusal(operation: string, head: ResponseHead, body: Buffer, wallMs: number): ApiError {
   const retryAfterMs = parseRetryAfter(head.retryAfter, wallMs);
   const status = tryStatus(body);
@@ -58,14 +63,14 @@ function tryStatus(body: Buffer): StatusBody | undefined {
     const value: unknown = JSON.parse(body.toString("utf8"));
     return isStatus(value) ? value : undefined;
   } catch {
-    return undefined; // Plain text is a legal answer of a proxy; it is shown as it is.
+    return undefined; // A proxy may answer with plain text; the error shows it as it is.
   }
 }
 
 const isStatus = (value: unknown): value is StatusBody =>
   typeof value === "object" && value !== null && "kind" in value && value.kind === "Status";
 
-/** Seconds or a date, as HTTP allows both. */
+/** Parses seconds or a date; HTTP allows both. */
 export function parseRetryAfter(header: string | undefined, wallMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header)) return Number(header) * 1000;

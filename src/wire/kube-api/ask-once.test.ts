@@ -50,8 +50,8 @@ test("one question is answered with its status, its JSON and the server's clock,
     assert.deepEqual((await ask("/a", { kind: "token", token: "t" })).body, { url: "/a", token: "Bearer t" });
     assert.deepEqual(await ask("/text"), { status: 502, body: undefined, dateWallMs });
 
-    const stranger = await certificates.selfSigned({ subject: "/CN=other", extensions: [AS_AUTHORITY] });
-    await assert.rejects(ask("/a", certificate, stranger.certificatePem), /certificate/);
+    const other = await certificates.selfSigned({ subject: "/CN=other", extensions: [AS_AUTHORITY] });
+    await assert.rejects(ask("/a", certificate, other.certificatePem), /certificate/);
     const impatient = new AbortController();
     const hanging = askOnce({ url, ca, credentials: certificate }, "/hangs", hostClock, impatient.signal);
     hostClock.after(100, () => impatient.abort(new Error("enough")));

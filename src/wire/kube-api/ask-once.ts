@@ -1,6 +1,6 @@
 /**
- * One plain question to an API server, for who wants to know whether it answers these credentials at all. It keeps no connection, retries nothing,
- * and any status is an answer.
+ * Sends one plain request to an API server, to find out whether it answers these credentials at all. It keeps no
+ * connection and retries nothing, and any status is an answer.
  */
 import { request } from "node:https";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,7 +10,7 @@ import { authenticatorFor } from "./credentials.ts";
 
 export interface PlainAnswer {
   readonly status: number;
-  /** Undefined: it was no JSON. */
+  /** Undefined: the body is not JSON. */
   readonly body: unknown;
   /** By the server's clock, to the second. */
   readonly dateWallMs: number | undefined;
@@ -63,6 +63,6 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return undefined; // An answer of whatever stands in front of the server.
+    return undefined; // Something in front of the server answered.
   }
 }

@@ -1,14 +1,16 @@
 /**
  * The API server over HTTP/2 and JSON.
  *
- * An instance is cheap: it holds no connection until the first request, and one per hundred or so requests at a time after
- * that. Heartbeats get an instance of their own, with a shorter deadline, so that they wait neither behind other requests in
- * the rate limit nor on a connection that is busy. `close` ends everything, and nothing of it stays.
+ * An instance is cheap: it opens no connection until the first request, and after that about one per hundred concurrent
+ * requests. Heartbeats get their own instance with a shorter deadline, so that they wait neither behind other requests
+ * in the rate limit nor on a busy connection. `close` ends everything and leaves nothing behind.
  */
 
 import { assert } from "../../base/assert.ts";
+import { isDefined } from "../../base/is-defined.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
@@ -25,28 +27,30 @@ export interface KubeApiOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly userAgent?: string;
-  /** Undefined: no request is traced. */
+  /** Undefined: requests are not traced. */
   readonly tracer?: Tracer;
-  /** How long a call may take, its turns in the rate limit and its retries included. For a watch: until it is open. */
+  /** The deadline of a call, including its wait for the rate limit and its retries. For a watch: until it is open. */
   readonly requestLimitMs?: number;
   readonly requestsPerSecond?: number;
   readonly burst?: number;
-  /** How often a call is tried again that the server refused with "later", or never looked at. */
+  /** How often a call is retried that the server refused with a retry delay, or never processed. */
   readonly retriesMax?: number;
   readonly watchSeconds?: WatchSeconds;
   readonly connectLimitMs?: number;
-  /** A silence of this length is broken by a ping ... */
+  /** A ping is sent after a silence of this length ... */
   readonly pingEveryMs?: number;
-  /** ... and a connection that leaves one unanswered for this long is given up. */
+  /** ... and a connection that leaves it unanswered for this long is given up. */
   readonly pingLimitMs?: number;
 }
 
 export interface KubeApi extends ApiServer {
-  /** From now on. Watches and requests that are open finish as they began. */
+  /** Applies from now on. Open watches and requests finish with the old credentials. */
   replaceCredentials(credentials: Credentials): void;
-  /** Open watches end as they do when the server has had enough of them; who reads them opens others, as whoever we are by then. */
+  /**
+   * Ends open watches as if the server had ended them. Their readers open new ones with the credentials of that time.
+   */
   endWatches(): void;
-  /** Rejects what is under way and resolves when every connection is gone. */
+  /** Rejects requests in progress and resolves when every connection is closed. */
   close(): Promise<void>;
   readonly sessionsOpen: number;
   readonly streamsOpen: number;
@@ -58,13 +62,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   assert(url.protocol === "https:", `the API server is spoken to over https only, not ${connection.url}`);
   let credentials = connection.credentials;
   const authenticator = new LatestCell(authenticatorFor(credentials, clock));
-  const known = async (signal: AbortSignal): Promise<Authenticator> => {
-    for (;;) {
-      const { value, version } = authenticator;
-      if (value !== undefined) return value;
-      await authenticator.changed(version, signal);
-    }
-  };
+  const known = (signal: AbortSignal): Promise<Authenticator> => waitForValue(authenticator, isDefined, signal);
   let watching = new AbortController();
   const closing = new AbortController();
   const pool = new SessionPool({
@@ -93,7 +91,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   return {
     ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds, () => watching.signal),
     replaceCredentials(next) {
-      // What can be refused comes first, so that a broken key leaves everything as it was.
+      // Build the secure context first: a broken key throws here, and then nothing has changed.
       if (!sameOnTheConnection(credentials, next)) {
         pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
       }
@@ -119,7 +117,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   };
 }
 
-/** A token goes with each request; only a certificate belongs to the connection. */
+/** A token is sent with each request; only a certificate belongs to the connection. */
 function sameOnTheConnection(a: Credentials, b: Credentials): boolean {
   if (a.kind !== "certificate" || b.kind !== "certificate") return a.kind !== "certificate" && b.kind !== "certificate";
   return a.certificatePem === b.certificatePem && a.keyPem === b.keyPem;

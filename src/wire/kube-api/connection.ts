@@ -1,26 +1,26 @@
-/** Where the API server is, whom we trust there, and who we are. */
+/** The API server's address, the CAs that we trust there, and our credentials. */
 import { createSecureContext, type SecureContext } from "node:tls";
 
 export interface Connection {
-  /** "https://host:port", and a path where the server lies behind one. The host must be in the server's certificate. */
+  /** "https://host:port", plus a path if the server is behind one. The server's certificate must contain the host. */
   readonly url: string;
-  /** What the server's certificate says, where that is not the host of the URL. */
+  /** The name in the server's certificate, if it is not the host of the URL. */
   readonly serverName?: string;
-  /** PEM bundle: only what these have signed is believed. */
+  /** PEM bundle: only certificates signed by these CAs are accepted. */
   readonly ca: string;
   readonly credentials: Credentials;
 }
 
 export type Credentials =
   | { readonly kind: "certificate"; readonly certificatePem: string; readonly keyPem: string }
-  /** Read again when it changes: tokens of this kind live for an hour. */
+  /** Read again when the file changes: tokens of this kind live for an hour. */
   | { readonly kind: "tokenFile"; readonly path: string }
   | { readonly kind: "token"; readonly token: string }
   | { readonly kind: "anonymous" }
-  /** Ours are yet to come: what is asked waits for them, for as long as it may take at all. */
+  /** Not available yet: requests wait for credentials until their deadline. */
   | { readonly kind: "awaited" };
 
-/** Made once per set of credentials, since parsing a CA bundle for every connection is dear. */
+/** Created once per set of credentials, because parsing a CA bundle for every connection is expensive. */
 export function secureContextOf({ ca, credentials }: Pick<Connection, "ca" | "credentials">): SecureContext {
   const own = credentials.kind === "certificate" ? { cert: credentials.certificatePem, key: credentials.keyPem } : {};
   return createSecureContext({ ca, minVersion: "TLSv1.2", ...own });

@@ -10,9 +10,9 @@ const ofFile = (path: string, clock: VirtualClock) =>
   authenticatorFor({ kind: "tokenFile", path }, clock) ?? assert.fail("a file's token is not waited for");
 
 async function tokenFile(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-token-"));
-  t.after(() => rm(folder, { recursive: true }));
-  const path = join(folder, "token");
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-token-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const path = join(directory, "token");
   await writeFile(path, "one\n");
   const clock = new VirtualClock();
   return { path, clock, authenticator: ofFile(path, clock) };

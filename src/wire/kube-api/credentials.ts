@@ -1,6 +1,7 @@
 /**
- * What goes into the Authorization header. A token file is looked at once a second while requests are made, read when it
- * changed and at the latest after a minute, and at once when the server refused what it held. Never part of any message.
+ * The value of the Authorization header. A token file is checked at most once a second, when a request is made. It is
+ * read when it changed, after a minute at the latest, and immediately when the server rejected its token. The token is
+ * never part of any message.
  */
 import { readFile, stat } from "node:fs/promises";
 import type { Clock } from "../../ports/clock.ts";
@@ -10,13 +11,13 @@ const LOOK_EVERY_MS = 1000;
 const READ_EVERY_MS = 60_000;
 
 export interface Authenticator {
-  /** Undefined where the connection itself says who we are. */
+  /** Undefined if the connection itself authenticates us. */
   authorization(): Promise<string | undefined>;
-  /** After a 401: whether there is something new to try. */
+  /** Called after a 401: returns whether there is a new token to try. */
   renew(): Promise<boolean>;
 }
 
-/** Undefined while the credentials are yet to come. */
+/** Undefined while there are no credentials yet. */
 export function authenticatorFor(credentials: Credentials, clock: Clock): Authenticator | undefined {
   switch (credentials.kind) {
     case "tokenFile":
@@ -55,8 +56,8 @@ class TokenFile implements Authenticator {
       const stale = nowMs - this.#readAtMs >= READ_EVERY_MS || (await this.#identityNow()) !== this.#identity;
       return stale ? await this.#read() : this.#header;
     } catch {
-      // The file may be missing for a moment while it is replaced. The old token goes on for as long as the server takes it;
-      // once it does not, `renew` reads again and lets the failure through.
+      // The file may be missing for a moment while it is replaced. Keep the old token for as long as the server accepts
+      // it; after that `renew` reads again and lets the failure through.
       return this.#header;
     }
   }
@@ -68,7 +69,7 @@ class TokenFile implements Authenticator {
 
   async #read(): Promise<string> {
     const nowMs = this.#clock.monotonicMs();
-    const identity = await this.#identityNow(); // Before the content: a change in between is then found at the next look.
+    const identity = await this.#identityNow(); // Before the content: the next check finds a later change.
     const token = (await readFile(this.#path, "utf8")).trim();
     if (token === "") throw new Error(`the token file ${this.#path} is empty`);
     this.#header = `Bearer ${token}`;

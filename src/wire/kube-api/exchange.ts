@@ -1,7 +1,7 @@
 /**
- * One request and its answer on one stream. The one reader asks for the head, then for chunks; a reader that gives up, by its
- * signal or by `cancel`, resets the stream. A body counts as complete only when the server ended it: a connection that broke in
- * mid-body is an error, however much arrived.
+ * One request and its answer on one stream. A single reader waits for the head, then for chunks. A reader that gives
+ * up, by its signal or by `cancel`, resets the stream. A body is complete only if the server ended it: a connection
+ * that breaks in mid-body is an error, however much arrived.
  */
 import { type ClientHttp2Stream, constants } from "node:http2";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
@@ -14,7 +14,7 @@ export interface ResponseHead {
   readonly encoding: string | undefined;
 }
 
-/** Above this the stream is paused, and the server's flow control holds it back. */
+/** Above this the stream is paused, and HTTP/2 flow control holds the server back. */
 const BUFFER_BYTES_MAX = 2 ** 20;
 
 type End = { readonly kind: "complete" } | { readonly kind: "broken"; readonly error: ApiUnreachableError };
@@ -66,7 +66,7 @@ export class Exchange {
     return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
   }
 
-  /** Tells the server to stop, if it has not ended yet. */
+  /** Resets the stream, if it has not ended yet. */
   cancel(): void {
     if (this.#end === undefined) this.#open.stream.close(constants.NGHTTP2_CANCEL);
   }
@@ -102,7 +102,7 @@ export class Exchange {
   }
 
   #judge(stream: ClientHttp2Stream, failure: Error | undefined): End {
-    // "end" alone proves nothing: it also comes when the connection closes under the stream.
+    // "end" alone proves nothing: it is also emitted when the connection closes under the stream.
     const whole = this.#ended && this.#head !== undefined && !stream.aborted;
     if (whole && failure === undefined && stream.rstCode === constants.NGHTTP2_NO_ERROR) return { kind: "complete" };
     const { session } = this.#open;

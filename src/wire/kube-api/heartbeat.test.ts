@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { Heartbeat } from "./heartbeat.ts";
 
-/** A clock whose process can stand still: time passes, and what became due meanwhile fires late. */
+/** A clock whose process can stall: time passes, and timers that became due meanwhile fire late. */
 class StallingClock extends VirtualClock {
   stalledMs = 0;
 
@@ -49,7 +49,7 @@ void test("traffic counts as life: no ping while there is some, and no death whi
     heartbeat.heard();
   }
   assert.equal(pings.length, 0);
-  await clock.advance(10_000); // A ping goes out, and only other traffic comes back for a while.
+  await clock.advance(10_000); // A ping is sent, and only other traffic arrives for a while.
   for (let second = 0; second < 30; second += 1) {
     await clock.advance(1000);
     heartbeat.heard();

@@ -1,7 +1,7 @@
 /**
- * Tells whether the other end of a connection is still there. A half-open connection looks healthy for minutes, so after a
- * silence of `everyMs` a ping goes out, and an unanswered one ends the connection after `limitMs`. Anything that arrives
- * counts as life. The longest a dead link can go unnoticed is the sum of the two.
+ * Detects whether the other end of a connection is still alive. A half-open connection looks healthy for minutes, so a
+ * ping is sent after `everyMs` of silence, and an unanswered ping ends the connection after `limitMs`. Anything that
+ * arrives counts as a sign of life. A dead connection goes unnoticed for at most the sum of both.
  */
 import type { Clock } from "../../ports/clock.ts";
 
@@ -9,12 +9,12 @@ export interface HeartbeatOptions {
   readonly clock: Clock;
   readonly everyMs: number;
   readonly limitMs: number;
-  /** Sends one and calls back when it was answered. */
+  /** Sends a ping and calls back when it is answered. */
   readonly ping: (answered: () => void) => void;
   readonly onDead: (silentMs: number) => void;
 }
 
-/** A timer that fires this late says that our own process stood still: the answer may be waiting unread. */
+/** A timer that fires this late means that our own process stalled: the answer may be waiting unread. */
 const STALL_MS = 1000;
 
 export class Heartbeat {
@@ -31,7 +31,7 @@ export class Heartbeat {
     this.#arm(options.everyMs, () => this.#look());
   }
 
-  /** True from `doubt` until something is heard. */
+  /** True from `doubt` until something arrives. */
   get doubted(): boolean {
     return this.#doubted;
   }
@@ -41,7 +41,7 @@ export class Heartbeat {
     this.#doubted = false;
   }
 
-  /** A request got no answer in its time: ask now rather than at the next turn. */
+  /** A request timed out: send a ping now instead of at the next turn. */
   doubt(): void {
     if (this.#stopped) return;
     this.#doubted = true;

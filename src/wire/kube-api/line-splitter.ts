@@ -1,6 +1,6 @@
 /**
- * Cuts a stream of bytes into lines. It works on bytes, not text, so a chunk may end anywhere, also inside a character. What
- * follows the last newline is kept for the next chunk.
+ * Splits a stream of bytes into lines. It works on bytes, not text, so a chunk may end anywhere, even inside a
+ * character. Bytes after the last newline are kept for the next chunk.
  */
 const NEWLINE = 0x0a;
 
@@ -13,12 +13,12 @@ export class LineSplitter {
     this.#lineBytesMax = lineBytesMax;
   }
 
-  /** The bytes of a line that has begun. */
+  /** The number of bytes of the incomplete line. */
   get pendingBytes(): number {
     return this.#pendingBytes;
   }
 
-  /** The lines that this chunk completes, without their newlines. Throws on a line longer than allowed. */
+  /** Yields the lines that this chunk completes, without their newlines. Throws if a line is too long. */
   *push(chunk: Buffer): Generator<Buffer> {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {

@@ -1,4 +1,4 @@
-/** Where an object lies on the server, and how a call is named in errors. */
+/** The URL paths of API objects, and how errors name a call. */
 import type { ApiObject, Resource } from "../../api/resource.ts";
 import { assert } from "../../base/assert.ts";
 import { ApiError } from "../../ports/api-error.ts";
@@ -6,7 +6,7 @@ import type { ListOptions, ObjectName, Selection, WatchStart } from "../../ports
 
 export type Verb = "GET" | "LIST" | "WATCH" | "CREATE" | "UPDATE" | "PATCH" | "DELETE";
 
-/** "PATCH pods/status default/web": what, of which kind, of which object. */
+/** "PATCH pods/status default/web": the verb, the resource and the object. */
 export function operationName(
   verb: Verb,
   resource: Resource<ApiObject>,
@@ -41,7 +41,7 @@ export function objectPath(
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** No object can have such a name, and as part of a path it would ask for another one. */
+/** No object can have such a name, and as part of a path it would address another object. */
 function segment(operation: string, name: string): string {
   if (name === "" || name === "." || name === ".." || /[/%]/.test(name)) {
     throw new ApiError(operation, 400, "BadRequest", `${JSON.stringify(name)} cannot be a name`);
@@ -66,7 +66,7 @@ export function watchQuery(selection: Selection, start: WatchStart, timeoutSecon
     timeoutSeconds: timeoutSeconds.toString(),
     ...(start.kind === "after"
       ? { resourceVersion: start.resourceVersion }
-      : // No version: what the server sends is then as fresh as a consistent read.
+      : // Without a resource version, what the server sends is as fresh as a consistent read.
         { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" }),
   });
 }

@@ -29,14 +29,14 @@ async function spanOf(attempt: Parameters<typeof inRequestSpan<void>>[2], origin
 }
 
 test("[22.3] a request to the API server is a client's span and a trace of its own, and the server is told of it", async () => {
-  let told: string | undefined;
+  let reported: string | undefined;
   const { span } = await spanOf(async (headers, answered) => {
-    told = headers["traceparent"];
+    reported = headers["traceparent"];
     answered(200);
   });
   assert.deepEqual([span.name, span.parent, span.failure], ["HTTP GET", undefined, undefined]);
   assert.deepEqual(span.attributes, { ...ASKED, "http.response.status_code": 200 });
-  assert.equal(told, `00-${span.context.traceId}-${span.context.spanId}-01`);
+  assert.equal(reported, `00-${span.context.traceId}-${span.context.spanId}-01`);
 });
 
 test("an answer of 400 and above fails it without words, and what never was answered in its own", async () => {

@@ -1,22 +1,24 @@
-/** One try of a request to the API server, as traces tell it: by the names and attributes that the Go kubelet gives. Each is a trace of its own. */
+/**
+ * The span of one attempt of an API request, with the Go kubelet's names and attributes. Each attempt is its own trace.
+ */
 import { errorText } from "../../base/error-text.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
 import { noTracer, type Span, type SpanStart, type Tracer } from "../../ports/tracer.ts";
 
 export interface TracedTry {
-  /** Of the server, without a slash at its end. */
+  /** The server's origin, without a trailing slash. */
   readonly origin: string;
   readonly method: string;
   readonly path: string;
 }
 
-/** `attempt` tells the status it was answered with to `answered`. */
+/** `attempt` passes the status of the answer to `answered`. */
 export function inRequestSpan<T>(
   tracer: Tracer,
   asked: TracedTry,
   attempt: (headers: Readonly<Record<string, string>>, answered: (status: number) => void) => Promise<T>,
 ): Promise<T> {
-  // There are many: what nobody wants is not put together.
+  // There are many requests: do not build spans that nobody exports.
   if (tracer === noTracer) return attempt({}, () => {});
   return inSpan(tracer, startOf(asked), async (span) => {
     try {

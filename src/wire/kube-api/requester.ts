@@ -1,6 +1,6 @@
 /**
- * Sends one request to its end: waits for its turn under the rate limit, tries again what certainly had no effect, and keeps
- * the deadline, which covers all of that. What it rejects with is what the port promises.
+ * Sends one request until it is done: waits for the rate limit, retries what certainly had no effect, and keeps the
+ * deadline, which covers all of that. It rejects only with what the port promises.
  */
 
 import type { OutgoingHttpHeaders } from "node:http2";
@@ -23,7 +23,7 @@ import type { Session } from "./session.ts";
 import type { SessionPool } from "./session-pool.ts";
 
 export interface ApiRequest {
-  /** How errors name it. */
+  /** How errors name the request. */
   readonly operation: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
@@ -37,11 +37,11 @@ export interface RequesterOptions {
   readonly random: Random;
   readonly pool: SessionPool;
   readonly bucket: TokenBucket;
-  /** Waits where there are no credentials yet. */
+  /** Waits while there are no credentials yet. */
   readonly authenticator: (signal: AbortSignal) => Promise<Authenticator>;
   readonly userAgent: string;
   readonly tracer: Tracer;
-  /** What traces call the server. */
+  /** How traces name the server. */
   readonly origin: string;
   readonly limitMs: number;
   readonly retriesMax: number;
@@ -58,7 +58,10 @@ export class ClosedError extends Error {
 
 type Read<T> = (exchange: Exchange, head: ResponseHead, signal: AbortSignal) => Promise<T>;
 
-/** A request on its way, with all its attempts. When it ends without an answer, `unanswered` says whether the server may have acted upon it. */
+/**
+ * A request in progress, with all its attempts. If it ends without an answer, `unanswered` says whether the server may
+ * have acted on it.
+ */
 interface Call<T> {
   readonly request: ApiRequest;
   readonly read: Read<T>;
@@ -73,14 +76,16 @@ export class Requester {
     this.#options = options;
   }
 
-  /** The whole body of a success. */
+  /** Returns the whole body of a success. */
   send(request: ApiRequest, signal: AbortSignal): Promise<Buffer> {
     return this.#inTime(request, signal, async (exchange, head, signal) =>
       decodeBody(request.operation, head, await exchange.body(signal)),
     );
   }
 
-  /** A success whose body is yet to be read. The deadline covers its beginning; the caller cancels it in the end. */
+  /**
+   * Returns a success whose body is not read yet. The deadline covers its head; the caller must cancel it in the end.
+   */
   open(request: ApiRequest, signal: AbortSignal): Promise<Exchange> {
     return this.#inTime(request, signal, (exchange) => Promise.resolve(exchange));
   }
@@ -166,7 +171,7 @@ export class Requester {
     }
   }
 
-  /** Whatever fails in here failed before anything was sent. */
+  /** Runs a step before anything is sent: its failure means that the request had no effect. */
   async #unsent<T>(request: ApiRequest, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
     try {
       return await step();

@@ -1,6 +1,7 @@
 /**
- * Hands requests to connections: the oldest with room takes the next one, and when none has room a new one is made, once for
- * all who wait. A connection that broke, drains or is in doubt gets nothing new.
+ * Assigns requests to connections. The oldest connection with a free stream takes the next request. If none has one, a
+ * new connection is opened, once for all requests that wait. A connection that broke, drains or is in doubt gets no new
+ * requests.
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import type { SecureContext } from "node:tls";
@@ -30,12 +31,12 @@ export class SessionPool {
     return [...this.#sessions].reduce((sum, session) => sum + session.streamsOpen, 0);
   }
 
-  /** Rejects with the signal's reason, or with why no connection could be made; nothing was sent then. */
+  /** Rejects with the signal's reason, or with the reason why no connection could be opened; nothing was sent then. */
   async open(headers: OutgoingHttpHeaders, endStream: boolean, signal: AbortSignal): Promise<OpenStream> {
     for (;;) {
       signal.throwIfAborted();
       if (this.#closed) throw new Error("the client was closed");
-      // Between finding room and taking it nothing else may run: no await here.
+      // No await between finding a free stream and taking it: nothing else may run in between.
       const session = [...this.#sessions].find((candidate) => candidate.hasRoom);
       if (session !== undefined) return { session, stream: session.request(headers, endStream) };
       this.#connecting ??= this.#connect();
@@ -44,20 +45,20 @@ export class SessionPool {
       try {
         await unlessAborted(ready, signal);
       } catch (error) {
-        // What failed was of the old credentials: the caller has nothing to do with that.
+        // Ignore the failure of a connection with old credentials: it does not concern the caller.
         if (signal.aborted || options === this.#options) throw error;
       }
     }
   }
 
-  /** New requests go over connections with these credentials; what is open on the old ones may finish. */
+  /** New requests use connections with these credentials; requests on old connections may finish. */
   replace(secureContext: SecureContext): void {
     this.#options = { ...this.#options, secureContext };
     this.#connecting = undefined;
     for (const session of this.#sessions) session.drain();
   }
 
-  /** As `replace`, with the credentials there are. A connection that is still being made is new already. */
+  /** Like `replace`, with the current credentials. A connection that is still being opened is new already. */
   renew(): void {
     for (const session of this.#sessions) if (session !== this.#connecting) session.drain();
   }

@@ -1,6 +1,6 @@
 /**
- * One HTTP/2 connection. It takes requests from the server's first SETTINGS until it is told to drain (GOAWAY, new
- * credentials, a renewal) or breaks; what is open then may finish, or is rejected. Nothing of it stays once `closed` resolves.
+ * One HTTP/2 connection. It takes requests from the server's first SETTINGS until it drains (GOAWAY, new credentials, a
+ * renewal) or breaks. Open requests may then finish, or are rejected. Nothing of it is left once `closed` resolves.
  */
 import {
   type ClientHttp2Session,
@@ -24,16 +24,16 @@ export interface SessionOptions {
   readonly pingLimitMs: number;
 }
 
-/** Room for a list on a long line; costs nothing until used. */
+/** Large enough for a list over a connection with a long delay; costs nothing until used. */
 const STREAM_WINDOW_BYTES = 2 ** 20;
 const CONNECTION_WINDOW_BYTES = 2 ** 24;
-/** Node refuses new streams above this, counting what is queued to be sent: a hundred objects of the largest size fit. */
+/** Node refuses new streams above this, counting data queued for sending: a hundred objects of the largest size fit. */
 const SESSION_MEMORY_MB = 256;
-/** Stream numbers end at 2^31 and are never used twice: long before that, another connection takes over. */
+/** Stream numbers end at 2^31 and are never reused: another connection takes over long before that. */
 const STREAMS_EVER_MAX = 2 ** 20;
 
 export class Session {
-  /** Resolves when requests can be sent; rejects when it broke before that. */
+  /** Resolves when requests can be sent; rejects if the connection broke before that. */
   readonly ready: Promise<void>;
   readonly closed: Promise<void>;
   readonly #http2: ClientHttp2Session;
@@ -48,7 +48,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const http2 = connect(options.url, {
       secureContext: options.secureContext,
-      rejectUnauthorized: true, // Whatever the environment says.
+      rejectUnauthorized: true, // Regardless of the environment.
       ...(options.serverName === undefined ? {} : { servername: options.serverName }),
       maxSessionMemory: SESSION_MEMORY_MB,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
@@ -58,7 +58,7 @@ export class Session {
     const { promise: closed, resolve: finish } = Promise.withResolvers<void>();
     this.ready = ready;
     this.closed = closed;
-    ready.catch(() => {}); // Whoever waits hears of it; often nobody does.
+    ready.catch(() => {}); // Waiting callers see the rejection; often nobody waits.
 
     const cancelLimit = options.clock.after(options.connectLimitMs, () =>
       this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
@@ -92,23 +92,23 @@ export class Session {
     return this.#streamsOpen;
   }
 
-  /** Whether one more request can go out now. */
+  /** Whether one more request can be sent now. */
   get hasRoom(): boolean {
     return this.takesRequests && this.#streamsOpen < this.#streamsMax;
   }
 
-  /** Whether it is, or will be, of use for new requests. */
+  /** Whether the connection is open for new requests, apart from its limit of streams. */
   get takesRequests(): boolean {
     const alive = !this.#http2.closed && !this.#http2.destroyed;
     return alive && this.#state === "open" && this.#heartbeat?.doubted !== true;
   }
 
-  /** Why it broke. */
+  /** Why the connection broke. */
   get failure(): Error {
     return this.#failure ?? new Error("the connection was closed");
   }
 
-  /** Only while `hasRoom`. Throws when the connection broke in this very moment; nothing was sent then. */
+  /** Call only while `hasRoom`. Throws if the connection broke in this very moment; nothing was sent then. */
   request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
     const stream = this.#http2.request(headers, { endStream });
     this.#streamsOpen += 1;
@@ -121,7 +121,7 @@ export class Session {
     return stream;
   }
 
-  /** Whether the server said that it never looked at this stream. */
+  /** Whether the server certainly never processed this stream: it was not sent, or the server said so. */
   neverSaw(stream: ClientHttp2Stream): boolean {
     return (
       stream.id === undefined || stream.id > this.#lastStreamId || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
@@ -136,7 +136,7 @@ export class Session {
     this.#heartbeat?.doubt();
   }
 
-  /** No new requests; ends with the last open one. */
+  /** Takes no new requests; ends with the last open one. */
   drain(): void {
     if (this.#state === "connecting") this.destroy(new Error("replaced before it was of use"));
     if (this.#state === "open") this.#state = "draining";
@@ -151,7 +151,7 @@ export class Session {
   }
 
   #endIfDrained(): void {
-    // Not http2's own close(): it waits for the peer to hang up, which a half-open one never does.
+    // Not http2's own close(): it waits for the peer to hang up, which a half-open peer never does.
     if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2.destroy();
   }
 
@@ -160,7 +160,8 @@ export class Session {
       if (error === null) answered();
     };
     if (this.#http2.destroyed) return;
-    // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Settings must be answered as well.
+    // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Send SETTINGS, which the peer must
+    // answer as well.
     if (this.#http2.closed) this.#http2.settings({}, callback);
     else this.#http2.ping(callback);
   }

@@ -26,7 +26,7 @@ const PATCH_TYPES = {
   merge: "application/merge-patch+json",
 } as const satisfies Record<Patch["kind"], string>;
 
-/** How long the server may keep a watch: spread, so that those of many nodes do not end together. */
+/** How long the server may keep a watch open: spread, so that the watches of many nodes do not end together. */
 export interface WatchSeconds {
   readonly min: number;
   readonly max: number;
@@ -42,7 +42,7 @@ export function apiServerOver(
   root: string,
   random: Random,
   watchSeconds: WatchSeconds,
-  /** Aborts with a `WatchEnded` when those that are open now are to end. */
+  /** Aborts with a `WatchEnded` when the watches open now must end. */
   watching: () => AbortSignal,
 ): Omit<ApiServer, "renewConnections"> {
   const call = async <T>(request: ApiRequest, signal: AbortSignal): Promise<T> => {
@@ -162,7 +162,7 @@ function deleteRequest(resource: Resource<ApiObject>, name: ObjectName, options:
 
 const selectionNamespace = ({ namespace }: Selection) => (namespace === undefined ? {} : { namespace });
 
-/** Items of a list come without their kind; the server wants it back with them. */
+/** Items of a list come without their kind; the server requires it when they are sent back. */
 const typed = ({ group, version, kind }: Resource<ApiObject>, object: ApiObject) => ({
   apiVersion: group === "" ? version : `${group}/${version}`,
   kind,

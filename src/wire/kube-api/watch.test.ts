@@ -6,10 +6,10 @@ import type { Exchange } from "./exchange.ts";
 import { readWatch } from "./watch.ts";
 
 const MIB = 2 ** 20;
-/** The same bytes again and again: a line that is as long as the limit takes no memory. */
+/** The same bytes are sent again and again: a line as long as the limit takes no memory. */
 const part = Buffer.alloc(MIB, " ");
 
-/** A watch whose only line has so many bytes, and no end. */
+/** A watch whose only line has this many bytes and no newline. */
 async function failureOf(lineBytes: number) {
   let leftBytes = lineBytes;
   let cancelled = 0;

@@ -1,6 +1,6 @@
 /**
- * Reads a watch: one JSON event per line, until the server ends the stream. Nothing is skipped: a line that is not an event we
- * know, or a stream that ends inside one, is an error.
+ * Reads a watch: one JSON event per line, until the server ends the stream. Nothing is skipped: a line that is not a
+ * known event, or a stream that ends inside an event, is an error.
  */
 import type { ApiObject } from "../../api/resource.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
@@ -43,12 +43,15 @@ export async function* readWatch<T extends ApiObject>(
   }
 }
 
-/** We end it ourselves, for who reads it to open another. */
+/** We ended the watch ourselves, so that its reader opens another. */
 export class WatchEnded extends Error {
   override readonly name = "WatchEnded";
 }
 
-/** A watch that we end ourselves ends as one that the server ends, but where it has not said yet all there is. */
+/**
+ * A watch that we end ourselves ends like one that the server ends. If its initial list is incomplete, it rejects
+ * instead.
+ */
 export async function* untilEnded<T>(
   operation: string,
   start: WatchStart,

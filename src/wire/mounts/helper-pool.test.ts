@@ -7,7 +7,7 @@ import type { Helper } from "./helper-process.ts";
 import { pathGroup } from "./path-group.ts";
 import type { FinalReply, HelperRequest } from "./protocol.ts";
 
-/** Answers when it is told to, dies when it is killed, unless it is held. */
+/** Answers on demand and dies when it is killed, unless it is held. */
 class FakeHelper implements Helper {
   readonly ended: Promise<void>;
   request: HelperRequest | undefined;
@@ -79,7 +79,7 @@ class Bench {
     );
   }
 
-  /** Paths at work, by helper. */
+  /** The paths in progress, by helper. */
   get busy(): readonly string[] {
     return this.helpers.flatMap(({ request, state }) =>
       request?.kind === "kindOf" && state === "alive" ? [request.path] : [],
@@ -169,15 +169,15 @@ void test("slow ones beyond their number count among the quick, so that the numb
 
 void test("what shows progress is not given up, and what stops showing it is", async () => {
   const bench = new Bench();
-  const told: number[] = [];
-  const answer = bench.ask("/v", { onProgress: (files) => told.push(files) });
+  const reported: number[] = [];
+  const answer = bench.ask("/v", { onProgress: (files) => reported.push(files) });
   for (let turn = 1; turn <= 5; turn += 1) {
     await bench.clock.advance(9_000);
     bench.at("/v").progress(turn * 100);
   }
   const helper = bench.at("/v");
   await bench.clock.advance(10_000);
-  assert.deepEqual([await answer, told, helper.state], ["unresponsive", [100, 200, 300, 400, 500], "killed"]);
+  assert.deepEqual([await answer, reported, helper.state], ["unresponsive", [100, 200, 300, 400, 500], "killed"]);
 });
 
 void test("a helper that does not die is not waited for, and its group is refused at once until it does", async () => {

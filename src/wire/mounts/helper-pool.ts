@@ -1,11 +1,14 @@
 /**
- * Hands requests to helper processes so that whatever hangs costs its own caller and nobody else:
+ * Distributes requests to helper processes so that a hanging request affects only its own caller:
  *
- * - A request without an answer, or a sign of progress, within its limit is rejected "unresponsive". Its helper is killed and not waited for.
- * - Few requests run at once, and one per group (a volume): the others of a group wait behind it. A request that has become slow no longer
- *   counts among the few, and neither does any of a group that was unresponsive before: so they hold up the rest for a moment, or not at all.
- * - A helper that the kernel does not let die is stuck. Its group is rejected at once for as long as it lives, or until somebody has unmounted
- *   what it hangs on; and all are when too many are stuck, since each of them keeps its memory. Unmounting is never refused.
+ * - A request without an answer or a sign of progress within its limit is rejected with "unresponsive". Its helper is
+ *   killed and not waited for.
+ * - Few requests run at once, and one per group (a volume): other requests of the group wait behind it. A request that
+ *   has become slow no longer counts among the few, nor does any request of a group that was unresponsive before. So
+ *   they delay the others briefly, or not at all.
+ * - A helper that the kernel does not let die is stuck. Its group is rejected at once while the helper lives, or until
+ *   what it hangs on is unmounted. With too many stuck helpers all requests are rejected, because each helper keeps its
+ *   memory. Unmounting is never rejected.
  */
 import { errorText } from "../../base/error-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
@@ -15,9 +18,9 @@ import type { Helper } from "./helper-process.ts";
 import type { FinalReply, HelperRequest } from "./protocol.ts";
 
 export interface PoolLimits {
-  /** Quick requests at once. */
+  /** Maximum number of quick requests at once. */
   readonly quickMax: number;
-  /** Slow requests beside them. More of them are counted among the quick. */
+  /** Maximum number of slow requests beside them. Further ones count as quick. */
   readonly slowMax: number;
   readonly slowAfterMs: number;
   readonly stuckMax: number;
@@ -37,11 +40,11 @@ export const POOL_LIMITS: PoolLimits = {
 
 export interface Job {
   readonly request: HelperRequest;
-  /** For the error. */
+  /** For the error message. */
   readonly operation: string;
   readonly path: string;
   readonly group: string;
-  /** It asks no file system: it is the way out, and is never refused because others hang. */
+  /** The request accesses no file system. It is the way out, and is never rejected because others hang. */
   readonly isHarmless?: boolean;
   readonly limitMs: number;
   readonly signal: AbortSignal;
@@ -60,7 +63,7 @@ interface Running extends Waiting {
   cancelLimit: () => void;
 }
 
-/** Groups that hung are remembered, the latest ones. */
+/** How many unresponsive groups are remembered: the most recent ones. */
 const SUSPECTS_MAX = 256;
 const ENDING = "the agent ends";
 
@@ -71,12 +74,15 @@ export class HelperPool {
   #waiting: readonly Waiting[] = [];
   readonly #running = new Set<Running>();
   readonly #idle = new Map<Helper, () => void>();
-  /** Killed, and not gone yet: the group waits for them a moment. */
+  /** Killed helpers that are not gone yet, with their groups, which wait for them briefly. */
   readonly #dying = new Map<Helper, string>();
   readonly #stuck = new Map<Helper, string>();
   readonly #suspects = new RecentMap<string, boolean>(SUSPECTS_MAX);
   #closed = false;
-  /** To start a process holds up everything for some milliseconds: one at a time, and others have their turn between. */
+  /**
+   * Starting a process blocks everything for some milliseconds, so helpers start one at a time, with other work in
+   * between.
+   */
   #justStarted: { readonly cancel: () => void } | undefined;
 
   constructor(clock: Clock, start: () => Helper, limits: PoolLimits = POOL_LIMITS) {
@@ -108,14 +114,14 @@ export class HelperPool {
     });
   }
 
-  /** What its helpers hang on is no longer there: the group is a new one. */
+  /** What the group's helpers hang on is unmounted: treat the group as new. */
   forgive(group: string): void {
     this.#acquit(group);
     for (const [helper, held] of this.#stuck) if (held === group) this.#stuck.set(helper, "");
     this.#turn();
   }
 
-  /** Resolves when no helper lives but those that cannot die. */
+  /** Resolves when no helper lives except those that cannot die. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const waiting of this.#waiting) waiting.reject(failure(waiting.job, "other", ENDING));
@@ -127,7 +133,7 @@ export class HelperPool {
     await Promise.all([...this.#dying.keys(), ...idle].map((helper) => this.#goneOrStuck(helper)));
   }
 
-  /** Rejects what has no chance, then starts what may run now. */
+  /** Rejects requests that have no chance, then starts those that may run now. */
   #turn(): void {
     const left: Waiting[] = [];
     for (const waiting of this.#waiting) {
@@ -156,7 +162,7 @@ export class HelperPool {
   }
 
   #acquit(group: string): void {
-    // Only who is among them: the others must not push anybody out.
+    // Only update a group that is in the map: others must not push anything out.
     if (this.#isSuspect(group)) this.#suspects.set(group, false);
   }
 
@@ -278,7 +284,7 @@ export class HelperPool {
       helper,
       this.#clock.after(this.#limits.idleMs, () => this.#retire(helper)),
     );
-    // It may die while nobody looks.
+    // It may die while it is idle.
     void helper.ended.then(() => {
       this.#idle.get(helper)?.();
       this.#idle.delete(helper);

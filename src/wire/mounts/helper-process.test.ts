@@ -3,27 +3,27 @@ import { test } from "node:test";
 import { hostClock } from "../host/clock.ts";
 import { type Helper, startHelper } from "./helper-process.ts";
 
-/** A helper in a few words of shell. */
+/** A helper written in shell. */
 const shell = (script: string): Helper => startHelper({ file: "sh", args: ["-c", script] });
 
 const ask = (helper: Helper, onProgress: (files: number) => void = () => {}) =>
   helper.run({ kind: "kindOf", path: "/" }, onProgress);
 
-const FOLDER = { kind: "done", value: "folder" };
-const DONE = `echo '{"kind":"done","value":"folder"}'`;
+const DIRECTORY = { kind: "done", value: "directory" };
+const DONE = `echo '{"kind":"done","value":"directory"}'`;
 
 void test("a helper is asked and asked again, and tells how far it has come", async () => {
   const helper = shell(`read a; echo '{"kind":"progress","files":3}'; ${DONE}; read b; ${DONE}; read c`);
-  const told: number[] = [];
-  const replies = [await ask(helper, (files) => told.push(files)), await ask(helper)];
-  assert.deepEqual([replies, told], [[FOLDER, FOLDER], [3]]);
+  const reported: number[] = [];
+  const replies = [await ask(helper, (files) => reported.push(files)), await ask(helper)];
+  assert.deepEqual([replies, reported], [[DIRECTORY, DIRECTORY], [3]]);
   helper.end();
   await helper.ended;
 });
 
 void test("a reply may come in pieces", async () => {
-  const helper = shell(`read a; printf '{"kind":"do'; sleep 0.05; echo 'ne","value":"folder"}'; read b`);
-  assert.deepEqual(await ask(helper), { kind: "done", value: "folder" });
+  const helper = shell(`read a; printf '{"kind":"do'; sleep 0.05; echo 'ne","value":"directory"}'; read b`);
+  assert.deepEqual(await ask(helper), { kind: "done", value: "directory" });
   helper.end();
   await helper.ended;
 });
@@ -49,7 +49,8 @@ void test("one that is killed takes its tools with it, and is not gone before a 
   await both.ended;
   assert.ok(hostClock.monotonicMs() - beginMs < 30_000);
 
-  // Out of its group, as a tool that the kernel holds is out of reach; it has the helper's fourth stream.
+  // Outside its process group, because a tool that the kernel holds is out of reach as well. It has the helper's fourth
+  // stream.
   const away = shell(
     `setsid sleep 0.5 >/dev/null 2>&1 </dev/null & read a; echo '{"kind":"progress","files":1}'; wait`,
   );

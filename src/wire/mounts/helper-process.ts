@@ -1,6 +1,6 @@
 /**
- * One helper process. It has no clock of its own to be judged by: whoever uses it kills it when it takes too long. It ends by itself when its
- * input closes, so it never outlives an agent that was killed.
+ * One helper process. It has no timeout: its user kills it when it takes too long. It exits when its input closes, so
+ * it never outlives an agent that was killed.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
@@ -12,13 +12,13 @@ export interface HelperCommand {
 }
 
 export interface Helper {
-  /** One at a time. Rejects when the process ends before it has answered. */
+  /** One request at a time. Rejects if the process ends before it has answered. */
   run(request: HelperRequest, onProgress: (files: number) => void): Promise<FinalReply>;
-  /** Lets it end in its own time. It must be idle. */
+  /** Lets the process end by itself. It must be idle. */
   end(): void;
-  /** At once, with the tools it runs. A process that the kernel holds goes on living. */
+  /** Kills the process at once, with the tools it runs. A process that the kernel holds stays alive. */
   kill(): void;
-  /** Resolves when it is gone, and no tool of its that writes to a disk is left. */
+  /** Resolves when the process is gone, and none of its tools that write to a disk is left. */
   readonly ended: Promise<void>;
 }
 
@@ -31,8 +31,8 @@ interface Pending {
 type Streams = readonly [input: Writable, output: Readable, lifeline: Readable];
 
 export function startHelper({ file, args }: HelperCommand): Helper {
-  // A folder that nobody unmounts, and a session of its own: it must not hear a signal of our terminal. The fourth stream is held by tools that
-  // outlive it too.
+  // A working directory that nobody unmounts, and a separate session, so that signals of our terminal do not reach it.
+  // Tools that outlive the helper hold the fourth stream too.
   const child = spawn(file, args, {
     cwd: "/",
     detached: true,
@@ -60,7 +60,7 @@ class HelperProcess implements Helper {
       });
       child.once("error", (error) => {
         this.#fail(error);
-        if (child.pid === undefined) resolve(); // It never began.
+        if (child.pid === undefined) resolve(); // It never started.
       });
     });
     child.once("exit", (code, signal) => this.#fail(new Error(`the volume helper ended with ${signal ?? code}`)));
@@ -90,7 +90,7 @@ class HelperProcess implements Helper {
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      this.#child.kill("SIGKILL"); // It has not come so far as to have a group of its own.
+      this.#child.kill("SIGKILL"); // It does not have its own process group yet.
     }
   }
 
@@ -104,7 +104,7 @@ class HelperProcess implements Helper {
     }
   }
 
-  /** Who says one thing that is no reply may say another: it is not asked again. */
+  /** A helper that sends one invalid reply may send another, so it gets no more requests. */
   #refuse(line: string): void {
     this.#fail(new Error(`the volume helper said ${JSON.stringify(line.slice(0, 200))}`));
     this.kill();
@@ -125,7 +125,7 @@ class HelperProcess implements Helper {
     pending?.reject(error);
   }
 
-  /** Only work under way keeps the agent's process alive. */
+  /** Only work in progress keeps the agent's process alive. */
   #hold(busy: boolean): void {
     const word = busy ? "ref" : "unref";
     this.#child[word]();

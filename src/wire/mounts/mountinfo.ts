@@ -1,6 +1,6 @@
 /**
- * The kernel's table of mounts, as /proc/self/mountinfo writes it. A line that is not understood is an error, never left out: what is not in
- * the table is taken for safe to remove.
+ * Parses the kernel's mount table, /proc/self/mountinfo. A line that cannot be parsed is an error and never left out:
+ * what is not in the table is considered safe to remove.
  */
 import type { MountPoint } from "../../ports/mounts.ts";
 
@@ -35,16 +35,19 @@ function parseLine(line: string): MountPoint {
   };
 }
 
-/** Space, tab, line end, backslash and "#" come as three octal digits. */
+/** Space, tab, newline, backslash and "#" are written as three octal digits. */
 const unescape = (field: string): string =>
   field.includes("\\")
     ? field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8)))
     : field;
 
-/** A network server that lost the folder leaves the mount on a name that the kernel marks; the path is still what unmounts it. */
+/**
+ * If a network server lost the directory, the kernel marks the mount's path; the path without the mark still unmounts
+ * it.
+ */
 const withoutMark = (path: string): string => (path.endsWith(DELETED) ? path.slice(0, -DELETED.length) : path);
 
-/** At commas, but not at those between double quotes, which SELinux contexts have. */
+/** Splits at commas, except between double quotes, which SELinux contexts have. */
 function splitOptions(field: string): readonly string[] {
   const options: string[] = [];
   let start = 0;
@@ -58,18 +61,18 @@ function splitOptions(field: string): readonly string[] {
   return options;
 }
 
-const isWithin = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+const isWithin = (path: string, directory: string): boolean =>
+  path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`);
 
-/** Stacked mounts at one path, the one that is seen last. */
+/** Stacked mounts at one path; the last one is visible. */
 export const mountsAt = (table: readonly MountPoint[], path: string): readonly MountPoint[] =>
   table.filter((mount) => mount.path === path);
 
-/** At the path too. */
+/** Includes mounts at the path itself. */
 export const mountsWithin = (table: readonly MountPoint[], path: string): readonly MountPoint[] =>
   table.filter((mount) => isWithin(mount.path, path));
 
-/** The mount that a path lies on: the latest one made over it. */
+/** The mount on which a path lies: the latest one made over it. */
 export const mountOf = (table: readonly MountPoint[], path: string): MountPoint | undefined =>
   table.findLast((mount) => isWithin(path, mount.path));
 

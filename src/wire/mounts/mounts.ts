@@ -1,6 +1,7 @@
 /**
- * The Mounts port on this machine. Only the kernel's table is read here; everything else is done by helper processes, because a call on a file
- * system whose server is dead never returns, and this process has four threads for such calls in all. `helper/` is what they do.
+ * The Mounts port on this machine. Only the kernel's mount table is read here. Helper processes do everything else;
+ * their code is in `helper/`. A call on a file system whose server is dead never returns, and this process has only
+ * four threads for such calls.
  */
 import { readFile } from "node:fs/promises";
 import { isAbsolute } from "node:path";
@@ -18,7 +19,7 @@ const TABLE = "/proc/self/mountinfo";
 
 export interface MountsOptions {
   readonly clock: Clock;
-  /** Starts a helper: this program, called by its hidden name. */
+  /** Starts a helper: this program, called with its hidden command. */
   readonly helper: HelperCommand;
   readonly limits?: PoolLimits;
   readonly limitsMs?: Partial<LimitsMs>;
@@ -27,9 +28,11 @@ export interface MountsOptions {
 type LimitsMs = Readonly<Record<RequestKind, number>>;
 
 const LOOK_MS = 10_000;
-/** A server may be waited for as long as mount.nfs does by itself, two minutes, and an unmount writes out what the machine still holds. */
+/**
+ * Long enough for mount.nfs, which waits for a server for two minutes, and for an unmount that writes out cached data.
+ */
 const SERVER_MS = 150_000;
-/** Between two signs of progress. */
+/** The limit between two signs of progress. */
 const PROGRESS_MS = 30_000;
 
 const LIMITS_MS: LimitsMs = {
@@ -42,7 +45,7 @@ const LIMITS_MS: LimitsMs = {
   unmount: SERVER_MS,
   kindOf: LOOK_MS,
   groupOf: LOOK_MS,
-  makeFolder: LOOK_MS,
+  makeDirectory: LOOK_MS,
   makeFile: LOOK_MS,
   own: PROGRESS_MS,
   removeTree: PROGRESS_MS,
@@ -92,7 +95,8 @@ export function createMounts({
     knowsNoSwap,
     ...mountCalls(helpers),
     async unmount(path, { lazy }, signal) {
-      // It asks no file system, so it does not wait behind those that do, and is the way out of what hangs there.
+      // An unmount accesses no file system. So it does not wait behind requests that do, and is the way out of what
+      // hangs there.
       const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };
       await helpers.ask({ kind: "unmount", path, lazy }, turn);
       pool.forgive(pathGroup(path));
@@ -118,7 +122,7 @@ function mountCalls(
         { kind: "mountHugepages", path, ...(pageSize === undefined ? {} : { pageSize }) },
         { operation: "mount huge pages at", path, signal },
       ),
-    // What may hang is the source; the target is a directory of ours.
+    // Only the source may hang; the target is a directory of ours.
     bind: (source, target, options, signal) =>
       helpers.ask(
         { kind: "bind", source, target, options },
@@ -139,7 +143,7 @@ function mountCalls(
 
 function fileCalls(
   helpers: Helpers,
-): Pick<Mounts, "readBelow" | "kindOf" | "groupOf" | "makeFolder" | "makeFile" | "own" | "measure" | "removeTree"> {
+): Pick<Mounts, "readBelow" | "kindOf" | "groupOf" | "makeDirectory" | "makeFile" | "own" | "measure" | "removeTree"> {
   return {
     async readBelow(volume, path, bytesMax, signal) {
       const turn = { operation: `read ${path} in`, path: volume, signal };
@@ -147,8 +151,8 @@ function fileCalls(
     },
     kindOf: (path, signal) => helpers.ask({ kind: "kindOf", path }, { operation: "look at", path, signal }),
     groupOf: (path, signal) => helpers.ask({ kind: "groupOf", path }, { operation: "look at", path, signal }),
-    makeFolder: (path, mode, signal) =>
-      helpers.ask({ kind: "makeFolder", path, mode }, { operation: "make folder", path, signal }),
+    makeDirectory: (path, mode, signal) =>
+      helpers.ask({ kind: "makeDirectory", path, mode }, { operation: "make directory", path, signal }),
     makeFile: (path, mode, signal) =>
       helpers.ask({ kind: "makeFile", path, mode }, { operation: "make file", path, signal }),
     async own(path, { onProgress, ...pass }, signal) {
@@ -175,7 +179,7 @@ function deviceCalls(helpers: Helpers): Pick<Mounts, "formatOf" | "check" | "for
   };
 }
 
-/** The kernel has it from 6.4 on. */
+/** The kernel supports noswap from 6.4 on. */
 async function knowsNoSwap(): Promise<boolean> {
   const release = await readFile("/proc/sys/kernel/osrelease", "utf8");
   const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
@@ -191,7 +195,7 @@ async function askPool<K extends RequestKind>(
   assert(isAbsolute(path), `"${path}" is no absolute path`);
   const reply = await pool.run({ request, operation, path, group, isHarmless, limitMs, signal, onProgress });
   if (reply.kind === "failed") throw new MountError(operation, path, reply.code, reply.detail);
-  // The helper is this program: what it answers to a kind is what the protocol says.
+  // The helper is this program: its answer to a kind of request is what the protocol says.
   return reply.value as AnswerOf<K>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Which paths hang together: a volume of a pod with all below it, and otherwise a path by itself. A guess that costs nothing and asks no file
- * system; the true extent of a mount is in the kernel's table only, which is too long to read before each call.
+ * Which paths form one group: a pod's volume with everything below it, and otherwise a path alone. This is a guess that
+ * costs nothing and accesses no file system. The true extent of a mount is only in the kernel's table, which is too
+ * long to read before each call.
  */
 const POD_VOLUME = /^(.*?\/pods(?:\/[^/]+){4})(?:\/|$)/;
 

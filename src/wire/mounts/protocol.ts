@@ -1,4 +1,5 @@
-/** What the agent and its helper processes say to each other: one line of JSON per request, and per reply. */
+/** The protocol between the agent and its helper processes: one line of JSON per request, and per reply. */
+import type { PathKind } from "../../domain/volumes/path-kind.ts";
 import type {
   BlockFormat,
   CheckOutcome,
@@ -6,7 +7,6 @@ import type {
   MountErrorCode,
   OwnershipOutcome,
   OwnershipPass,
-  PathKind,
   SubPathBind,
 } from "../../ports/mounts.ts";
 
@@ -20,7 +20,7 @@ export type HelperRequest =
   | { readonly kind: "unmount"; readonly path: string; readonly lazy: boolean }
   | { readonly kind: "kindOf"; readonly path: string }
   | { readonly kind: "groupOf"; readonly path: string }
-  | { readonly kind: "makeFolder"; readonly path: string; readonly mode: number }
+  | { readonly kind: "makeDirectory"; readonly path: string; readonly mode: number }
   | { readonly kind: "makeFile"; readonly path: string; readonly mode: number }
   | ({ readonly kind: "own"; readonly path: string } & Omit<OwnershipPass, "onProgress">)
   | { readonly kind: "removeTree"; readonly path: string }
@@ -40,7 +40,7 @@ export interface DeviceMount {
 export type RequestKind = HelperRequest["kind"];
 export type RequestOf<K extends RequestKind> = Extract<HelperRequest, { readonly kind: K }>;
 
-/** Kinds that are not named here have nothing to tell. */
+/** The values of answers. Kinds that are not listed return nothing. */
 interface Answers {
   readonly kindOf: PathKind;
   readonly groupOf: number;
@@ -55,7 +55,7 @@ interface Answers {
 export type AnswerOf<K extends RequestKind> = K extends keyof Answers ? Answers[K] : undefined;
 
 export type HelperReply =
-  /** Work goes on; so many files are done. */
+  /** The work goes on; this many files are done. */
   | { readonly kind: "progress"; readonly files: number }
   | { readonly kind: "done"; readonly value?: unknown }
   | { readonly kind: "failed"; readonly code: MountErrorCode; readonly detail: string };

@@ -1,14 +1,14 @@
-/** What the tools' exit codes and words mean to the port. They are run in the C locale. */
+/** What the tools' exit codes and output mean to the port. The tools run in the C locale. */
 import type { BlockFormat, CheckOutcome, MountErrorCode } from "../../ports/mounts.ts";
 import type { ToolCall } from "./tool-arguments.ts";
 
 export type ToolResult =
   | { readonly kind: "exited"; readonly code: number; readonly stdout: string; readonly output: string }
   | { readonly kind: "killed"; readonly signal: string; readonly output: string }
-  /** It is not installed. */
+  /** The tool is not installed. */
   | { readonly kind: "missing" };
 
-/** How the Go kubelet says how a tool ended. */
+/** How the Go kubelet reports the end of a tool. */
 function ending(result: ToolResult, command: string): string {
   switch (result.kind) {
     case "exited":
@@ -30,7 +30,7 @@ export const mountFailure = (call: ToolCall, result: ToolResult): string =>
     `Output: ${outputOf(result)}`,
   ].join("\n");
 
-/** What the Go kubelet would say, and who is in the way. */
+/** The Go kubelet's message, and the process that holds the mount. */
 export const unmountFailure = (path: string, result: ToolResult, holder?: string): string =>
   [
     `unmount failed: ${ending(result, "umount")}`,
@@ -55,7 +55,7 @@ export const codeOfOutput = (result: ToolResult): MountErrorCode =>
 
 export const saysNotMounted = (result: ToolResult): boolean => /not mounted/.test(outputOf(result));
 
-/** Undefined: the tool could not tell. Code 2 is "found nothing", also where a device could not be read to the end. */
+/** Undefined: the tool could not tell. Code 2 means "found nothing", also if a device could not be read to the end. */
 export function parseProbe(result: ToolResult): BlockFormat | undefined {
   if (result.kind !== "exited" || (result.code !== 0 && result.code !== 2)) return undefined;
   if (result.code === 2) return { type: undefined, partitioned: false };
@@ -70,7 +70,10 @@ export function parseProbe(result: ToolResult): BlockFormat | undefined {
 
 const REPAIRED = new Set([1, 2, 3]);
 
-/** As the Go kubelet takes them: only a plain 4 keeps a disk from being mounted, anything above is the tool's own trouble. */
+/**
+ * Interpreted as in the Go kubelet: only a plain 4 keeps a disk from being mounted; anything above is a problem of the
+ * tool.
+ */
 export function parseCheck(result: ToolResult): CheckOutcome {
   if (result.kind !== "exited") return "unavailable";
   if (result.code === 0) return "clean";

@@ -1,6 +1,6 @@
 /**
- * The command lines of the tools that mount, format and check, as data. They are the Go kubelet's, so that what fails reads the same; where a
- * line differs, it says why. Nothing here meets a shell.
+ * The command lines of the tools that mount, format and check, as data. They are the Go kubelet's, so that failures
+ * read the same; a comment explains each difference. Nothing here passes through a shell.
  */
 import type { MemoryMount, MountPoint } from "../../ports/mounts.ts";
 
@@ -20,7 +20,7 @@ interface MountLine {
 function mountCall({ flags = [], type, options, source, target }: MountLine): ToolCall {
   const typed = type === undefined || type === "" ? [] : ["-t", type];
   const opted = options.length === 0 ? [] : ["-o", options.join(",")];
-  // The author of a pod chooses the server of an NFS volume: it must not pass for an option.
+  // The author of a pod chooses the server of an NFS volume: it must not be parsed as an option.
   const guarded = source.startsWith("-") ? ["--", source] : [source];
   return { command: "mount", args: [...flags, ...typed, ...opted, ...guarded, target] };
 }
@@ -33,7 +33,7 @@ export function memoryMountCall(target: string, { sizeBytes, noSwap }: MemoryMou
   return mountCall({ type: "tmpfs", options, source: "tmpfs", target });
 }
 
-/** An invalid size is the kernel's to refuse; none is its default. */
+/** The kernel rejects an invalid size, and uses its default without one. */
 export const hugepagesMountCall = (target: string, pageSize: string | undefined): ToolCall =>
   mountCall({
     type: "hugetlbfs",
@@ -45,7 +45,7 @@ export const hugepagesMountCall = (target: string, pageSize: string | undefined)
 export const deviceMountCall = (source: string, target: string, type: string, options: readonly string[]): ToolCall =>
   mountCall({ type, options, source, target });
 
-/** A mount may start a server of its own (FUSE): in a scope of systemd's it outlives a restart of the agent's service. */
+/** A mount may start a server (FUSE): in a systemd scope that server outlives a restart of the agent's service. */
 export const inScope = ({ command, args }: ToolCall, target: string): ToolCall => ({
   command: "systemd-run",
   args: [`--description=Kubernetes transient mount for ${target}`, "--scope", "--", command, ...args],
@@ -56,11 +56,13 @@ export const scopeProbeCall: ToolCall = {
   args: ["--description=Kubernetes systemd probe", "--scope", "true"],
 };
 
-/** `_netdev` is known to mount(8) only and is not inherited by a bind. */
+/** `_netdev` is known to mount(8) only, and a bind mount does not inherit it. */
 export const bindCall = (source: string, target: string, options: readonly string[]): ToolCall =>
   mountCall({ options: ["bind", ...options.filter((option) => option === "_netdev")], source, target });
 
-/** From a descriptor that the tool inherits, and without looking at names: they may have changed since they were checked. */
+/**
+ * Binds a descriptor that the tool inherits, without resolving names: they may have changed since they were checked.
+ */
 export const bindDescriptorCall = (descriptor: number, target: string): ToolCall =>
   mountCall({
     flags: ["--no-canonicalize"],
@@ -72,8 +74,8 @@ export const bindDescriptorCall = (descriptor: number, target: string): ToolCall
 const INHERITED = new Set(["ro", "nodev", "noexec", "nosuid", "noatime", "relatime", "nodiratime"]);
 
 /**
- * A bind ignores options, so it takes a second step; that step must name what the first one inherited, or it would take it away. Undefined
- * where there is nothing to set: the Go kubelet does the second step always.
+ * A bind mount ignores options, so a second step sets them. That step must name what the first one inherited, or it
+ * would clear it. Undefined if there is nothing to set: the Go kubelet always takes the second step.
  */
 export function remountBindCall(
   source: string,
@@ -90,7 +92,7 @@ export function remountBindCall(
 export const bindToItselfCall = (path: string): ToolCall => ({ command: "mount", args: ["--bind", path, path] });
 export const makeSharedCall = (path: string): ToolCall => ({ command: "mount", args: ["--make-rshared", path] });
 
-/** Looking at the path first would hang where the server is dead. */
+/** Resolving the path first would hang if the server is dead. */
 export const unmountCall = (path: string, lazy: boolean): ToolCall => ({
   command: "umount",
   args: ["--no-canonicalize", ...(lazy ? ["--lazy"] : []), path],
@@ -103,13 +105,13 @@ export const probeCall = (device: string): ToolCall => ({
 
 export const checkCall = (device: string): ToolCall => ({ command: "fsck", args: ["-a", device] });
 
-/** Undefined for what is no name of a type: it becomes part of a program's name. */
+/** Undefined if `type` is no name of a type: it becomes part of a program's name. */
 export function formatCall(device: string, type: string): ToolCall | undefined {
   if (!/^[a-z0-9][a-z0-9_.-]*$/i.test(type)) return undefined;
   return { command: `mkfs.${type}`, args: [...(FORMAT_FLAGS.get(type) ?? []), device] };
 }
 
-/** Force, since a whole disk is no partition and may hold what is nothing; and no blocks kept back for root. */
+/** Force: a whole disk is no partition, and may hold data that is no file system. Reserve no blocks for root. */
 const FORMAT_FLAGS: ReadonlyMap<string, readonly string[]> = new Map([
   ["ext3", ["-F", "-m0"]],
   ["ext4", ["-F", "-m0"]],

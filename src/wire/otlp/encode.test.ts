@@ -70,7 +70,7 @@ test("[22.3] spans are sent with their times in nanoseconds, by scope, under who
   });
 });
 
-/** As JSON's form of the messages spells it: bytes in base64, 64 bits as text. */
+/** The JSON form of the messages: bytes in base64, 64-bit integers as text. */
 function json(name: string): object {
   const common = {
     traceId: "CvdlGRbNQ92ESOshHIAxnA==",

@@ -1,4 +1,4 @@
-/** Finished spans as a collector of OTLP takes them. */
+/** Encodes finished spans for an OTLP collector. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
   Attributes,
@@ -17,7 +17,7 @@ import {
   Status_StatusCode,
 } from "./gen/otlp-trace_pb.js";
 
-/** `resource`: whose spans these are. */
+/** `resource`: the attributes of the process that recorded these spans. */
 export function exportRequest(
   spans: readonly FinishedSpan[],
   resource: Attributes,
@@ -62,7 +62,7 @@ const IS_REMOTE = 0x200;
 const flagsOf = ({ sampled }: SpanContext, parent: ParentContext | undefined): number =>
   KNOWS_WHETHER_REMOTE | (sampled ? SAMPLED : 0) | (parent?.isRemote === true ? IS_REMOTE : 0);
 
-/** A number holds the milliseconds of our days to a quarter of a microsecond, and their nanoseconds not at all. */
+/** Splits the number: it holds today's milliseconds to a quarter of a microsecond, but not their nanoseconds. */
 function nanosOf(ms: number): bigint {
   const whole = Math.floor(ms);
   return BigInt(whole) * 1_000_000n + BigInt(Math.round((ms - whole) * 1e6));

@@ -1,4 +1,4 @@
-/** A tracer whose spans go to a collector. */
+/** A tracer that sends its spans to a collector. */
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
@@ -9,14 +9,14 @@ import { createTracer } from "./tracer.ts";
 
 export interface TracingOptions {
   readonly endpoint: string;
-  /** Of the traces that begin here, how many are kept. */
+  /** How many of the traces that begin here are kept. */
   readonly perMillion: number;
   readonly hostName: string;
 }
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Delivers what is left, for a few seconds at most. */
+  /** Delivers the remaining spans, for a few seconds at most. */
   close(): Promise<void>;
 }
 

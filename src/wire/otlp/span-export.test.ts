@@ -27,7 +27,7 @@ const span = (index: number): FinishedSpan => ({
 
 type Behaviour = "takes" | "refuses" | "isAway" | "isSilent" | { readonly rejects: bigint };
 
-/** A collector that does as it is told, and an export to it. */
+/** A collector whose behavior a test chooses, and an export to it. */
 function world() {
   const clock = new ManualClock();
   const log = keptLog();
@@ -97,7 +97,7 @@ test("[22.3] while the collector is away the newest are kept, the oldest are los
   assert.ok(log.lines.length >= 8 && log.lines.length <= 11, `${log.lines.length} lines in ten minutes`);
   assert.match(
     log.lines.at(-1) ?? "",
-    /^0 Traces cannot be sent \{"lost":100,"waiting":2048,"err":"connection refused"\}$/,
+    /^0 Failed to send traces \{"lost":100,"waiting":2048,"err":"connection refused"\}$/,
   );
   state.behaviour = "takes";
   await clock.advance(30_000);

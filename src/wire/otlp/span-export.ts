@@ -1,7 +1,8 @@
 /**
- * Takes finished spans to a collector, in batches, one call at a time. Adding a span never waits and never fails: the queue has an end, and
- * when it is full the oldest goes. While the collector is away what waits is kept, tried again at growing intervals, and the log says now and
- * then how many are lost. Closing tries for five seconds to deliver the rest.
+ * Sends finished spans to a collector, in batches, one call at a time. Adding a span never waits and never fails: the
+ * queue is bounded, and when it is full the oldest span is dropped. While the collector is away, spans are kept and
+ * retried at growing intervals, and the log reports at most once a minute how many were lost. Closing tries for five
+ * seconds to deliver the rest.
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
@@ -15,7 +16,7 @@ import { TraceService } from "./gen/otlp-trace_pb.js";
 export interface SpanExportParts {
   readonly clock: Clock;
   readonly log: Log;
-  /** A channel to the collector; a new one after each failure. */
+  /** Opens a channel to the collector; a new one after each failure. */
   readonly open: () => RpcChannel;
   readonly resource: Attributes;
 }
@@ -33,7 +34,7 @@ type Wait = { readonly kind: "batch" | "retry"; readonly cancel: () => void };
 
 export class SpanExport {
   readonly #parts: SpanExportParts;
-  /** Ends calls under way when closing takes too long. */
+  /** Cancels calls in progress when closing takes too long. */
   readonly #end = new AbortController();
   #channel: RpcChannel | undefined;
   #queue: FinishedSpan[] = [];
@@ -42,7 +43,7 @@ export class SpanExport {
   #retryMs = RETRY_MS_MIN;
   #closed = false;
   #lost = 0;
-  #toldMonotonicMs: number | undefined;
+  #reportedMonotonicMs: number | undefined;
 
   constructor(parts: SpanExportParts) {
     this.#parts = parts;
@@ -57,7 +58,7 @@ export class SpanExport {
     else this.#wait ??= this.#after("batch", BATCH_WAIT_MS);
   }
 
-  /** What is added from here on is lost. */
+  /** Spans added from now on are lost. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -72,7 +73,7 @@ export class SpanExport {
         await flush();
       });
     } catch (error) {
-      this.#parts.log.info(2, "The last traces were not sent", { spans: this.#queue.length, err: errorText(error) });
+      this.#parts.log.info(2, "Failed to send the last traces", { spans: this.#queue.length, err: errorText(error) });
     }
     this.#channel?.close();
   }
@@ -90,7 +91,7 @@ export class SpanExport {
     });
   }
 
-  /** Until nothing waits, or until it fails. */
+  /** Sends until the queue is empty or a call fails. */
   async #send(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#queue.splice(0, BATCH_MAX);
@@ -144,12 +145,14 @@ export class SpanExport {
 
   #tell(err: string): void {
     const now = this.#parts.clock.monotonicMs();
-    if (this.#toldMonotonicMs !== undefined && now - this.#toldMonotonicMs < TELL_EVERY_MS) return;
-    this.#toldMonotonicMs = now;
-    this.#parts.log.info(0, "Traces cannot be sent", { lost: this.#lost, waiting: this.#queue.length, err });
+    if (this.#reportedMonotonicMs !== undefined && now - this.#reportedMonotonicMs < TELL_EVERY_MS) return;
+    this.#reportedMonotonicMs = now;
+    this.#parts.log.info(0, "Failed to send traces", { lost: this.#lost, waiting: this.#queue.length, err });
   }
 }
 
-/** Whether the same batch may be taken later. Anything but an answer may pass; of the answers, those that say so. */
+/**
+ * Whether the same batch may be accepted later: any error but an answer may pass; of the answers, only these two codes.
+ */
 const isPassing = (error: unknown): boolean =>
   !(error instanceof RpcError) || error.code === RPC_CODE.unavailable || error.code === RPC_CODE.cancelled;

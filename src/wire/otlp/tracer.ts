@@ -1,7 +1,7 @@
 /**
- * The Tracer port: spans of this process, each under the one it was begun in, which is found by the asynchronous context and so survives every
- * wait. Spans of one trace here take their times from one reading of the calendar and from the monotonic clock after it: a child never
- * seems to begin before its parent, also when the calendar jumps.
+ * The Tracer port: spans of this process. A span's parent is the span in which it was begun. The asynchronous context
+ * holds it, so it survives every await. All spans of one trace here use one reading of the wall clock, and the
+ * monotonic clock after it. So a child never seems to begin before its parent, even if the wall clock jumps.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { boundedText } from "../../base/cut-text.ts";
@@ -18,9 +18,9 @@ import { SPAN_TEXT_BYTES_MAX } from "../limits.ts";
 export interface TracerParts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Of the traces that begin here, how many are kept. */
+  /** How many of the traces that begin here are kept. */
   readonly perMillion: number;
-  /** Given each span that is kept, when it ends. */
+  /** Receives each span that is kept, when it ends. */
   readonly finished: (span: FinishedSpan) => void;
 }
 
@@ -32,10 +32,10 @@ export function createTracer(parts: TracerParts): Tracer {
   };
 }
 
-/** What OpenTelemetry's own tracers keep of a span: some last for days. */
+/** The limit of OpenTelemetry's own tracers: some spans last for days. */
 export const EVENTS_MAX = 128;
 
-/** One moment by both clocks. */
+/** The same moment by both clocks. */
 interface Anchor {
   readonly wallMs: number;
   readonly monotonicMs: number;

@@ -1,10 +1,10 @@
-/** Connections for one question each, and what is said when there is none. */
+/** Connections that serve one request each, and the errors of failed connections. */
 import { connect, isIP, type OnReadOpts, type Socket } from "node:net";
 import { hostAndPort } from "../../domain/probes/container-port.ts";
 import { ProbeError, type ProbeFault, type ProbeTarget } from "../../ports/prober.ts";
 import { hostNames, type NameSources, NODE_NAMES } from "./host-names.ts";
 
-/** In Go's words. */
+/** Go's error texts. */
 const TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection reset by peer",
@@ -25,7 +25,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   ENOBUFS: "no buffer space available",
 };
 
-/** What this machine is short of, not the application: ports, files, memory, a name server that answers. */
+/** Shortages of this machine, not of the application: ports, files, memory, or a name server that answers. */
 const OURS = new Set(["EADDRNOTAVAIL", "EMFILE", "ENFILE", "ENOMEM", "ENOBUFS", "EAI_AGAIN", "EAI_MEMORY"]);
 
 interface SystemError extends Error {
@@ -33,7 +33,7 @@ interface SystemError extends Error {
   readonly syscall?: string;
 }
 
-/** Of several addresses that were tried, the first one speaks. */
+/** If several addresses were tried, the error of the first one counts. */
 export function systemError(error: unknown): SystemError {
   if (error instanceof AggregateError) return systemError(error.errors[0]);
   return error instanceof Error ? error : new Error(String(error));
@@ -43,7 +43,7 @@ export const faultOf = ({ code = "" }: SystemError): ProbeFault => (OURS.has(cod
 
 export const textOf = ({ code = "", message }: SystemError): string => TEXTS[code] ?? message;
 
-/** Why there is no connection. */
+/** The error of a connection attempt that failed. */
 export function dialError(thrown: unknown, { host, port }: ProbeTarget, url: string): ProbeError {
   const error = systemError(thrown);
   const detail =
@@ -53,7 +53,7 @@ export function dialError(thrown: unknown, { host, port }: ProbeTarget, url: str
   return new ProbeError("connect", faultOf(error), detail, url);
 }
 
-/** A connection on its way. Its name, if it has one, is looked up for it alone. */
+/** Starts a connection. Its host name, if it has one, is resolved for it alone. */
 export function connectTo(
   { host, port }: ProbeTarget,
   { onread, names = NODE_NAMES }: { readonly onread?: OnReadOpts; readonly names?: NameSources } = {},
@@ -67,10 +67,13 @@ export function connectTo(
 }
 
 const READ_BYTES = 16 * 1024;
-/** One for all connections: what stands in it is read before anything else is. Without it each packet would cost a buffer of 64 KiB. */
+/**
+ * One buffer for all connections: its content is consumed before the next read. Without it each packet would cost a
+ * buffer of 64 KiB.
+ */
 const READ_BUFFER = Buffer.alloc(READ_BYTES);
 
-/** For a connection in the clear: `take` is given each piece that comes, and keeps nothing of it. */
+/** For an unencrypted connection: `take` receives each piece and must not keep it. */
 export const readingInto = (take: (piece: Buffer) => void): OnReadOpts => ({
   buffer: READ_BUFFER,
   callback: (bytes) => {
@@ -79,10 +82,11 @@ export const readingInto = (take: (piece: Buffer) => void): OnReadOpts => ({
   },
 });
 
-/** Reset at the end of its use, it leaves nothing on the node that waits for latecomers. */
+/** Resets the connection, so that no socket stays on the node in TIME_WAIT. */
 export function hangUp(socket: Socket): void {
   if (socket.destroyed) return;
-  // One that is being closed cannot be reset any more: Node would lose hold of it. What the other side has closed is simply let go of.
+  // A connection that is being closed can no longer be reset: Node would lose track of it. So it is destroyed, and so
+  // is one that the other side has closed.
   if (socket.writableEnded || socket.readableEnded || socket.connecting) socket.destroy();
   else socket.resetAndDestroy();
 }

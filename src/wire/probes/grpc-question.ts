@@ -1,6 +1,6 @@
 /**
- * One Check of grpc.health.v1 on a connection of its own. Its two messages are a text and a number, so they are written and read here; frames
- * and the end of a call are those of `wire/grpc`.
+ * One grpc.health.v1 Check on its own connection. Its two messages are a text and a number, so they are encoded and
+ * decoded here; framing and the end of a call come from `wire/grpc`.
  */
 import { type ClientHttp2Session, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
@@ -15,7 +15,10 @@ import { hangUp } from "./dialing.ts";
 
 const STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
-/** Once the other side has shown that it speaks HTTP/2: gRPC counts no earlier as connected. Rejects with a `ProbeError` or the signal's reason. */
+/**
+ * Resolves once the other side has shown that it speaks HTTP/2: gRPC counts no connection as established earlier.
+ * Rejects with a `ProbeError` or the signal's reason.
+ */
 export function openSession(socket: Socket, signal: AbortSignal): Promise<ClientHttp2Session> {
   return new Promise((resolve, reject) => {
     const session = connect("http://localhost", { createConnection: () => socket, settings: { enablePush: false } });
@@ -28,7 +31,7 @@ export function openSession(socket: Socket, signal: AbortSignal): Promise<Client
     const onClose = () =>
       end(() => reject(new ProbeError("connect", "theirs", "connection closed before server preface received")));
     signal.addEventListener("abort", onAbort, { once: true });
-    // What breaks a session closes it.
+    // An error that breaks the session also closes it.
     session.on("error", () => {});
     session.once("close", onClose);
     session.once("remoteSettings", () => end(() => resolve(session)));
@@ -36,7 +39,7 @@ export function openSession(socket: Socket, signal: AbortSignal): Promise<Client
   });
 }
 
-/** Rejects with the signal's reason only: whatever else happens is the server's answer. */
+/** Rejects only with the signal's reason: anything else that happens is the server's answer. */
 export function check(
   session: ClientHttp2Session,
   target: ProbeTarget,
@@ -97,7 +100,7 @@ function varint(value: number): Buffer {
   }
 }
 
-/** Field 1, a number; what is left out is 0, and what is none of the words is told by its number. */
+/** Field 1, a number. A missing field is 0, and a number without a name is returned as text. */
 function readStatus(message: Buffer): string {
   const status = message[0] === 0x08 ? (message[1] ?? 0) : 0;
   return STATUSES[status] ?? String(status);

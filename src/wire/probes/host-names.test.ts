@@ -10,7 +10,7 @@ import { hostClock } from "../host/clock.ts";
 import { connectTo } from "./dialing.ts";
 import type { NameSources } from "./host-names.ts";
 
-/** Answers one question with 127.0.0.1, with "no such name", or not at all. */
+/** Answers one DNS query with 127.0.0.1, with "no such name", or not at all. */
 function answerTo(question: Buffer): Buffer | undefined {
   const labels: string[] = [];
   let at = 12;
@@ -33,7 +33,7 @@ function answerTo(question: Buffer): Buffer | undefined {
 describe("names of hosts that probes ask", () => {
   let nameServer: NameServer;
   let application: Server;
-  let folder: string;
+  let directory: string;
   let names: NameSources;
   let port: number;
 
@@ -47,10 +47,10 @@ describe("names of hosts that probes ask", () => {
     application = createServer((socket) => socket.on("error", () => {}).end()).listen(0, "127.0.0.1");
     await once(application, "listening");
     port = (application.address() as { port: number }).port;
-    folder = await mkdtemp(join(tmpdir(), "deckhand-names-"));
+    directory = await mkdtemp(join(tmpdir(), "deckhand-names-"));
     names = {
-      hostsFile: join(folder, "hosts"),
-      resolverFile: join(folder, "resolv.conf"),
+      hostsFile: join(directory, "hosts"),
+      resolverFile: join(directory, "resolv.conf"),
       servers: [`127.0.0.1:${nameServer.address().port}`],
     };
     await writeFile(names.hostsFile, "127.0.0.1 listed other # comment\n# 127.0.0.1 hidden\n");
@@ -60,7 +60,7 @@ describe("names of hosts that probes ask", () => {
   after(async () => {
     nameServer.close();
     application.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const connected = async (host: string) => {
@@ -94,7 +94,7 @@ describe("names of hosts that probes ask", () => {
     for (const socket of silent) socket.on("error", () => {});
     const beginMs = hostClock.monotonicMs();
     assert.equal(await connected("app.example"), "connected");
-    // With four threads and a look-up of ten seconds in each, it would wait for minutes.
+    // With four threads and a lookup of ten seconds in each, it would wait for minutes.
     assert.ok(hostClock.monotonicMs() - beginMs < 1_000, `${hostClock.monotonicMs() - beginMs} ms`);
     for (const socket of silent) socket.destroy();
     assert.deepEqual(new Set(await Promise.all(failed)), new Set(["closed"]));

@@ -1,10 +1,10 @@
 /**
- * The addresses of a host that a probe or a hook names: those of the hosts file, else what the name servers answer, with the search domains
- * of the node's resolver file, as Go's resolver does it.
+ * Resolves the host name of a probe or a hook: from the hosts file, otherwise from the name servers, with the search
+ * domains of the node's resolver file, as Go's resolver does.
  *
- * Node's own way is getaddrinfo, which holds one of the process's few threads for as long as a name server is silent and cannot be given up:
- * names that nobody answers for, chosen by a pod, would hold up every other look-up of the agent. Here each look-up has sockets of its own and
- * ends with the connection that it is for.
+ * Node's own way is getaddrinfo, which cannot be canceled and holds one of the process's few threads while a name
+ * server is silent. A pod could choose names that nobody answers for, and block every other lookup of the agent. Here
+ * each lookup has its own sockets and ends with its connection.
  */
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
@@ -14,13 +14,13 @@ import { parseResolverFile } from "../../domain/container-config/resolver-file.t
 export interface NameSources {
   readonly hostsFile: string;
   readonly resolverFile: string;
-  /** Undefined: those of the resolver file. */
+  /** Undefined: the name servers that Node finds by default. */
   readonly servers?: readonly string[];
 }
 
 export const NODE_NAMES: NameSources = { hostsFile: "/etc/hosts", resolverFile: "/etc/resolv.conf" };
 
-/** For `connect`: whoever connects calls `endWith` with the socket, and the look-up ends with it. */
+/** For `connect`: the caller passes the socket to `endWith`, and the lookup ends with the socket. */
 export function hostNames(sources: NameSources): {
   readonly lookup: LookupFunction;
   readonly endWith: (socket: Socket) => void;
@@ -47,7 +47,7 @@ export function hostNames(sources: NameSources): {
   };
 }
 
-/** As getaddrinfo says it. */
+/** In the form of getaddrinfo's errors. */
 const lookupError = (host: string, code: string, cause?: unknown): NodeJS.ErrnoException =>
   Object.assign(new Error(`lookup ${host}: ${code}`, { cause }), { code, syscall: "getaddrinfo" });
 
@@ -78,13 +78,13 @@ function hostsOf(text: string): ReadonlyMap<string, readonly string[]> {
   return hosts;
 }
 
-/** In the order in which they are asked for. */
+/** In the order in which they are queried. */
 function candidates(host: string, resolverText: string): readonly string[] {
   if (host.endsWith(".")) return [host];
   const file = parseResolverFile(resolverText);
   const { searches, options } = file.kind === "parsed" ? file.config : { searches: [], options: [] };
-  const told = options.find((option) => option.startsWith("ndots:"))?.slice("ndots:".length);
-  const dotsMin = told === undefined ? 1 : Number.parseInt(told, 10);
+  const reported = options.find((option) => option.startsWith("ndots:"))?.slice("ndots:".length);
+  const dotsMin = reported === undefined ? 1 : Number.parseInt(reported, 10);
   const searched = searches.map((domain) => `${host}.${domain}`);
   return host.split(".").length - 1 >= dotsMin ? [host, ...searched] : [...searched, host];
 }

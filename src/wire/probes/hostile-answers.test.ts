@@ -1,4 +1,4 @@
-/** Applications that answer a probe without an end. */
+/** Applications that answer a probe without end. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type ServerHttp2Stream } from "node:http2";
@@ -13,7 +13,7 @@ import { createProber } from "./prober.ts";
 
 const LIMIT_MS = 10_000;
 const { signal } = new AbortController();
-/** Thousands of messages without content. */
+/** Thousands of empty messages. */
 const MANY = Buffer.alloc(5 * 10_000);
 
 async function serving(onStream: (stream: ServerHttp2Stream) => void) {

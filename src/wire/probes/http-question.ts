@@ -1,4 +1,7 @@
-/** One GET on a connection of its own, written and read by hand: a node asks its applications hundreds of times a second. */
+/**
+ * One GET on its own connection, written and parsed here, because a node probes its applications hundreds of times a
+ * second.
+ */
 import { isIP, type Socket } from "node:net";
 import { connect as connectSecurely, createSecureContext } from "node:tls";
 import { goQuote } from "../../base/go-text.ts";
@@ -8,22 +11,25 @@ import { connectTo, dialError, faultOf, hangUp, readingInto, systemError, textOf
 import { type AnswerHead, BadResponse, ResponseReader } from "./http-response.ts";
 import { type Limit, limited } from "./limited.ts";
 
-/** What OpenSSL says of an answer that is no TLS. */
+/** OpenSSL's error codes for an answer that is not TLS. */
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
 /**
- * A response takes a few reads. One that takes more is read with a pause after each, and the pauses grow: what comes byte by byte gathers in the
- * kernel meanwhile, and costs the loop little.
+ * A response takes a few reads. Beyond that, each read is followed by a pause, and the pauses grow: data that arrives
+ * byte by byte collects in the kernel meanwhile, and costs the event loop little.
  */
 export const READS_AT_ONCE = 8;
 const READ_PAUSE_MS = 20;
 const READ_PAUSE_MS_MAX = 100;
 
-/** After the read with this number; the first is 1. */
+/** The pause after the read with this number; the first is 1. */
 const readPauseMs = (reads: number): number =>
   Math.min(READ_PAUSE_MS * Math.max(0, reads - READS_AT_ONCE + 1), READ_PAUSE_MS_MAX);
 
-/** `bodyBytesMax`: how much of the body is wanted, now that its head is known. Rejects with a `ProbeError`, or with the signal's reason. */
+/**
+ * `bodyBytesMax` says, given the head, how much of the body is wanted. Rejects with a `ProbeError`, or with the
+ * signal's reason.
+ */
 export function ask(
   get: HttpGet,
   bodyBytesMax: (head: AnswerHead) => number,
@@ -33,7 +39,7 @@ export function ask(
   return limited(limit, signal, ({ answer, fail }) => {
     const request = requestText(get);
     const reader = new ResponseReader(bodyBytesMax);
-    /** Asks the reader, which throws at what is no answer. */
+    /** Runs one step of the reader, which throws on an invalid response. */
     const read = (whole: () => boolean) => {
       try {
         const isWhole = whole();
@@ -81,7 +87,7 @@ export function ask(
   });
 }
 
-/** What would end a header, or the request, before its time. */
+/** Characters that would end a header, or the request, early. */
 const UNSENDABLE = /[^\P{Cc}\t]/u;
 
 function requestText(get: HttpGet): string {
@@ -96,10 +102,10 @@ function requestText(get: HttpGet): string {
   return `${text}\r\n`;
 }
 
-/** Made once: it costs more than a question. */
+/** Created once: it costs more than a request. */
 const ANY_CERTIFICATE = createSecureContext();
 
-/** On top of a connection. Whose certificate it is, nobody asks. */
+/** TLS on top of a connection. The certificate is not verified. */
 function secured(socket: Socket, host: string): Socket {
   const name = isIP(host) === 0 ? { servername: host } : {};
   return connectSecurely({ socket, secureContext: ANY_CERTIFICATE, rejectUnauthorized: false, ...name });

@@ -5,17 +5,20 @@ import { BadResponse, ResponseReader } from "./http-response.ts";
 
 const WANTED = 10_240;
 
-/** What is read of it in pieces of that size; undefined: it wants more. `ended`: the other side hangs up after it. */
+/**
+ * The result of reading the text in pieces of this size; undefined: the reader needs more. `ended`: the other side then
+ * closes.
+ */
 function read(text: string, pieceBytes: number, ended: boolean, wanted = WANTED) {
   const reader = new ResponseReader(() => wanted);
   const bytes = Buffer.from(text, "latin1");
-  const told = () => ({ status: reader.head?.status, body: Buffer.from(reader.body).toString("latin1") });
+  const reported = () => ({ status: reader.head?.status, body: Buffer.from(reader.body).toString("latin1") });
   for (let at = 0; at < bytes.length; at += pieceBytes) {
-    if (reader.take(bytes.subarray(at, at + pieceBytes))) return told();
+    if (reader.take(bytes.subarray(at, at + pieceBytes))) return reported();
   }
   if (!ended) return undefined;
   reader.end();
-  return told();
+  return reported();
 }
 
 const OK = "HTTP/1.1 200 OK\r\n";
@@ -43,7 +46,7 @@ for (const [title, text, status, body, ended = false] of [
 
 const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
 
-for (const [title, text, told, isBody] of [
+for (const [title, text, reported, isBody] of [
   ["another protocol's greeting", "SSH-2.0-server\r\n", `${BROKEN}malformed HTTP response "SSH-2.0-server"`, false],
   ["another version", "ICY/1 200 OK\r\n", `${BROKEN}malformed HTTP version "ICY/1"`, false],
   ["no number", "HTTP/1.1 fine\r\n", `${BROKEN}malformed HTTP status code "fine"`, false],
@@ -61,7 +64,7 @@ for (const [title, text, told, isBody] of [
   test(`[12.3] what is no answer is told in Go's words: ${title}`, () => {
     for (const pieceBytes of [1, 4096]) {
       const refused = (error: unknown) =>
-        error instanceof BadResponse && error.message === told && error.isBody === isBody;
+        error instanceof BadResponse && error.message === reported && error.isBody === isBody;
       assert.throws(() => read(text, pieceBytes, true), refused, `${pieceBytes} bytes`);
     }
   });
@@ -93,7 +96,7 @@ test("[12.3] the line before a chunk may be as long as the limit, in pieces of a
   const line = "4;".padEnd(CHUNK_LINE_BYTES_MAX, "x");
   for (const pieceBytes of [1, 3, 100_000]) {
     assert.equal(read(`${chunked}${line}\ntold\r\n0\r\n\r\n`, pieceBytes, false)?.body, "told", `${pieceBytes} bytes`);
-    // Refused before its end has come.
+    // Rejected before the end of the line has arrived.
     for (const end of ["", "\n"]) {
       const refused = (error: unknown) => error instanceof BadResponse && error.message === "header line too long";
       assert.throws(() => read(`${chunked}${line}x${end}`, pieceBytes, false), refused, `${pieceBytes} bytes`);
@@ -111,6 +114,6 @@ test("[12.3] a head that comes byte by byte is searched once: no byte costs more
   };
   costOf(0);
   const [little, much] = [costOf(0), costOf(RESPONSE_HEAD_BYTES_MAX - 20_000)];
-  // Searched again with every byte, the second would cost a hundred times as much.
+  // If each byte searched the head again, the second would cost a hundred times as much.
   assert.ok(much < 5 * little, `${much} and ${little} µs`);
 });

@@ -1,8 +1,9 @@
 /**
- * The answer to one GET, read as its bytes come: the head, then as much of the body as is wanted. As lenient as Go's client and no more, in
- * Go's words: people look for them. Bytes are kept as characters of one byte each.
+ * Parses the response to one GET as its bytes arrive: the head, then as much of the body as is wanted. It is as lenient
+ * as Go's client and no more, and uses Go's error texts, because people search for them. Bytes are kept as characters
+ * of one byte each.
  *
- * The head is bounded and searched once, however small the pieces are in which it comes; of the body no more is kept than is wanted.
+ * The head is bounded and searched once, however small its pieces are. No more of the body is kept than is wanted.
  */
 import { goQuote } from "../../base/go-text.ts";
 import { CHUNK_LINE_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX } from "../limits.ts";
@@ -14,7 +15,7 @@ export interface AnswerHead {
   readonly location: string | undefined;
 }
 
-/** What was sent is no answer. `isBody`: its head was one. */
+/** The bytes are not a valid response. `isBody`: the head was valid. */
 export class BadResponse extends Error {
   override readonly name = "BadResponse";
   readonly isBody: boolean;
@@ -26,14 +27,14 @@ export class BadResponse extends Error {
 
 type Framing =
   | { readonly kind: "length"; left: number }
-  /** `left`: of the chunk that is being read, with the end of its line; 0 before its length is known. */
+  /** `left`: the rest of the current chunk, including the end of its line; 0 before the chunk's length is known. */
   | { readonly kind: "chunked"; left: number }
   | { readonly kind: "untilClosed" };
 
 export class ResponseReader {
   readonly #bodyBytesMax: (head: AnswerHead) => number;
   #headText = new HeadText(RESPONSE_HEAD_BYTES_MAX);
-  /** Of the body, not understood yet. */
+  /** Bytes of the body that are not parsed yet. */
   #pending = "";
   #head: AnswerHead | undefined;
   #framing: Framing = { kind: "untilClosed" };
@@ -41,7 +42,7 @@ export class ResponseReader {
   #wanted = 0;
   #isWhole = false;
 
-  /** `bodyBytesMax`: how much of the body is wanted, asked once the head is known. */
+  /** `bodyBytesMax`: how much of the body is wanted; called once the head is known. */
   constructor(bodyBytesMax: (head: AnswerHead) => number) {
     this.#bodyBytesMax = bodyBytesMax;
   }
@@ -54,7 +55,7 @@ export class ResponseReader {
     return Buffer.from(this.#body.slice(0, this.#wanted), "latin1");
   }
 
-  /** Answers whether all that is wanted has come. Throws a `BadResponse`. */
+  /** Returns whether everything that is wanted has arrived. Throws a `BadResponse`. */
   take(chunk: Buffer): boolean {
     let text = chunk.toString("latin1");
     while (this.#head === undefined) {
@@ -67,7 +68,7 @@ export class ResponseReader {
     return this.#isWhole || this.#body.length >= this.#wanted;
   }
 
-  /** No more will come. Throws a `BadResponse` if that is too early. */
+  /** No more bytes will arrive. Throws a `BadResponse` if the response is incomplete. */
   end(): void {
     if (this.#head === undefined) {
       throw new BadResponse(this.#headText.length === 0 ? "EOF" : `${BROKEN}unexpected EOF`, false);
@@ -75,7 +76,7 @@ export class ResponseReader {
     if (this.#framing.kind !== "untilClosed" && !this.#isWhole) throw new BadResponse("unexpected EOF", true);
   }
 
-  /** Answers with what comes after a head, once that is whole. */
+  /** Returns what follows a head, once that head is complete. */
   #readHead(text: string): string | undefined {
     const rest = this.#headText.take(text);
     if (rest === undefined) return undefined;
@@ -127,7 +128,7 @@ export class ResponseReader {
     }
   }
 
-  /** Answers whether there is one to read. */
+  /** Returns whether there is a chunk to read. */
   #beginChunk(framing: Extract<Framing, { kind: "chunked" }>): boolean {
     const lineEnd = this.#pending.indexOf("\n");
     if ((lineEnd < 0 ? this.#pending.length : lineEnd) > CHUNK_LINE_BYTES_MAX) {
@@ -149,12 +150,12 @@ export class ResponseReader {
   }
 }
 
-/** So many small pieces are kept before they become one. */
+/** This many small pieces are kept before they are joined. */
 const PIECES_MAX = 256;
-/** As much of a head's end as can stand before the piece that completes it. */
+/** The part of a head's end that can stand before the piece that completes it. */
 const END_CHARS_MAX = 3;
 
-/** The head as far as it has come. Those of informational responses before it count too, as in Go. */
+/** The head as far as it has arrived. As in Go, heads of informational responses before it count towards the bound. */
 class HeadText {
   readonly #bytesMax: number;
   #pieces: string[] = [];
@@ -178,13 +179,16 @@ class HeadText {
     return this.#pieces.join("");
   }
 
-  /** Answers with what comes after the head, once that is whole; its last line then has no end. Throws a `BadResponse`. */
+  /**
+   * Returns what follows the head, once the head is complete; `text` is then without its last line end. Throws a
+   * `BadResponse`.
+   */
   take(piece: string): string | undefined {
     const searched = this.#tail + piece;
     const end = /\r?\n\r?\n/.exec(searched);
     this.#add(piece);
     if (!this.#hasStatus && piece.includes("\n")) this.#checkStatus();
-    // What has come may end in a part of the head's end.
+    // The text so far may end in a part of the head's end.
     const excess = end === null ? END_CHARS_MAX : searched.length - end.index;
     if (this.#length - excess > this.#bytesMax) {
       const detail = `net/http: server response headers exceeded ${RESPONSE_HEAD_BYTES_MAX} bytes; aborted`;
@@ -205,7 +209,7 @@ class HeadText {
     if (this.#pieces.length > PIECES_MAX) this.#pieces = [this.text];
   }
 
-  /** As soon as its line is there: what speaks another protocol may never send a second one. */
+  /** Checked as soon as the first line is complete: a server of another protocol may never send a second one. */
   #checkStatus(): void {
     this.#hasStatus = true;
     const { text } = this;
@@ -232,7 +236,7 @@ function statusOf(line: string): { readonly status: number; readonly isOld: bool
   return { status: Number(code), isOld: version === "HTTP/1.0" };
 }
 
-/** By their names in lower case. */
+/** Keyed by lower-case name. */
 function headersOf(lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const headers = new Map<string, string[]>();
   let values: string[] | undefined;

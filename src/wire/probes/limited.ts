@@ -1,6 +1,7 @@
 /**
- * A question as one promise: it ends by its answer, by what breaks it, by its time, or when nobody wants it any more, and then nothing of it is
- * left. One timer and one listener each: a node asks hundreds of times a second.
+ * A network request as one promise. It ends with its answer, with an error, with its time limit, or when the caller
+ * gives up, and leaves nothing behind. It takes one timer and one listener, because a node sends hundreds of requests a
+ * second.
  */
 import type { Clock } from "../../ports/clock.ts";
 import { ProbeError, type ProbeStep } from "../../ports/prober.ts";
@@ -10,22 +11,22 @@ export interface Limit {
   readonly limitMs: number;
 }
 
-/** Whichever is called first counts. */
+/** The first call counts. */
 export interface Asking<T> {
   readonly answer: (value: T) => void;
   readonly fail: (error: unknown) => void;
 }
 
-/** A question under way. */
+/** A request in progress. */
 export interface UnderWay {
-  /** How far it has come. */
+  /** The step that the request has reached. */
   readonly step: () => ProbeStep;
-  /** What was asked; empty where there is no URL. */
+  /** The URL of the request; empty if there is none. */
   readonly url: () => string;
   readonly close: () => void;
 }
 
-/** Rejects with what it failed with, with a `ProbeError` when it is late, or with the signal's reason. */
+/** Rejects with the request's error, with a `ProbeError` at the time limit, or with the signal's reason. */
 export function limited<T>(
   { clock, limitMs }: Limit,
   signal: AbortSignal,

@@ -18,7 +18,7 @@ import { ask } from "./http-question.ts";
 import type { AnswerHead } from "./http-response.ts";
 import { type Limit, limited } from "./limited.ts";
 
-/** As gRPC waits between two tries to connect. */
+/** gRPC's wait between two attempts to connect. */
 const RECONNECT_MS = 1_000;
 const RECONNECT_GROWTH = 1.6;
 
@@ -57,7 +57,7 @@ async function follow(
   }
 }
 
-/** Somebody takes it. */
+/** Resolves when the target has accepted the connection. */
 const connection = (target: ProbeTarget, limit: Limit, signal: AbortSignal): Promise<void> =>
   limited(limit, signal, ({ answer, fail }) => {
     const socket = connectTo(target);
@@ -66,7 +66,7 @@ const connection = (target: ProbeTarget, limit: Limit, signal: AbortSignal): Pro
     return { step: () => "connect", url: () => "", close: () => hangUp(socket) };
   });
 
-/** How far a question over gRPC has come, for whoever finds it late. */
+/** How far a gRPC probe has come, for the error if it is too late. */
 interface Progress {
   step: ProbeStep;
 }

@@ -1,6 +1,7 @@
 /**
- * Logical CPUs that are online and have a place in the topology, of the NUMA nodes where there are some, and the cores and sockets they are of. The
- * machine's, not those this process may use. A large machine has hundreds of files about them, which are read again only when the list of those online has changed.
+ * Counts logical CPUs that are online and have a place in the topology, of the NUMA nodes if there are any. Also counts
+ * their cores and sockets. They are the machine's CPUs, not those this process may use. A large machine has hundreds of
+ * files about them, so they are read again only when the list of online CPUs has changed.
  */
 import type { KernelFiles } from "./kernel-files.ts";
 
@@ -34,15 +35,15 @@ export class CpuCount {
   }
 }
 
-/** Without a list of those online the kernel has no hotplug, and all are. */
+/** A kernel without a list of online CPUs has no hotplug, so all CPUs are online. */
 async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undefined): Promise<Omit<Cpus, "online">> {
   const nodes = await files.list(NODES, /^node\d+$/);
-  const folders = nodes.length > 0 ? nodes.map((node) => `${NODES}/${node}`) : [CPUS];
+  const directories = nodes.length > 0 ? nodes.map((node) => `${NODES}/${node}`) : [CPUS];
   const [cores, sockets] = [new Set<string>(), new Set<string>()];
   let [placed, packaged, all] = [0, 0, 0];
-  for (const folder of folders) {
-    for (const name of await files.list(folder, CPU_NAME)) {
-      const topology = `${folder}/${name}/topology`;
+  for (const directory of directories) {
+    for (const name of await files.list(directory, CPU_NAME)) {
+      const topology = `${directory}/${name}/topology`;
       const socket = await files.readFirst(`${topology}/physical_package_id`);
       const core = await files.readFirst(`${topology}/core_id`);
       all += 1;
@@ -54,7 +55,7 @@ async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undef
       sockets.add(socket);
     }
   }
-  // A machine that tells neither nodes nor packages has as many as it shows.
+  // A machine that shows neither nodes nor packages has as many CPUs as it lists.
   const count = nodes.length === 0 && packaged === 0 ? all : placed;
   return { count, cores: cores.size, sockets: sockets.size };
 }

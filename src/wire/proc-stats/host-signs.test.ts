@@ -17,8 +17,8 @@ const scratch = mkdtempSync(join(tmpdir(), "deckhand-signs-"));
 let server: Server;
 let port = 0;
 before(async () => {
-  mkdirSync(join(scratch, "folder"));
-  writeFileSync(join(scratch, "folder/a"), "text");
+  mkdirSync(join(scratch, "directory"));
+  writeFileSync(join(scratch, "directory/a"), "text");
   server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   port = (server.address() as { readonly port: number }).port;
@@ -30,7 +30,7 @@ after(() => {
 
 hostSignsContract("this host", async () => ({
   signs: createHostSigns(),
-  folder: join(scratch, "folder"),
+  directory: join(scratch, "directory"),
   port,
   program: "flock",
 }));
@@ -126,7 +126,7 @@ test("who holds a lock of the same number on another disk is no agent", async ()
 });
 
 test("a kubelet is found by how it was called, and whoever holds the lock is Deckhand", async () => {
-  // A program of that name which does nothing.
+  // A program of that name that does nothing.
   const kubelet = join(scratch, "kubelet");
   symlinkSync("/bin/sleep", kubelet);
   const child: ChildProcess = spawn(kubelet, ["600"], { stdio: "ignore" });

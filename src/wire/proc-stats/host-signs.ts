@@ -13,7 +13,7 @@ import { parentOf, readProcesses, readSocketOwners, type SeenProcess } from "./p
 import { readListeners } from "./sockets.ts";
 
 export interface HostSignsOptions {
-  /** Where /proc, /sys, /run and the other paths are looked for. */
+  /** The directory below which /proc, /sys, /run and the other paths are read. */
   readonly root?: string;
   readonly searchPath?: string;
 }
@@ -36,18 +36,18 @@ export function createHostSigns({ root = "/", searchPath }: HostSignsOptions = {
     agents: (lockFile) => agents(files, lockFile),
     hasProgram: (name) => hasProgram(name, searchPath ?? process.env["PATH"] ?? ""),
     text: (path) => text(files.path(path)),
-    names: async (folder) => {
-      const found = await unlessMissing(readdir(files.path(folder)));
+    names: async (directory) => {
+      const found = await unlessMissing(readdir(files.path(directory)));
       return (found ?? []).toSorted((a, b) => (a < b ? -1 : 1));
     },
     async requireReadable(path) {
-      // Opened, not only asked about: a device may be there and refuse.
+      // Opened, because an access check is not enough: a device may be there and refuse.
       await (await open(files.path(path), constants.O_RDONLY | constants.O_NONBLOCK)).close();
     },
     nearest: (path) => nearest(files, path),
-    async writeTrouble(folder) {
+    async writeTrouble(directory) {
       try {
-        await access(files.path(folder), constants.W_OK | constants.X_OK);
+        await access(files.path(directory), constants.W_OK | constants.X_OK);
         return undefined;
       } catch (error) {
         return errnoOf(error);
@@ -84,8 +84,8 @@ async function nearest(files: KernelFiles, path: string): Promise<string> {
 }
 
 async function hasProgram(name: string, searchPath: string): Promise<boolean> {
-  for (const folder of searchPath.split(delimiter).filter((each) => each !== "")) {
-    const found = await access(join(folder, name), constants.X_OK).then(
+  for (const directory of searchPath.split(delimiter).filter((each) => each !== "")) {
+    const found = await access(join(directory, name), constants.X_OK).then(
       () => true,
       () => false,
     );
@@ -113,7 +113,7 @@ const commandText = (args: readonly string[]) => args.join(" ").slice(0, COMMAND
 
 async function listeners(files: KernelFiles, ports: ReadonlySet<number>): Promise<readonly Listener[]> {
   const sockets = (await readListeners(files)).filter(({ port }) => ports.has(port));
-  // Whose they are is dear to find out, with every descriptor of every process.
+  // Finding their owners is expensive: it reads every descriptor of every process.
   if (sockets.length === 0) return [];
   const owners = await readSocketOwners(files, new Set(sockets.map(({ inode }) => inode)));
   const commands = new Map((await readProcesses(files)).map(({ pid, args }) => [pid, commandText(args)]));
@@ -135,8 +135,9 @@ async function agents(files: KernelFiles, lockFile: string): Promise<readonly Ag
 }
 
 /**
- * Deckhand's lock is held by a child of the agent, see wire/host/process-lock.ts. A file of another disk may have the same number, and what device
- * the kernel's table names is not always the one that stat tells: so the child has to name the file, too.
+ * Deckhand's lock is held by a child of the agent, see wire/host/process-lock.ts. A file on another disk may have the
+ * same inode number, and the device in the kernel's table is not always the one that stat reports. So the child's
+ * command line must name the file, too.
  */
 async function lockHolders(
   files: KernelFiles,

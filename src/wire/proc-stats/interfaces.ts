@@ -1,7 +1,7 @@
 /**
- * The addresses of this machine's interfaces, asked of the kernel only when its tables show that one came or went. The asking waits for a
- * lock that network plugins hold while they set up pods, and Node has no form of it that does not stop the process meanwhile: in a
- * burst of pods it stood for seconds. The tables can be read at any time.
+ * The addresses of this machine's interfaces, queried from the kernel only when its tables show that an address came or
+ * went. The query waits for a lock that network plugins hold while they set up pods, and Node has no form of it that
+ * does not block the process: in a burst of pods it took seconds. The tables can be read at any time.
  */
 import { networkInterfaces } from "node:os";
 import type { InterfaceAddress } from "../../ports/machine.ts";
@@ -18,20 +18,20 @@ export class Interfaces {
   }
 
   async read(): Promise<readonly InterfaceAddress[]> {
-    // Read before asking: what changes in between shows at the next reading.
+    // Read before the query: a change in between shows at the next read.
     const tables = await this.#tables();
     if (tables === undefined) return this.#ask();
     if (this.#known?.tables !== tables) this.#known = { tables, addresses: this.#ask() };
     return this.#known.addresses;
   }
 
-  /** Undefined where there are no such tables. */
+  /** Undefined if the tables do not exist. */
   async #tables(): Promise<string | undefined> {
     const v4 = await this.#files.readFirst("/proc/net/fib_trie");
     if (v4 === undefined) return undefined;
     const v6 = (await this.#files.readFirst("/proc/net/if_inet6")) ?? "";
     const local = new Set([...v4.matchAll(/\|-- (\S+)\n\s+\/32 host LOCAL/g)].map(([, address = ""]) => address));
-    // Every pod's link has a link-local address, and a node never goes by one.
+    // Every pod's link has a link-local address, and such an address is never the node's.
     const global = v6.split("\n").filter((line) => line !== "" && !line.startsWith("fe80"));
     return [...local, ...global].sort().join("\n");
   }

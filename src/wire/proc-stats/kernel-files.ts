@@ -17,17 +17,18 @@ export class KernelFiles {
     return readFile(this.path(path), "utf8");
   }
 
-  /** The first of these that can be read, without the space around it; undefined when none can. */
+  /** The first of these files that can be read, without surrounding white space; undefined if none can. */
   async readFirst(...paths: readonly string[]): Promise<string | undefined> {
     for (const path of paths) {
-      // Which of them is there differs between machines; one that is there and not readable counts as absent, as upstream has it.
+      // Which of them exists differs between machines. A file that exists but cannot be read counts as absent, as
+      // upstream.
       const content = await this.read(path).catch(() => undefined);
       if (content !== undefined) return content.replaceAll("\0", "").trim();
     }
     return undefined;
   }
 
-  /** Entries that match, sorted; none when there is no such folder. */
+  /** The entries that match, sorted; empty if the directory does not exist. */
   async list(path: string, pattern: RegExp): Promise<readonly string[]> {
     const names = await readdir(this.path(path)).catch(() => []);
     return names.filter((name) => pattern.test(name)).sort();

@@ -1,4 +1,7 @@
-/** What the machine is. The sources and their order are those of cAdvisor, because nodeInfo and capacity are compared with a Go kubelet's. */
+/**
+ * Facts about the machine. The sources and their order are cAdvisor's, because nodeInfo and capacity are compared with
+ * a Go kubelet's.
+ */
 import type { MachineFacts } from "../../ports/machine.ts";
 import type { CpuCount } from "./cpu-count.ts";
 import { type KernelFiles, requiredNumberOf } from "./kernel-files.ts";
@@ -39,7 +42,10 @@ async function readHugepages(files: KernelFiles): Promise<ReadonlyMap<bigint, bi
   return sizes;
 }
 
-/** The firmware's; on POWER and s390x the device tree's and the machine ID, the latter also wherever there is no other. */
+/**
+ * The firmware's UUID; on POWER and s390x the device tree's and the machine ID. The machine ID is also the fallback
+ * elsewhere.
+ */
 const readSystemUuid = async (files: KernelFiles) =>
   (await files.readFirst(
     "/sys/class/dmi/id/product_uuid",
@@ -55,7 +61,10 @@ async function readOsImage(files: KernelFiles): Promise<string> {
   return name === undefined ? "Linux" : name.replace(/^"+|"+$/g, "");
 }
 
-/** Its file system is mounted, and a policy is loaded: without one every process is labelled as the kernel is. */
+/**
+ * True if the SELinux file system is mounted and a policy is loaded: without a policy every process has the kernel's
+ * label.
+ */
 async function isSelinuxOn(files: KernelFiles): Promise<boolean> {
   if ((await files.readFirst("/sys/fs/selinux/enforce")) === undefined) return false;
   const label = await files.readFirst("/proc/self/attr/current");
@@ -67,7 +76,7 @@ async function isApparmorOn(files: KernelFiles): Promise<boolean> {
   return isThere && (await files.readFirst("/sys/module/apparmor/parameters/enabled")) === "Y";
 }
 
-/** Of the CPUs that the machine may have; of those it has where it does not tell. */
+/** The throttling directories of the CPUs that the machine may have; if it does not say which, of those it has. */
 export async function readThermalPaths(files: KernelFiles, cpus: CpuCount): Promise<readonly string[]> {
   const possible = await files.readFirst(`${CPUS}/possible`);
   const ranges = (possible === undefined ? undefined : rangesIn(possible)) ?? [[0, (await cpus.read()).count - 1]];
@@ -81,7 +90,7 @@ export async function readThermalPaths(files: KernelFiles, cpus: CpuCount): Prom
   return paths;
 }
 
-/** `0-3,8`; undefined where it is no such list. */
+/** Parses `0-3,8`; undefined for anything else. */
 function rangesIn(text: string): readonly (readonly [first: number, last: number])[] | undefined {
   if (!/^\d+(-\d+)?(,\d+(-\d+)?)*$/.test(text)) return undefined;
   return text.split(",").map((range) => {

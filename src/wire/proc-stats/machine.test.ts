@@ -67,15 +67,15 @@ void test("files are labelled where SELinux is mounted and has a policy", async 
   assert.equal(await isOn({ ...mounted, ...label("system_u:system_r:kubelet_t:s0\0") }), true);
 });
 
-function cpuTree(folder: string, numbers: readonly number[], withPlace = true): Record<string, string> {
+function cpuTree(directory: string, numbers: readonly number[], withPlace = true): Record<string, string> {
   return Object.fromEntries(
     numbers.flatMap((number) =>
       withPlace
         ? [
-            [`${folder}/cpu${number}/topology/core_id`, `${number}\n`],
-            [`${folder}/cpu${number}/topology/physical_package_id`, "0\n"],
+            [`${directory}/cpu${number}/topology/core_id`, `${number}\n`],
+            [`${directory}/cpu${number}/topology/physical_package_id`, "0\n"],
           ]
-        : [[`${folder}/cpu${number}/uevent`, ""]],
+        : [[`${directory}/cpu${number}/uevent`, ""]],
     ),
   );
 }

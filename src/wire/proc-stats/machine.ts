@@ -1,6 +1,7 @@
 /**
- * The Machine port, from /proc, /sys and the few calls Node has. Numbers are what the Go kubelet reports for the same machine: the working
- * set is that of the root cgroup as cAdvisor computes it, processes are the tasks of /proc/loadavg.
+ * The Machine port, from /proc, /sys and the few calls that Node has. Numbers are what the Go kubelet reports for the
+ * same machine: the working set is that of the root cgroup as cAdvisor computes it, and processes are the tasks of
+ * /proc/loadavg.
  */
 import { lookup as resolve } from "node:dns/promises";
 import { stat, statfs } from "node:fs/promises";
@@ -16,7 +17,7 @@ import { readSubordinateIds } from "./subordinate-ids.ts";
 const CGROUPS = "/sys/fs/cgroup";
 
 export interface MachineOptions {
-  /** Where /proc, /sys and /etc are looked for. */
+  /** The directory below which /proc, /sys and /etc are read. */
   readonly root?: string;
   readonly interfaces?: () => readonly InterfaceAddress[];
 }
@@ -39,22 +40,22 @@ export function createMachine({ root = "/", interfaces: ask }: MachineOptions = 
   };
 }
 
-/** The root cgroup of v2 has no usage of its own: it is what is anonymous and what is cached, as v1 counts it. */
+/** The root cgroup of v2 has no usage file: its usage is anonymous plus cached memory, as v1 counts it. */
 async function readWorkingSet(files: KernelFiles): Promise<bigint> {
   const unified = await files.readFirst(`${CGROUPS}/cgroup.controllers`);
-  const folder = unified === undefined ? `${CGROUPS}/memory` : CGROUPS;
-  const path = `${folder}/memory.stat`;
+  const directory = unified === undefined ? `${CGROUPS}/memory` : CGROUPS;
+  const path = `${directory}/memory.stat`;
   const stat = await files.read(path);
   const value = (key: string) => requiredNumberOf(stat, key, path);
   const usage =
     unified === undefined
-      ? BigInt((await files.read(`${folder}/memory.usage_in_bytes`)).trim())
+      ? BigInt((await files.read(`${directory}/memory.usage_in_bytes`)).trim())
       : value("anon") + value("file");
   const inactive = value(unified === undefined ? "total_inactive_file" : "inactive_file");
   return usage < inactive ? 0n : usage - inactive;
 }
 
-/** Threads count: each takes a number. */
+/** Threads count: each takes a process ID. */
 async function readProcessCount(files: KernelFiles): Promise<number> {
   const loadavg = await files.read("/proc/loadavg");
   const count = /^\S+ \S+ \S+ \d+\/(\d+) /.exec(loadavg)?.[1];
@@ -73,7 +74,10 @@ async function filesystem(path: string): Promise<FilesystemFacts> {
   };
 }
 
-/** A resolver that does not answer holds one of Node's four threads; asking again for the same name must not hold a second. */
+/**
+ * A resolver that does not answer holds one of Node's four threads; a second lookup of the same name must not hold
+ * another.
+ */
 function lookUpOnce(lookups: Map<string, Promise<readonly string[]>>, name: string): Promise<readonly string[]> {
   const running = lookups.get(name);
   if (running !== undefined) return running;

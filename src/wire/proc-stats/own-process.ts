@@ -1,13 +1,13 @@
-/** The OwnProcess port, from /proc/self and what the engine tells of itself. */
+/** The OwnProcess port, from /proc/self and what Node reports about itself. */
 import type { ProcessFigures } from "../../domain/metrics/process-families.ts";
 import type { OwnProcess, ProcessBegin } from "../../ports/own-process.ts";
 import { watchLoopDelay } from "../host/loop-delay.ts";
 import { KernelFiles, requiredNumberOf } from "./kernel-files.ts";
 
-/** The kernel shows its times in hundredths of a second, whatever it counts in. */
+/** The kernel shows process times in hundredths of a second, whatever it counts in. */
 const TICKS_PER_SECOND = 100;
 
-/** Fields of /proc/self/stat, counted from 1 as proc(5) does; the name before them may hold anything. */
+/** A field of /proc/self/stat, counted from 1 as in proc(5); the process name before it may contain anything. */
 function fieldOf(stat: string, number: number): number {
   const value = stat.slice(stat.lastIndexOf(")") + 2).split(" ")[number - 3];
   if (value === undefined || !/^\d+$/.test(value)) throw new Error(`/proc/self/stat has no field ${number}`);
@@ -53,7 +53,7 @@ async function readFacts(files: KernelFiles): Promise<Omit<ProcessFigures, "loop
   };
 }
 
-/** The soft one, which is the one that is met. */
+/** The soft limit, which is the one that takes effect. */
 function limitOf(limits: string, name: string): number {
   const line = limits.split("\n").find((each) => each.startsWith(name));
   const soft = line?.slice(name.length).trim().split(/\s+/)[0];
@@ -61,7 +61,7 @@ function limitOf(limits: string, name: string): number {
   return soft === "unlimited" ? Number.POSITIVE_INFINITY : Number(soft);
 }
 
-/** Of all interfaces together, as the Go kubelet has it. */
+/** The sum of all interfaces, as in the Go kubelet. */
 function trafficOf(network: string): Pick<ProcessFigures, "receivedBytes" | "transmittedBytes"> {
   const rows = network.split("\n").flatMap((line) => {
     const fields = /^\s*[^:\s]+:\s*(.*)$/.exec(line)?.[1]?.trim().split(/\s+/);

@@ -1,6 +1,6 @@
 /**
- * The processes of this machine as /proc shows them. One that ends while it is looked at is none; of one that may not be looked into only the
- * command line is known.
+ * The processes of this machine as /proc shows them. A process that ends while it is inspected is left out. Of a
+ * process that may not be inspected only the command line is known.
  */
 import { readdir, readFile, readlink } from "node:fs/promises";
 import type { KernelFiles } from "./kernel-files.ts";
@@ -8,9 +8,9 @@ import type { KernelFiles } from "./kernel-files.ts";
 export interface SeenProcess {
   readonly pid: number;
   readonly args: readonly string[];
-  /** Empty where it may not be looked into. */
+  /** Empty if the process may not be inspected. */
   readonly executable: string;
-  /** Whether it is in the network that this process is in; undefined where it may not be looked into. */
+  /** Whether the process is in this process's network namespace; undefined if it may not be inspected. */
   readonly isInOurNetwork: boolean | undefined;
 }
 
@@ -30,7 +30,7 @@ async function unless<T>(codes: ReadonlySet<string>, read: () => Promise<T>): Pr
 
 const pidsOf = (files: KernelFiles) => files.list("/proc", /^\d+$/);
 
-/** Those of the kernel itself, which have no command line, are left out. */
+/** Kernel threads, which have no command line, are left out. */
 export async function readProcesses(files: KernelFiles): Promise<readonly SeenProcess[]> {
   const own = await readlink(files.path("/proc/self/ns/net"));
   const seen = await inBatches(await pidsOf(files), (pid) => readProcess(files, pid, own));
@@ -46,7 +46,7 @@ async function readProcess(files: KernelFiles, pid: string, ownNetwork: string):
   return { pid: Number(pid), args: text.replace(/\0$/, "").split("\0"), executable, isInOurNetwork };
 }
 
-/** On a busy machine one read after the other mostly waits for a processor. */
+/** Reads run together, because on a busy machine one read after the other mostly waits for a CPU. */
 const READS_AT_ONCE = 64;
 
 async function inBatches<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<readonly R[]> {
@@ -57,7 +57,7 @@ async function inBatches<T, R>(items: readonly T[], read: (item: T) => Promise<R
   return results;
 }
 
-/** The process of each socket, by the socket's number, of those that may be looked into. */
+/** The process of each socket, by the socket's inode number, among the processes that may be inspected. */
 export async function readSocketOwners(
   files: KernelFiles,
   inodes: ReadonlySet<string>,
@@ -65,9 +65,9 @@ export async function readSocketOwners(
   const owners = new Map<string, number>();
   for (const pid of await pidsOf(files)) {
     if (owners.size === inodes.size) break;
-    const folder = files.path(`/proc/${pid}/fd`);
-    const descriptors = (await unless(CLOSED, () => readdir(folder))) ?? [];
-    const readTarget = (descriptor: string) => unless(CLOSED, () => readlink(`${folder}/${descriptor}`));
+    const directory = files.path(`/proc/${pid}/fd`);
+    const descriptors = (await unless(CLOSED, () => readdir(directory))) ?? [];
+    const readTarget = (descriptor: string) => unless(CLOSED, () => readlink(`${directory}/${descriptor}`));
     for (const target of await inBatches(descriptors, readTarget)) {
       const inode = /^socket:\[(\d+)\]$/.exec(target ?? "")?.[1];
       if (inode !== undefined && inodes.has(inode)) owners.set(inode, Number(pid));
@@ -78,7 +78,7 @@ export async function readSocketOwners(
 
 export async function parentOf(files: KernelFiles, pid: number): Promise<number | undefined> {
   const text = await unlessGone(() => readFile(files.path(`/proc/${pid}/stat`), "utf8"));
-  // The name, in parentheses, may hold anything.
+  // The process name, in parentheses, may contain anything.
   const parent = text?.replace(/^.*\) /s, "").split(" ")[1];
   return parent === undefined ? undefined : Number(parent);
 }

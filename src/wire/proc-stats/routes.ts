@@ -1,4 +1,4 @@
-/** The address by which others reach us, from the kernel's tables of routes. */
+/** Finds the address by which others reach this node, from the kernel's routing tables. */
 import { BlockList } from "node:net";
 import type { InterfaceAddress } from "../../ports/machine.ts";
 import type { KernelFiles } from "./kernel-files.ts";
@@ -30,8 +30,9 @@ const isGlobal = ({ address, family }: InterfaceAddress) =>
   !notGlobal.check(address, family === "IPv4" ? "ipv4" : "ipv6");
 
 /**
- * Of each default route, in the kernel's order, the first global address of its interface, or one that stands on the loopback because the links
- * have none of their own. Without tables of routes, the first global address of any link.
+ * Takes the default routes in the kernel's order. The result is the first global address of a route's interface, or one
+ * on the loopback interface because the links have none. Without routing tables it is the first global address of any
+ * link.
  */
 export async function findDefaultRouteAddress(
   files: KernelFiles,
@@ -57,6 +58,6 @@ const isZero = (hex: string | undefined) => hex !== undefined && /^0+$/.test(hex
 const defaultsOf4 = (table: string) =>
   rows(table).flatMap(([interfaceName, destination]) => (isZero(destination) ? (interfaceName ?? []) : []));
 
-/** A default without a gateway is the kernel's own entry that refuses. */
+/** A default route without a gateway is the kernel's own entry that rejects packets. */
 const defaultsOf6 = (table = "") =>
   rows(table).flatMap((fields) => (isZero(fields[0]) && !isZero(fields[4]) ? (fields[9] ?? []) : []));

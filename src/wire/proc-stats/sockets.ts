@@ -1,10 +1,10 @@
-/** Who listens for TCP, from the kernel's own tables. */
+/** TCP listeners, from the kernel's own tables. */
 import type { KernelFiles } from "./kernel-files.ts";
 
 export interface ListeningSocket {
   readonly address: string;
   readonly port: number;
-  /** The number that a process's descriptors name it by. */
+  /** The inode number by which a process's descriptors name the socket. */
   readonly inode: string;
 }
 
@@ -19,7 +19,7 @@ export async function readListeners(files: KernelFiles): Promise<readonly Listen
   return [await files.read("/proc/self/net/tcp"), await v6].flatMap(parseListeners);
 }
 
-/** The text of /proc/net/tcp or tcp6. */
+/** Parses the text of /proc/net/tcp or tcp6. */
 export function parseListeners(table: string): readonly ListeningSocket[] {
   return table.split("\n").flatMap((line) => {
     const fields = line.trim().split(/\s+/);
@@ -30,13 +30,13 @@ export function parseListeners(table: string): readonly ListeningSocket[] {
   });
 }
 
-/** Each four bytes stand there as the number they are on this machine: backwards. */
+/** Each group of four bytes is a number in this machine's byte order, so its bytes are reversed. */
 function addressText(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) =>
     (word.match(/../g) ?? []).toReversed().map((byte) => Number.parseInt(byte, 16)),
   );
   if (bytes.length === 4) return bytes.join(".");
   const groups = Array.from({ length: 8 }, (_, at) => ((bytes[2 * at] ?? 0) << 8) | (bytes[2 * at + 1] ?? 0));
-  // As the URL standard writes it, which is how addresses are written everywhere else.
+  // Written as in the URL standard, which is how addresses are written everywhere else.
   return new URL(`http://[${groups.map((group) => group.toString(16)).join(":")}]`).hostname.slice(1, -1);
 }

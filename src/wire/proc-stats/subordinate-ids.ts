@@ -1,4 +1,7 @@
-/** Which numbers an operator gives to a user for namespaces, by `getsubids`: it knows of more places than /etc/subuid. */
+/**
+ * The subordinate IDs that an operator gives to a user for user namespaces, from `getsubids`: it knows more sources
+ * than /etc/subuid.
+ */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { errorText } from "../../base/error-text.ts";
@@ -12,7 +15,7 @@ export async function readSubordinateIds(
   files: KernelFiles,
   user: string,
 ): Promise<{ readonly first: number; readonly length: number } | undefined> {
-  // A user that exists must have an answer: without one, what is asked may be a server that is away.
+  // For a user that exists, a failed query is an error: its source may be a server that is away.
   const passwd = await files.readFirst("/etc/passwd");
   if (passwd?.split("\n").some((line) => line.startsWith(`${user}:`)) !== true) return undefined;
   const uids = await ask("uids", user);
@@ -22,7 +25,7 @@ export async function readSubordinateIds(
   return parseSubordinateIds(uids);
 }
 
-/** Undefined: there is no such program. */
+/** Undefined: the program is not installed. */
 async function ask(what: string, ...args: readonly string[]): Promise<string | undefined> {
   try {
     return (await run(TOOL, args, { timeout: LIMIT_MS })).stdout;
@@ -33,7 +36,7 @@ async function ask(what: string, ...args: readonly string[]): Promise<string | u
   }
 }
 
-/** `0: kubelet 65536 7208960`, and nothing else. */
+/** Parses `0: kubelet 65536 7208960`; throws for anything else. */
 export function parseSubordinateIds(output: string): { readonly first: number; readonly length: number } {
   const quoted = JSON.stringify(output);
   const lines = output.replace(/^\n+|\n+$/g, "").split("\n");

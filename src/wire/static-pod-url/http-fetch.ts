@@ -1,6 +1,6 @@
 /**
- * The HttpFetch port on Node's own HTTP clients. The certificate of an https server is checked against the authorities Node was built with,
- * not those of the machine, and no proxy is used.
+ * The HttpFetch port on Node's own HTTP clients. The certificate of an https server is checked against the CAs that
+ * Node was built with, not those of the machine, and no proxy is used.
  */
 
 import { get as getPlain, type IncomingMessage } from "node:http";
@@ -9,9 +9,8 @@ import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HttpAnswer, type HttpFetch, HttpFetchError } from "../../ports/http-fetch.ts";
+import { isRedirect } from "../../ports/http-redirect.ts";
 import { MANIFEST_REDIRECTS_MAX } from "../limits.ts";
-
-const redirects = new Set([301, 302, 303, 307, 308]);
 
 type Headers = Readonly<Record<string, readonly string[]>>;
 type Fetched = HttpAnswer | { readonly location: string };
@@ -42,7 +41,10 @@ async function follow(start: string, headers: Headers, bytesMax: number, signal:
   throw new HttpFetchError(start, `stopped after ${MANIFEST_REDIRECTS_MAX} redirects`);
 }
 
-/** What one server may know us by is not shown to another it sends us to; other headers are, as Go's client does. */
+/**
+ * Headers that identify us to one server are not sent to another host upon a redirect; other headers are, as in Go's
+ * client.
+ */
 const secrets = new Set([
   "authorization",
   "cookie",
@@ -65,7 +67,7 @@ function fetchOnce(url: URL, headers: Headers, bytesMax: number, signal: AbortSi
     const request = get(url, { headers: sent, agent: false, signal }, (response) => {
       const { statusCode = 0 } = response;
       const { location } = response.headers;
-      if (redirects.has(statusCode) && location !== undefined) {
+      if (isRedirect(statusCode) && location !== undefined) {
         response.destroy();
         resolve({ location });
         return;
@@ -75,7 +77,7 @@ function fetchOnce(url: URL, headers: Headers, bytesMax: number, signal: AbortSi
         (error: unknown) => reject(error instanceof Error ? error : new Error(String(error))),
       );
     });
-    // An abort arrives here too, with the reason as its cause.
+    // An abort also arrives here, with the reason as its cause.
     request.on("error", (error) => reject(signal.aborted ? (signal.reason as Error) : error));
   });
 }

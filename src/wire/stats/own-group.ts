@@ -1,6 +1,6 @@
-/** Which group a process is in, from the text of /proc/<pid>/cgroup. */
+/** Parses the cgroup of a process from the text of /proc/<pid>/cgroup. */
 
-/** Of v1 what systemd says, and CPU and memory must be counted in one place; undefined where they are not. */
+/** On v1, systemd's path. CPU and memory must be accounted in the same cgroup; undefined if they are not. */
 export function parseOwnGroup(text: string): string | undefined {
   const groups = new Map<string, string>();
   for (const line of text.split("\n")) {

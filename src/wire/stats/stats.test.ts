@@ -1,4 +1,4 @@
-/** The thread: started by the first question, ended by silence, given up when it does not answer. */
+/** The stats thread starts with the first request, ends when idle, and is given up when it does not answer. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -74,7 +74,7 @@ void suite("the thread that reads figures", () => {
     const closing = stats.close();
     await clock.advance(2_000);
     await closing;
-    // Whoever writes lets it go.
+    // A writer releases the thread.
     await (await open(fifo, "r+")).close();
   });
 

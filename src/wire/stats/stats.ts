@@ -1,7 +1,7 @@
 /**
- * The Stats port on this machine. Thousands of small files are read in a thread of its own, so that nobody else waits; it is started when first
- * asked and ends when nobody has asked for a while. One that does not answer in time is given up with all it was asked, and the next question
- * starts another.
+ * The Stats port on this machine. A separate thread reads thousands of small files, so that nothing else waits. The
+ * thread starts with the first request and ends when it was idle for a while. A thread that does not answer in time is
+ * given up with all its requests, and the next request starts another.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -16,9 +16,9 @@ import type { ThreadAnswer, ThreadData, ThreadQuestion } from "./thread-messages
 
 export interface StatsOptions {
   readonly clock: Clock;
-  /** The thread's program. */
+  /** The URL of the thread's program. */
   readonly program: URL;
-  /** Where /proc and /sys are looked for. */
+  /** The directory below which /proc and /sys are read. */
   readonly root?: string;
   readonly limitMs?: number;
   readonly idleMs?: number;
@@ -27,9 +27,9 @@ export interface StatsOptions {
 const LIMIT_MS = 10_000;
 /** A thread ends at once, unless the kernel holds it. */
 const END_MS = 2_000;
-/** Longer than most are apart who ask again and again. */
+/** Longer than the usual pause between two requests of a client that polls. */
 const IDLE_MS = 90_000;
-/** What it holds is one reading; what it throws away need not wait in a large heap. */
+/** The thread holds one reading; garbage need not wait in a large heap. */
 const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
 
 export function createStats({
@@ -40,7 +40,7 @@ export function createStats({
   idleMs = IDLE_MS,
 }: StatsOptions): Stats & { close(): Promise<void>; readonly isAwake: boolean } {
   let thread: Thread | undefined;
-  /** Given up, but not gone: the kernel has not let go of it. Another beside it would hang there too. */
+  /** Given up, but not gone: the kernel still holds the thread. A second thread would hang there too. */
   let stuck: Thread | undefined;
   let cancelIdle = () => {};
   const rest = async () => {
@@ -101,7 +101,7 @@ class Thread {
 
   constructor(program: URL, data: ThreadData) {
     this.#worker = new Worker(program, { workerData: data, resourceLimits: RESOURCES, name: "figures" });
-    // It keeps nobody alive who has nothing else to do.
+    // The thread must not keep an otherwise idle process alive.
     this.#worker.unref();
     this.#worker.on("message", (answer: ThreadAnswer) => this.#answered(answer));
     this.#worker.on("error", (error: Error) => this.#over(error));

@@ -1,4 +1,4 @@
-/** What the agent and its reading thread say to each other. */
+/** The messages between the agent and its stats thread. */
 import type { GroupFigures, StatsReading } from "../../domain/stats/figures.ts";
 import type { StatsQuestion } from "../../ports/stats.ts";
 
@@ -11,7 +11,9 @@ export interface ThreadQuestion {
   readonly question: StatsQuestion;
 }
 
-/** Some groups, and again, until the rest of the reading comes or a failure: what was said is gone from the thread. */
+/**
+ * Several times some cgroups, then the rest of the reading, or a failure. The thread does not keep what it has sent.
+ */
 export type ThreadAnswer = { readonly number: number } & (
   | { readonly kind: "groups"; readonly groups: readonly GroupFigures[] }
   | { readonly kind: "rest"; readonly rest: Omit<StatsReading, "groups"> }

@@ -9,11 +9,11 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { firstOf } from "./connect.ts";
 
 void test("a bus that takes connections and says nothing is left for the next place after five seconds", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-systemd-"));
-  const mute = await listenAsPeer(join(folder, "mute"), () => {}, "");
-  const good = await listenAsPeer(join(folder, "good"), () => {});
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-systemd-"));
+  const mute = await listenAsPeer(join(directory, "mute"), () => {}, "");
+  const good = await listenAsPeer(join(directory, "good"), () => {});
   const clock = new ManualClock();
-  const places = ["nobody", "mute", "good"].map((name) => ({ socketPath: join(folder, name), isBus: false }));
+  const places = ["nobody", "mute", "good"].map((name) => ({ socketPath: join(directory, name), isBus: false }));
   const connecting = firstOf(places, clock, new AbortController().signal);
   await waitUntil("the mute one to be asked", 5_000, async () => mute.connections === 1);
   await clock.advance(4_999);
@@ -23,5 +23,5 @@ void test("a bus that takes connections and says nothing is left for the next pl
   assert.deepEqual([connection.isOpen, good.connections, clock.timersPending], [true, 1, 0]);
   connection.close();
   await Promise.all([mute.close(), good.close()]);
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });

@@ -1,4 +1,4 @@
-/** Where systemd is found: on the machine's bus, or for root on a socket of its own where there is no bus. */
+/** Connects to systemd: over the machine's bus, or for root over systemd's private socket if there is no bus. */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -7,7 +7,7 @@ import { connectDbus, type DbusConnection, type DbusOptions } from "../dbus/conn
 
 const SYSTEM_BUS = "unix:path=/var/run/dbus/system_bus_socket";
 const PRIVATE_SOCKET = "/run/systemd/private";
-/** A bus that hangs takes connections and says nothing. */
+/** A bus that hangs accepts connections and sends nothing. */
 const PLACE_MS_MAX = 5_000;
 
 export async function connectSystemd(clock: Clock, signal: AbortSignal): Promise<DbusConnection> {
@@ -17,7 +17,7 @@ export async function connectSystemd(clock: Clock, signal: AbortSignal): Promise
   return firstOf([...buses, ...own], clock, signal);
 }
 
-/** The first that lets us in, each within its time. */
+/** The first that accepts us, each within its time limit. */
 export async function firstOf(
   places: readonly DbusOptions[],
   clock: Clock,

@@ -37,10 +37,10 @@ interface World {
   readonly tree: PlainTree;
   readonly systemd: PlainSystemd;
   readonly cgroups: Cgroups;
-  readonly folder: (name: CgroupName) => string;
-  /** The groups as a process sees them that has just started. */
+  readonly directory: (name: CgroupName) => string;
+  /** The cgroups as a process sees them that has just started. */
   readonly restart: (parts?: { readonly clock?: Clock; readonly tree?: CgroupTree }) => Cgroups;
-  /** What was said to be wrong. */
+  /** The errors that were logged. */
   readonly errors: string[];
   close(): Promise<void>;
 }
@@ -73,26 +73,26 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
     cgroups,
     restart,
     errors,
-    folder: (name) => join(root, cgroups.pathOf(name)),
+    directory: (name) => join(root, cgroups.pathOf(name)),
     async close() {
       for (const manager of managers) await manager.close();
       await systemd.close().catch(() => undefined); // A test may have closed it.
-      // The stand-in may still be making the slice of a call on which a test gave up.
+      // The stand-in may still create the slice of a call that a test gave up.
       await rm(base, { recursive: true, maxRetries: 10 });
     },
   };
 }
 
-cgroupsContract("the systemd driver on plain folders keeps the contract of Cgroups", async () => {
+cgroupsContract("the systemd driver on plain directories keeps the contract of Cgroups", async () => {
   const world = await openWorld(["my-root"]);
-  const { tree, cgroups, folder } = world;
+  const { tree, cgroups, directory } = world;
   return {
     cgroups,
     podPath: "/my_root.slice/my_root-a.slice/my_root-a-b.slice/my_root-a-b-pod1_2.slice",
-    read: (name) => readV2Values(folder(name)),
-    start: (name) => tree.start(folder(name)),
+    read: (name) => readV2Values(directory(name)),
+    start: (name) => tree.start(directory(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
-    fill: (name, bytes) => tree.fill(folder(name), bytes),
+    fill: (name, bytes) => tree.fill(directory(name), bytes),
     close: () => world.close(),
   };
 });
@@ -107,12 +107,12 @@ void suite("the systemd driver", () => {
     world = await openWorld();
   });
   afterEach(() => world.close());
-  const text = async (file: string) => (await readFile(join(world.folder(POD), file), "utf8")).trim();
+  const text = async (file: string) => (await readFile(join(world.directory(POD), file), "utf8")).trim();
 
   test("[14.3] a group is a transient slice where systemd makes it, with every controller of the machine", async () => {
-    const { cgroups, systemd, folder, root } = world;
+    const { cgroups, systemd, directory, root } = world;
     await cgroups.apply(POD, {});
-    assert.equal(folder(POD), `${root}/kubepods.slice/kubepods-burstable.slice/${SLICE}`);
+    assert.equal(directory(POD), `${root}/kubepods.slice/kubepods-burstable.slice/${SLICE}`);
     assert.equal(await cgroups.exists(POD), true);
     assert.deepEqual((await text("cgroup.controllers")).split(" ").toSorted(), CONTROLLERS.toSorted());
     assert.deepEqual(systemd.calls, [
@@ -142,25 +142,25 @@ void suite("the systemd driver", () => {
   });
 
   test("[14.9] what holds is not told again; what somebody changed is told and written again", async () => {
-    const { cgroups, systemd, tree, folder } = world;
+    const { cgroups, systemd, tree, directory } = world;
     await cgroups.apply(POD, { cpuShares: 2 });
     systemd.calls.length = 0;
     await cgroups.apply(POD, { cpuShares: 2 });
     assert.deepEqual(systemd.calls, []);
-    await tree.write(join(folder(POD), "cpu.weight"), "100");
+    await tree.write(join(directory(POD), "cpu.weight"), "100");
     await cgroups.apply(POD, { cpuShares: 2 });
     assert.deepEqual(systemd.calls, [`SetUnitProperties ${SLICE} CPUWeight=1`]);
     assert.equal(await text("cpu.weight"), "1");
   });
 
   test("[14.3] a slice that is there already, as after a restart of ours, is taken over", async () => {
-    const { systemd, restart, tree, folder } = world;
+    const { systemd, restart, tree, directory } = world;
     await restart().apply(POD, { pidsMax: 5n });
     systemd.calls.length = 0;
     await restart().apply(POD, { pidsMax: 5n });
     assert.deepEqual(systemd.calls, [`SetUnitProperties ${SLICE} TasksMax=5`]);
     systemd.calls.length = 0;
-    await tree.write(join(folder(POD), "cgroup.controllers"), "cpu memory");
+    await tree.write(join(directory(POD), "cgroup.controllers"), "cpu memory");
     await restart().apply(POD, { pidsMax: 6n });
     assert.deepEqual(
       systemd.calls.map((call) => call.split(" ")[0]),
@@ -169,20 +169,20 @@ void suite("the systemd driver", () => {
     assert.equal(await text("pids.max"), "6");
   });
 
-  test("[14.14] at the end processes are killed, the slice is stopped and its folders go; what is no unit goes too", async () => {
-    const { cgroups, systemd, tree, folder } = world;
+  test("[14.14] at the end processes are killed, the slice is stopped and its directories go; what is no unit goes too", async () => {
+    const { cgroups, systemd, tree, directory } = world;
     await cgroups.apply(POD, {});
-    await tree.make(join(folder(POD), "cri-containerd-1.scope"));
-    const pid = await tree.start(join(folder(POD), "cri-containerd-1.scope"));
+    await tree.make(join(directory(POD), "cri-containerd-1.scope"));
+    const pid = await tree.start(join(directory(POD), "cri-containerd-1.scope"));
     await cgroups.destroy(POD, forever);
     assert.equal(tree.isAlive(pid), false);
     assert.deepEqual([systemd.calls.at(-1), systemd.units.has(SLICE)], [`StopUnit ${SLICE}`, false]);
-    assert.equal(await tree.isGroup(folder(POD)), false);
+    assert.equal(await tree.isGroup(directory(POD)), false);
     await cgroups.destroy(POD, forever);
   });
 
-  test("[14.14] systemd is told before the first folder goes; what it then refuses holds back no folder, and is told", async () => {
-    const { systemd, restart, tree, folder, errors } = world;
+  test("[14.14] systemd is told before the first directory goes; what it then refuses holds back no directory, and is told", async () => {
+    const { systemd, restart, tree, directory, errors } = world;
     const calls: (string | undefined)[] = [];
     const watched = {
       ...tree,
@@ -195,19 +195,19 @@ void suite("the systemd driver", () => {
     await cgroups.apply(POD, {});
     systemd.answers.set("StopUnit", { errorName: "org.freedesktop.DBus.Error.AccessDenied" });
     await cgroups.destroy(POD, forever);
-    assert.deepEqual([calls, await tree.isGroup(folder(POD))], [[`StopUnit ${SLICE}`], false]);
+    assert.deepEqual([calls, await tree.isGroup(directory(POD))], [[`StopUnit ${SLICE}`], false]);
     assert.deepEqual(errors, [
       `Failed to stop a unit of systemd, its cgroup is removed without it: systemd cannot stop ${SLICE}: org.freedesktop.DBus.Error.AccessDenied: it is said`,
     ]);
   });
 
   test("[14.14] a systemd that cannot be reached keeps no group from ending", async () => {
-    const { cgroups, systemd, tree, folder, errors } = world;
+    const { cgroups, systemd, tree, directory, errors } = world;
     await cgroups.apply(POD, {});
-    const pid = await tree.start(folder(POD));
+    const pid = await tree.start(directory(POD));
     await systemd.close();
     await cgroups.destroy(POD, forever);
-    assert.deepEqual([tree.isAlive(pid), await tree.isGroup(folder(POD)), errors.length], [false, false, 1]);
+    assert.deepEqual([tree.isAlive(pid), await tree.isGroup(directory(POD)), errors.length], [false, false, 1]);
   });
 
   test("a call whose connection is lost is made again on another", async () => {
@@ -293,7 +293,7 @@ void suite("the systemd driver", () => {
       ["244", []],
     ] as const) {
       systemd.version = version;
-      // On a new connection, as after another systemd has taken the place of the old.
+      // On a new connection, as after another systemd has replaced the old one.
       systemd.answers.set("SetUnitProperties", "hangUp");
       await cgroups.apply(POD, {
         cpuQuotaUs: 50_000,
@@ -324,10 +324,10 @@ void suite("the systemd driver", () => {
     });
   });
 
-  test("[14.3] folders below that are no slices of ours are no groups of ours", async () => {
-    const { cgroups, tree, folder } = world;
+  test("[14.3] directories below that are no slices of ours are no groups of ours", async () => {
+    const { cgroups, tree, directory } = world;
     await cgroups.apply(POD, {});
-    await tree.make(join(folder(["kubepods"]), "stray.scope"));
+    await tree.make(join(directory(["kubepods"]), "stray.scope"));
     assert.deepEqual(await cgroups.children(["kubepods"]), ["burstable"]);
     assert.deepEqual(await cgroups.children(["kubepods", "burstable"]), [`pod${UID}`]);
   });

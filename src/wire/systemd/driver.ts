@@ -1,8 +1,8 @@
 /**
- * The systemd driver: groups are slices, transient units of systemd's.
+ * The systemd driver: cgroups are slices, transient units of systemd.
  *
- * systemd is told first and the files are written after, with the same values, so that what systemd writes by itself later changes nothing. Where
- * the files say so already and this process has told systemd, nobody is asked.
+ * systemd is called first and the files are written afterwards, with the same values, so that a later write by systemd
+ * changes nothing. If the files have the values and this process has already sent them to systemd, no call is made.
  */
 import { sliceOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
@@ -17,8 +17,8 @@ export function systemdDriver(
   cgroupVersion: 1 | 2,
   log: Log,
 ): GroupDriver {
-  /** By unit, what it was told last, of those that are there. */
-  const told = new Map<string, string>();
+  /** The properties sent last, by unit, for units that exist. */
+  const reported = new Map<string, string>();
   return {
     name: "systemd",
     settle,
@@ -26,13 +26,13 @@ export function systemdDriver(
     async hold(name, values, inPlace) {
       const properties = sliceProperties(values, cgroupVersion);
       const [unit, text] = [sliceOf(name), textOf(properties)];
-      if (properties.length === 0 || (inPlace === "inPlace" && told.get(unit) === text)) return;
+      if (properties.length === 0 || (inPlace === "inPlace" && reported.get(unit) === text)) return;
       await manager.setProperties(unit, properties);
-      told.set(unit, text);
+      reported.set(unit, text);
     },
     async end(name, signal) {
       const unit = sliceOf(name);
-      told.delete(unit);
+      reported.delete(unit);
       try {
         await manager.stop(unit, signal);
       } catch (error) {

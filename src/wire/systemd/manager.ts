@@ -1,8 +1,9 @@
 /**
- * systemd's manager. Units are started and stopped by jobs: a call here has ended when its job has.
+ * Calls systemd's manager. Jobs start and stop units: a call here ends when its job has ended.
  *
- * One connection serves all calls and is made anew when it has ended; a call that was lost with it is made once more, which does no harm: what has been
- * started exists, what has been stopped is gone. Every call has a limit of time, and none outlives the process' own end.
+ * One connection serves all calls, and is opened again when it has ended. A call that was lost with the connection is
+ * repeated once, which is harmless: a started unit exists, and a stopped one is gone. Every call has a time limit, and
+ * none outlives the process's shutdown.
  */
 import { errorText } from "../../base/error-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
@@ -26,14 +27,17 @@ const MANAGER = {
   path: "/org/freedesktop/systemd1",
   interface: "org.freedesktop.systemd1.Manager",
 } as const;
-/** Which are younger than the oldest systemd that a node may have. Their values are in the group's files all the same. */
+/**
+ * Properties that the oldest systemd of a node may lack, and the version that added each. The cgroup files have their
+ * values anyway.
+ */
 const KNOWN_SINCE: ReadonlyMap<string, number> = new Map([
   ["CPUQuotaPeriodUSec", 242],
   ["AllowedCPUs", 244],
 ]);
 const UNIT_EXISTS = "org.freedesktop.systemd1.UnitExists";
 const NO_SUCH_UNIT = "org.freedesktop.systemd1.NoSuchUnit";
-/** What systemd does with a job that is already queued for the unit. */
+/** How systemd handles a job that is already queued for the unit. */
 const MODE = "replace";
 const DONE = "done";
 const JOB_REMOVED = {
@@ -52,7 +56,7 @@ export class SystemdManager {
     this.#options = options;
   }
 
-  /** Content with a unit that is there. */
+  /** Succeeds if the unit already exists. */
   async startTransient(unit: string, properties: readonly UnitProperty[]): Promise<void> {
     await this.#ask(`start ${unit}`, this.#options.shutdown, async (session, signal) => {
       try {
@@ -67,7 +71,10 @@ export class SystemdManager {
     });
   }
 
-  /** Until the machine restarts. What this systemd is too old to know is left out: one word it does not know, and it takes none. */
+  /**
+   * Applies until the machine restarts. Properties that this systemd is too old for are left out: one unknown property
+   * makes it reject them all.
+   */
   async setProperties(unit: string, properties: readonly UnitProperty[]): Promise<void> {
     await this.#ask(`set properties of ${unit}`, this.#options.shutdown, async (session, signal) => {
       const known = properties.filter(([name]) => session.version >= (KNOWN_SINCE.get(name) ?? 0));
@@ -75,7 +82,7 @@ export class SystemdManager {
     });
   }
 
-  /** Content with a unit that is not there. */
+  /** Succeeds if the unit does not exist. */
   async stop(unit: string, shutdown: AbortSignal): Promise<void> {
     await this.#ask(`stop ${unit}`, shutdown, async (session, signal) => {
       try {
@@ -113,7 +120,7 @@ export class SystemdManager {
     }
   }
 
-  /** Shared by all who ask meanwhile. */
+  /** Concurrent callers share one attempt. */
   #open(): Promise<Session> {
     const opening =
       this.#session ??
@@ -149,12 +156,12 @@ interface Waiting extends PromiseWithResolvers<string> {
   readonly job: string;
 }
 
-/** One connection, with the jobs that were heard to end on it. */
+/** One connection, with the jobs whose end was observed on it. */
 class Session {
   readonly connection: DbusConnection;
-  /** Of systemd, such as 255. */
+  /** The version of systemd, such as 255. */
   #version = 0;
-  /** Several may wait for one job: systemd makes one of two that are alike. */
+  /** Several callers may wait for one job: systemd merges two identical jobs. */
   readonly #waiting = new Set<Waiting>();
   /** A job may end before we have read its name. */
   readonly #ended = new RecentMap<string, string>(1000);
@@ -186,7 +193,7 @@ class Session {
     return this.#version;
   }
 
-  /** Distributions write it as "v245.4-1.fc32" or "245"; one that cannot be read counts as the oldest. */
+  /** Distributions write it as "v245.4-1.fc32" or "245"; an unreadable version counts as the oldest. */
   async #readVersion(signal: AbortSignal): Promise<number> {
     const body = [MANAGER.interface, "Version"];
     const of = { ...MANAGER, interface: "org.freedesktop.DBus.Properties", member: "Get", signature: "ss", body };
@@ -199,7 +206,7 @@ class Session {
     return this.connection.call({ ...MANAGER, member, signature, body }, signal);
   }
 
-  /** How the job ended that the call made. */
+  /** Makes the call and returns the result of its job. */
   async runJob(member: string, signature: string, body: readonly DbusValue[], signal: AbortSignal): Promise<string> {
     const [answer] = await this.call(member, signature, body, signal);
     const job = textOf(answer);
@@ -215,7 +222,7 @@ class Session {
     }
   }
 
-  /** systemd keeps a unit that failed until somebody has taken note. */
+  /** systemd keeps a failed unit until it is reset. */
   async forget(unit: string, signal: AbortSignal): Promise<void> {
     try {
       await this.call("ResetFailedUnit", "s", [unit], signal);

@@ -1,4 +1,4 @@
-/** What a group is held to, in systemd's words. Values must be settled for slices already. */
+/** A cgroup's values as systemd properties. The values must be settled for slices already. */
 import { parseCpuSet } from "../../base/cpu-set.ts";
 import { sliceOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
@@ -12,7 +12,7 @@ const number = (value: bigint): DbusVariant => ({ signature: "t", value: value <
 const yes: DbusVariant = { signature: "b", value: true };
 const no: DbusVariant = { signature: "b", value: false };
 
-/** Of a slice that is made: it is counted by every controller, and nothing waits for it. */
+/** Properties of a new slice: every controller accounts for it, and it has no default dependencies. */
 export const newSliceProperties = (name: CgroupName): readonly UnitProperty[] => [
   ["Description", { signature: "s", value: `Kubernetes pods, ${sliceOf(name)}` }],
   ["Wants", { signature: "as", value: [sliceOf(name.slice(0, -1))] }],
@@ -29,7 +29,7 @@ export function sliceProperties(values: CgroupValues, version: 1 | 2): readonly 
     ...(memoryLimitBytes === undefined ? [] : memory(memoryLimitBytes, version)),
     ...(cpuShares === undefined ? [] : [cpuPart(cpuShares, version)]),
     ...cpuQuota(values),
-    // None at all is not understood.
+    // systemd does not understand zero.
     ...(pidsMax === undefined ? [] : [["TasksMax", number(pidsMax === 0n ? 1n : pidsMax)] as const]),
     ...(cpusetCpus === undefined ? [] : [["AllowedCPUs", { signature: "ay", value: cpuBits(cpusetCpus) }] as const]),
     ...(version === 2 ? [...(unified ?? [])].flatMap(([file, text]) => unifiedProperty(file, text)) : []),
@@ -67,7 +67,7 @@ function unifiedProperty(file: string, text: string): readonly UnitProperty[] {
   return name === undefined ? [] : [[name, number(text === "max" ? -1n : BigInt(text))]];
 }
 
-/** A bit for each CPU, the first in the lowest of the first byte. */
+/** A bit for each CPU; the first CPU is the lowest bit of the first byte. */
 function cpuBits(cpus: string): Uint8Array {
   const numbers = parseCpuSet(cpus);
   if (typeof numbers === "string") throw new Error(`the CPUs of a group are ${JSON.stringify(cpus)}: ${numbers}`);

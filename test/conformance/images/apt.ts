@@ -1,5 +1,5 @@
 /**
- * Debian packages for images, from the mirror this machine's own apt uses. Everything apt writes goes to a scratch folder: the
+ * Debian packages for images, from the mirror this machine's own apt uses. Everything apt writes goes to a scratch directory: the
  * machine's lists, sources and packages stay as they are.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -51,26 +51,27 @@ async function knownMirrors(): Promise<Mirrors | undefined> {
   return main === undefined ? undefined : { main, security: uris.get(`${codename}-security`) };
 }
 
-/** An apt of its own in `folder`; `status` is the dpkg database of the system that packages are chosen for. */
+/** An apt of its own in `directory`; `status` is the dpkg database of the system that packages are chosen for. */
 export async function privateApt(
-  folder: string,
+  directory: string,
   { sources, status }: { readonly sources: readonly string[]; readonly status?: string },
 ): Promise<(args: readonly string[], cwd?: string) => Promise<string>> {
-  for (const name of ["lists/partial", "cache/archives/partial"]) await mkdir(join(folder, name), { recursive: true });
-  await writeFile(join(folder, "sources.list"), sources.map((line) => `${line}\n`).join(""));
+  for (const name of ["lists/partial", "cache/archives/partial"])
+    await mkdir(join(directory, name), { recursive: true });
+  await writeFile(join(directory, "sources.list"), sources.map((line) => `${line}\n`).join(""));
   const settings = {
-    "Dir::Etc::sourcelist": join(folder, "sources.list"),
+    "Dir::Etc::sourcelist": join(directory, "sources.list"),
     "Dir::Etc::sourceparts": "-",
-    "Dir::State::lists": join(folder, "lists"),
-    "Dir::State::extended_states": join(folder, "extended_states"),
-    "Dir::Cache": join(folder, "cache"),
+    "Dir::State::lists": join(directory, "lists"),
+    "Dir::State::extended_states": join(directory, "extended_states"),
+    "Dir::Cache": join(directory, "cache"),
     "Debug::NoLocking": "1",
-    // The folder is only root's.
+    // The directory is only root's.
     "APT::Sandbox::User": "root",
     ...(status === undefined ? {} : { "Dir::State::status": status }),
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
-  const run = (args: readonly string[], cwd = folder) =>
+  const run = (args: readonly string[], cwd = directory) =>
     command("apt-get", [...options, "-qq", ...args], {
       cwd,
       env: { DEBIAN_FRONTEND: "noninteractive" },

@@ -34,14 +34,14 @@ export async function busyboxProgram(report: Report): Promise<string> {
   return join(entry, "busybox");
 }
 
-/** Leaves the original source in a folder, whose path it answers, beside Debian's own folder. */
-async function fetchSource(folder: string): Promise<string> {
-  const apt = await privateApt(join(folder, "apt"), { sources: await sourceLines("deb-src", RELEASE) });
-  await apt(["source", "--download-only", "busybox"], folder);
-  const digest = digestOf(await readFile(join(folder, ORIGINAL)));
+/** Leaves the original source in a directory, whose path it answers, beside Debian's own directory. */
+async function fetchSource(directory: string): Promise<string> {
+  const apt = await privateApt(join(directory, "apt"), { sources: await sourceLines("deb-src", RELEASE) });
+  await apt(["source", "--download-only", "busybox"], directory);
+  const digest = digestOf(await readFile(join(directory, ORIGINAL)));
   if (digest !== ORIGINAL_DIGEST) throw new Error(`${ORIGINAL} is ${digest}, not ${ORIGINAL_DIGEST}`);
-  const packaging = (await readdir(folder)).find((name) => name.endsWith(".debian.tar.xz"));
+  const packaging = (await readdir(directory)).find((name) => name.endsWith(".debian.tar.xz"));
   if (packaging === undefined) throw new Error("the source package of busybox has no packaging");
-  for (const archive of [ORIGINAL, packaging]) await command("tar", ["-xf", archive], { cwd: folder });
-  return join(folder, "busybox-1.37.0");
+  for (const archive of [ORIGINAL, packaging]) await command("tar", ["-xf", archive], { cwd: directory });
+  return join(directory, "busybox-1.37.0");
 }

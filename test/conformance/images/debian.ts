@@ -98,12 +98,12 @@ const KEPT_FROM_BASE = { passwd: "etc/passwd", group: "etc/group", status: "var/
 export async function debianPackage(name: string, base: DebianBase, report: Report): Promise<Layer> {
   const key = await keyFor(SOURCES, [base.key, name]);
   const entry = await made({ kind: `debian-${name}`, key, report }, async (scratch) => {
-    const aptFolder = join(scratch, "apt");
-    const apt = await privateApt(aptFolder, { sources: await sourceLines("deb", RELEASE), status: base.status });
+    const aptDirectory = join(scratch, "apt");
+    const apt = await privateApt(aptDirectory, { sources: await sourceLines("deb", RELEASE), status: base.status });
     await apt(["install", "--yes", "--no-install-recommends", "--download-only", name]);
     const root = join(scratch, "root");
     await makeMergedRoot(root);
-    const archives = join(aptFolder, "cache", "archives");
+    const archives = join(aptDirectory, "cache", "archives");
     const packages = (await readdir(archives)).filter((file) => file.endsWith(".deb")).toSorted();
     for (const file of packages) {
       await command("sh", [
@@ -120,13 +120,13 @@ export async function debianPackage(name: string, base: DebianBase, report: Repo
     await command("tar", [...shape, ...without, "-C", root, "-cf", join(scratch, "layer.tar"), "."], {
       limitMs: LIMIT_MS,
     });
-    await Promise.all([root, aptFolder].map((path) => rm(path, { recursive: true })));
+    await Promise.all([root, aptDirectory].map((path) => rm(path, { recursive: true })));
     await pack(scratch);
   });
   return layerOf(entry);
 }
 
-/** Links in the base. As folders in a layer above they would hide what the base has there. */
+/** Links in the base. As directories in a layer above they would hide what the base has there. */
 const MERGED = ["bin", "lib", "lib64", "sbin"] as const;
 
 async function makeMergedRoot(root: string): Promise<void> {
@@ -136,11 +136,11 @@ async function makeMergedRoot(root: string): Promise<void> {
   }
 }
 
-async function pack(folder: string): Promise<void> {
-  const tar = join(folder, "layer.tar");
+async function pack(directory: string): Promise<void> {
+  const tar = join(directory, "layer.tar");
   const content = await readFile(tar);
-  await writeFile(join(folder, "layer.tar.gz"), await promisify(gzip)(content));
-  await writeFile(join(folder, "diff-id"), digestOf(content));
+  await writeFile(join(directory, "layer.tar.gz"), await promisify(gzip)(content));
+  await writeFile(join(directory, "diff-id"), digestOf(content));
   await rm(tar);
 }
 

@@ -1,4 +1,4 @@
-/** What the server lets a node do: its own Node, its lease, the status of its pods, its mirror pods, and what its pods refer to. */
+/** What the API server authorizes a node to do with its Node, Lease, pods, mirror pods, and referenced objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -12,7 +12,7 @@ const FORBIDDEN = { status: 403, reason: "Forbidden" };
 const TRIES_MAX = 50;
 let made = 0;
 
-/** The real server learns of new pods and nodes a moment after they are there. */
+/** Retries, because the real API server authorizes access to new pods and nodes only after a short delay. */
 async function soon<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -24,7 +24,7 @@ async function soon<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A node with one pod of its own, and a pod of another node. */
+/** A node with one pod bound to it, and a pod bound to another node. */
 async function nodeWithPods(world: ApiWorld) {
   made += 1;
   const name = `contract-node-${made}`;
@@ -56,7 +56,7 @@ export function nodeCases(world: () => ApiWorld): void {
 }
 
 function ownCases(world: () => ApiWorld): void {
-  void test("a node makes and changes its own Node and no other, and not its taints or the labels kept from it", async () => {
+  void test("a node creates and updates only its own Node, and neither its taints nor restricted labels", async () => {
     const { name, node } = await nodeWithPods(world());
     const status = { kind: "merge", body: { status: { nodeInfo: { machineID: "m" } } } } as const;
     await node.patch(nodes, { name }, status, { subresource: "status" }, forever);
@@ -69,7 +69,7 @@ function ownCases(world: () => ApiWorld): void {
     }
   });
 
-  void test("a node has a lease of its own name in its own namespace", async () => {
+  void test("a node creates and renews only the Lease with its name in kube-node-lease", async () => {
     const { name, node, namespace } = await nodeWithPods(world());
     const metadata = { namespace: "kube-node-lease", name };
     const spec = { holderIdentity: name, leaseDurationSeconds: 40 };
@@ -98,7 +98,7 @@ function podCases(world: () => ApiWorld): void {
     await assert.rejects(take(node.watch(pods, {}, { kind: "initialEvents" }, forever), 1), FORBIDDEN);
   });
 
-  void test("a node writes the status of its own pods, and nothing else of them", async () => {
+  void test("a node updates only the status of its own pods", async () => {
     const { node, ours, theirs } = await nodeWithPods(world());
     const status = { kind: "strategic", body: { status: { phase: "Running" } } } as const;
     await node.patch(pods, ours, status, { subresource: "status" }, forever);
@@ -117,7 +117,7 @@ function podCases(world: () => ApiWorld): void {
 }
 
 function mirrorCases(world: () => ApiWorld): void {
-  void test("a node makes mirror pods that name it as their owner, and no other pods", async () => {
+  void test("a node creates only mirror pods that name it as owner and are bound to it", async () => {
     const { node, mirror, namespace, name } = await nodeWithPods(world());
     const { ownerReferences: _, ...ownerless } = mirror.metadata ?? {};
     await assert.rejects(node.create(pods, pod(namespace, "plain", { nodeName: name }), forever), FORBIDDEN);
@@ -132,7 +132,7 @@ function mirrorCases(world: () => ApiWorld): void {
     await assert.rejects(node.create(pods, { ...elsewhere, spec }, forever), FORBIDDEN);
   });
 
-  void test("a mirror pod that refers to a Secret is refused", async () => {
+  void test("rejects a mirror pod that references a Secret", async () => {
     const { node, mirror } = await nodeWithPods(world());
     const volumes = [{ name: "v", secret: { secretName: "s" } }];
     const spec = { containers: [{ name: "main", image: "busybox" }], ...mirror.spec, volumes };
@@ -141,7 +141,7 @@ function mirrorCases(world: () => ApiWorld): void {
 }
 
 function referenceCases(world: () => ApiWorld): void {
-  void test("a node reads a Secret that one of its pods refers to, and no other", async () => {
+  void test("a node reads only Secrets that its pods reference", async () => {
     const { node, namespace, name } = await nodeWithPods(world());
     for (const secret of ["used", "unused"])
       await world().api.create(secrets, { metadata: { namespace, name: secret } }, forever);
@@ -152,7 +152,7 @@ function referenceCases(world: () => ApiWorld): void {
     await assert.rejects(read("unused"), FORBIDDEN);
   });
 
-  void test("a node asks for tokens bound to its own pods only", async () => {
+  void test("a node requests only tokens bound to its own pods", async () => {
     const { node, ours, theirs, namespace } = await nodeWithPods(world());
     const ask = async (target: typeof ours | undefined) => {
       const bound = target && (await world().api.get(pods, target, forever));

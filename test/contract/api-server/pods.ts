@@ -1,4 +1,4 @@
-/** What the server does with pods, and only with pods: grace, generations, what of a status stays, how its lists are merged. */
+/** What the API server does only for pods: grace periods, generations, kept status fields, and list merging. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ContainerState, Pod } from "../../../src/api/gen/core-v1.ts";
@@ -24,13 +24,13 @@ export function podCases(world: () => ApiWorld): void {
 }
 
 function graceCases(world: () => ApiWorld): void {
-  void test("without a grace of its own a deletion gets the pod's", async () => {
+  void test("a delete without gracePeriodSeconds uses the pod's terminationGracePeriodSeconds", async () => {
     const { target } = await boundPod(world(), { terminationGracePeriodSeconds: 47 });
     await world().api.delete(pods, target, {}, forever);
     assert.equal((await world().api.get(pods, target, forever)).metadata?.deletionGracePeriodSeconds, 47);
   });
 
-  void test("grace only shrinks, and the time of the end moves with it", async () => {
+  void test("later deletes only shorten the grace period, and deletionTimestamp moves with it", async () => {
     const { api } = world();
     const { target } = await boundPod(world());
     const mark = async (gracePeriodSeconds: number | undefined) => {
@@ -47,7 +47,7 @@ function graceCases(world: () => ApiWorld): void {
     assert.equal((await mark(-1)).seconds, 1);
   });
 
-  void test("a pod that has ended needs no grace, wherever it is bound", async () => {
+  void test("deletes a Succeeded or Failed pod at once, even if it is bound to a node", async () => {
     for (const phase of ["Succeeded", "Failed"]) {
       const { target, patchStatus } = await boundPod(world());
       await patchStatus({ phase });
@@ -56,7 +56,7 @@ function graceCases(world: () => ApiWorld): void {
     }
   });
 
-  void test("who watches sees the mark, each shrinking, also that to nothing, and the end", async () => {
+  void test("a watch reports a graceful deletion, each shorter grace period down to 0, and the removal", async () => {
     const { api } = world();
     const { created, target } = await boundPod(world());
     const start = { kind: "after", resourceVersion: created.metadata?.resourceVersion ?? "" } as const;
@@ -67,7 +67,7 @@ function graceCases(world: () => ApiWorld): void {
 }
 
 function generationCases(world: () => ApiWorld): void {
-  void test("the generation counts changes of the spec and the first mark of a deletion, nothing else", async () => {
+  void test("metadata.generation grows only with spec changes and the first graceful delete", async () => {
     const { api } = world();
     const { created, target, patchStatus } = await boundPod(world());
     const generation = async () => (await api.get(pods, target, forever)).metadata?.generation;
@@ -83,7 +83,7 @@ function generationCases(world: () => ApiWorld): void {
     assert.equal(await generation(), 3);
   });
 
-  void test("a write that changes nothing makes no version", async () => {
+  void test("a write that changes nothing keeps the resourceVersion", async () => {
     const { target, patchStatus } = await boundPod(world());
     const first = await patchStatus({ phase: "Running", podIP: "198.18.0.9", podIPs: [{ ip: "198.18.0.9" }] });
     const second = await patchStatus({ phase: "Running" });
@@ -98,7 +98,7 @@ function generationCases(world: () => ApiWorld): void {
 }
 
 function statusCases(world: () => ApiWorld): void {
-  void test("a new pod's status is the server's, whatever was sent", async () => {
+  void test("create ignores the sent status and sets phase Pending and the QoS class", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(
@@ -110,7 +110,7 @@ function statusCases(world: () => ApiWorld): void {
     assert.equal(created.status?.qosClass, "BestEffort");
   });
 
-  void test("a status without its class and generations keeps those it had", async () => {
+  void test("a status update without qosClass and observedGeneration keeps the stored ones", async () => {
     const { target, patchStatus } = await boundPod(world());
     const condition = { type: "Ready", status: "True", observedGeneration: 1 };
     const first = await patchStatus({ observedGeneration: 1, conditions: [condition] });
@@ -122,7 +122,7 @@ function statusCases(world: () => ApiWorld): void {
     assert.equal(ready?.status, "False");
   });
 
-  void test("labels can be written with the status, owners cannot", async () => {
+  void test("a status patch changes labels but not ownerReferences", async () => {
     const { target } = await boundPod(world());
     const ownerReferences = [
       { apiVersion: "v1", kind: "Node", name: "n", uid: "11111111-2222-3333-4444-555555555555" },
@@ -133,7 +133,7 @@ function statusCases(world: () => ApiWorld): void {
     assert.deepEqual([metadata?.labels, metadata?.ownerReferences], [{ app: "other" }, undefined]);
   });
 
-  void test("lists of a status are merged by their key where they have one, replaced where not", async () => {
+  void test("a strategic patch merges status lists that have a merge key and replaces the others", async () => {
     const { patchStatus } = await boundPod(world());
     const container = (name: string) => ({ name, image: "a", imageID: "", ready: false, restartCount: 0 });
     await patchStatus({
@@ -160,7 +160,7 @@ function statusCases(world: () => ApiWorld): void {
     );
   });
 
-  void test("a patch without an order puts what is new first", async () => {
+  void test("a patch without $setElementOrder puts new list elements first", async () => {
     const { patchStatus } = await boundPod(world());
     await patchStatus({ conditions: ["A", "B"].map((type) => ({ type, status: "True" })) });
     const { status } = await patchStatus({ conditions: ["C", "B"].map((type) => ({ type, status: "False" })) });
@@ -168,7 +168,7 @@ function statusCases(world: () => ApiWorld): void {
     assert.deepEqual(conditions, ["C False", "A True", "B False"]);
   });
 
-  void test("a pod's address and its list of addresses agree; where a write says otherwise the single one counts", async () => {
+  void test("podIP and podIPs stay consistent; when a write contradicts itself, podIP wins", async () => {
     const { patchStatus } = await boundPod(world());
     const addresses = ({ status }: Pod) => [status?.podIP, status?.podIPs?.map(({ ip }) => ip)];
     const first = await patchStatus({ podIPs: [{ ip: "198.18.0.1" }] });
@@ -176,25 +176,25 @@ function statusCases(world: () => ApiWorld): void {
     assert.deepEqual(addresses(await patchStatus({ podIPs: [{ ip: "fd00::1" }] })), ["198.18.0.1", ["198.18.0.1"]]);
     assert.deepEqual(addresses(await patchStatus({ podIP: "198.18.0.2" })), ["198.18.0.2", ["198.18.0.2"]]);
     const both = { podIP: "198.18.0.3", podIPs: [{ ip: "198.18.0.3" }, { ip: "fd00::3" }] };
-    // Merged with the old one these are two of one family.
+    // Merged with the stored address, the list has two IPv4 addresses.
     await assert.rejects(patchStatus(both), { status: 422 });
     const podIPs = [...both.podIPs, { ip: "198.18.0.2", $patch: "delete" }];
     assert.deepEqual(addresses(await patchStatus({ ...both, podIPs })), ["198.18.0.3", ["198.18.0.3", "fd00::3"]]);
   });
 
-  void test("a container that ended and is not run again stays ended", async () => {
+  void test("rejects a running state for a container that exited 0 under restartPolicy OnFailure", async () => {
     const { patchStatus } = await boundPod(world(), { restartPolicy: "OnFailure" });
-    const told = (state: ContainerState) =>
+    const reported = (state: ContainerState) =>
       patchStatus({
         containerStatuses: [{ name: "main", image: "", imageID: "", ready: false, restartCount: 0, state }],
       });
-    await told({ terminated: { exitCode: 1 } });
-    await told({ running: {} });
-    await told({ terminated: { exitCode: 0 } });
-    await assert.rejects(told({ running: {} }), { status: 422 });
+    await reported({ terminated: { exitCode: 1 } });
+    await reported({ running: {} });
+    await reported({ terminated: { exitCode: 0 } });
+    await assert.rejects(reported({ running: {} }), { status: 422 });
   });
 
-  void test("a list can be ordered replaced, and a node brings its status with it", async () => {
+  void test("$patch: replace replaces a list, and a Node is created with its status", async () => {
     const { api } = world();
     const address = (type: string, value: string) => ({ type, address: value });
     const addresses = [address("InternalIP", "198.18.0.1"), address("Hostname", "a")];
@@ -207,7 +207,7 @@ function statusCases(world: () => ApiWorld): void {
     await api.delete(nodes, target, {}, forever);
   });
 
-  void test("a list from a version that is not there yet times out", async () => {
+  void test("a list at a future resourceVersion returns 504", async () => {
     const call = world().api.list(pods, {}, { resourceVersion: "999999999999" }, forever);
     await assert.rejects(call, { status: 504 });
   });

@@ -1,4 +1,4 @@
-/** ask, and the kinds that are questions. */
+/** `ask` for tokens and evictions, and the review kinds: TokenReview and SubjectAccessReview. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TokenRequest } from "../../../src/api/gen/authentication-v1.ts";
@@ -23,7 +23,7 @@ const tokenQuestion: TokenRequest = { spec: { audiences: [], expirationSeconds: 
 const evictionOf = (namespace: string, name: string): Eviction => ({ metadata: { namespace, name } });
 
 export function questionCases(world: () => ApiWorld): void {
-  void test("a service account's token is given out with its end, and the server knows it again", async () => {
+  void test("issues a service account token with its expiration, and a TokenReview authenticates it", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const account = { namespace: ns, name: "default" };
@@ -35,7 +35,7 @@ export function questionCases(world: () => ApiWorld): void {
     assert.equal(review.status?.user?.username, `system:serviceaccount:${ns}:default`);
   });
 
-  void test("a token for an account that is not there is not found; one that lives too short is invalid", async () => {
+  void test("a TokenRequest returns not found for a missing account, and 422 for too short an expiration", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const none = api.ask(serviceAccounts, { namespace: ns, name: "none" }, "token", tokenQuestion, forever);
@@ -45,24 +45,24 @@ export function questionCases(world: () => ApiWorld): void {
     await assert.rejects(call, { status: 422 });
   });
 
-  void test("a token nobody signed is not authenticated, and the question itself succeeds", async () => {
+  void test("a TokenReview of an unsigned token succeeds and does not authenticate it", async () => {
     const review = await world().api.create(tokenReviews, { spec: { token: "made.up.token" } }, forever);
     assert.notEqual(review.status?.authenticated, true);
   });
 
-  void test("who may do what: an administrator anything, a stranger nothing", async () => {
+  void test("a SubjectAccessReview allows system:masters, denies an unknown user, and returns 422 without attributes", async () => {
     const resourceAttributes = { verb: "get", resource: "secrets", namespace: "kube-system" };
     const allowed = async (user: string, groups: readonly string[]) => {
       const spec = { user, groups, resourceAttributes };
       return (await world().api.create(subjectAccessReviews, { spec }, forever)).status?.allowed;
     };
     assert.equal(await allowed("root", ["system:masters"]), true);
-    assert.equal(await allowed("stranger", []), false);
+    assert.equal(await allowed("outsider", []), false);
     const empty = world().api.create(subjectAccessReviews, { spec: { user: "x" } }, forever);
     await assert.rejects(empty, { status: 422 });
   });
 
-  void test("a pod without a budget is evicted", async () => {
+  void test("evicts a pod without a PodDisruptionBudget", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(pods, pod(ns, "web"), forever);
@@ -70,7 +70,7 @@ export function questionCases(world: () => ApiWorld): void {
     await assert.rejects(api.get(pods, { namespace: ns, name: "web" }, forever), isNotFound);
   });
 
-  void test("an eviction of what is not there is not found", async () => {
+  void test("an eviction of a missing pod returns not found", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await assert.rejects(
@@ -79,7 +79,7 @@ export function questionCases(world: () => ApiWorld): void {
     );
   });
 
-  void test("an eviction that a budget forbids is refused with 429, and the pod stays", async () => {
+  void test("an eviction that a PodDisruptionBudget forbids returns 429 and keeps the pod", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const where = { namespace: ns, name: "web" };
@@ -93,7 +93,7 @@ export function questionCases(world: () => ApiWorld): void {
     );
     const spec = { minAvailable: 1, selector: { matchLabels: { app: "web" } } };
     const budget = await api.create(podDisruptionBudgets, { metadata: where, spec }, forever);
-    // What the disruption controller would say of it: seen, and nothing to spare.
+    // The status that the disruption controller would write: generation observed, no disruptions allowed.
     const seen = {
       observedGeneration: 1,
       disruptionsAllowed: 0,

@@ -8,7 +8,7 @@ import { type ApiWorld, configMap, forever, pod } from "./world.ts";
 const ITEMS = 520;
 
 export function readCases(world: () => ApiWorld): void {
-  void test("get answers with the object, its UID and its version", async () => {
+  void test("get returns the object with its UID and resourceVersion", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(configMaps, configMap(ns, "a", { key: "value" }), forever);
@@ -18,12 +18,12 @@ export function readCases(world: () => ApiWorld): void {
     assert.notEqual(got.metadata?.resourceVersion ?? "", "");
   });
 
-  void test("get of a kind of the cluster needs no namespace", async () => {
+  void test("get of a cluster-scoped object needs no namespace", async () => {
     const got = await world().api.get(namespaces, { name: "default" }, forever);
     assert.equal(got.metadata?.name, "default");
   });
 
-  void test("get of what is not there is not found, and the error names the operation", async () => {
+  void test("get of a missing object returns not found, and the error names the operation", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await assert.rejects(api.get(configMaps, { namespace: ns, name: "none" }, forever), (error) => {
@@ -34,19 +34,19 @@ export function readCases(world: () => ApiWorld): void {
     });
   });
 
-  void test("get of a kind the server does not have is not found", async () => {
+  void test("get of an unknown kind returns not found", async () => {
     const unknown = { group: "", version: "v1", kind: "Ship", plural: "ships", namespaced: false };
     await assert.rejects(world().api.get(unknown, { name: "a" }, forever), isNotFound);
   });
 
-  void test("a signal that aborted before the call rejects with its reason", async () => {
+  void test("a call with an aborted signal rejects with its reason", async () => {
     const reason = new Error("gave up");
     const signal = AbortSignal.abort(reason);
     await assert.rejects(world().api.get(namespaces, { name: "default" }, signal), (error) => error === reason);
     await assert.rejects(world().api.list(namespaces, {}, {}, signal), (error) => error === reason);
   });
 
-  void test("a signal that aborts during the call rejects with its reason", async () => {
+  void test("a call whose signal aborts meanwhile rejects with its reason", async () => {
     const reason = new Error("gave up");
     const giveUp = new AbortController();
     const call = world().api.list(configMaps, {}, {}, giveUp.signal);
@@ -54,7 +54,7 @@ export function readCases(world: () => ApiWorld): void {
     await assert.rejects(call, (error) => error === reason);
   });
 
-  void test("list of a namespace holds its objects and no others, and a version", async () => {
+  void test("list of a namespace returns only its objects, with a resourceVersion", async () => {
     const { api, namespace } = world();
     const [ns, other] = [await namespace(), await namespace()];
     for (const name of ["a", "b"]) await api.create(configMaps, configMap(ns, name), forever);
@@ -68,7 +68,7 @@ export function readCases(world: () => ApiWorld): void {
     assert.equal(page.continueToken, undefined);
   });
 
-  void test("list without a namespace goes over all of them", async () => {
+  void test("list without a namespace covers all namespaces", async () => {
     const { api, namespace } = world();
     const all = [await namespace(), await namespace()];
     for (const ns of all) await api.create(configMaps, configMap(ns, "everywhere"), forever);
@@ -77,12 +77,12 @@ export function readCases(world: () => ApiWorld): void {
     assert.ok(all.every((ns) => found.has(ns)));
   });
 
-  void test("list of nothing has no items and a version", async () => {
+  void test("an empty list has a resourceVersion", async () => {
     const page = await world().api.list(nodes, { labels: "no=such" }, {}, forever);
     assert.deepEqual([page.items, page.resourceVersion !== ""], [[], true]);
   });
 
-  void test("list by labels: equal, set, not there", async () => {
+  void test("list selects by labels: equality, set, existence and inequality", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     for (const [name, tier] of Object.entries({ a: "web", b: "db", c: "cache" })) {
@@ -95,7 +95,7 @@ export function readCases(world: () => ApiWorld): void {
     assert.deepEqual(await names("tier,tier!=web"), ["b", "c"]);
   });
 
-  void test("list of pods by the node they are bound to", async () => {
+  void test("list selects pods by spec.nodeName", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(pods, pod(ns, "here", { nodeName: "node-of-list" }), forever);
@@ -107,12 +107,12 @@ export function readCases(world: () => ApiWorld): void {
     );
   });
 
-  void test("a selector that cannot be read is a bad request", async () => {
+  void test("an invalid selector returns 400", async () => {
     await assert.rejects(world().api.list(nodes, { labels: "a in (" }, {}, forever), { status: 400 });
     await assert.rejects(world().api.list(nodes, { fields: "spec.color=red" }, {}, forever), { status: 400 });
   });
 
-  void test(`paging over ${ITEMS} objects: all of them once, at one version`, { timeout: 60_000 }, async () => {
+  void test(`paging over ${ITEMS} objects returns each once, at one version`, { timeout: 60_000 }, async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const names = Array.from({ length: ITEMS }, (_, index) => `item-${String(index).padStart(4, "0")}`);
@@ -136,13 +136,13 @@ export function readCases(world: () => ApiWorld): void {
       versions.add(page.resourceVersion);
       continueToken = page.continueToken;
       pages += 1;
-      // Made in mid-paging: it belongs to a later version.
+      // Created during paging, so its resourceVersion is later than that of the pages.
       if (pages === 1) await api.create(configMaps, configMap(ns, "zz-late"), forever);
     } while (continueToken !== undefined);
     assert.deepEqual([seen, pages, versions.size], [names, 4, 1]);
   });
 
-  void test("a continue token that nobody gave out is a bad request", async () => {
+  void test("a made-up continue token returns 400", async () => {
     const call = world().api.list(configMaps, {}, { limit: 1, continueToken: "made-up" }, forever);
     await assert.rejects(call, { status: 400 });
   });

@@ -7,7 +7,7 @@ import { ApiError, isExpired } from "../../../src/ports/api-error.ts";
 import type { ApiServer, WatchEvent } from "../../../src/ports/api-server.ts";
 import { type ApiWorld, brief, configMap, forever, pod, take } from "./world.ts";
 
-/** The version to watch from for all that comes. */
+/** The resourceVersion from which a watch reports all later events. */
 const versionNow = async (api: ApiServer, namespace: string) =>
   (await api.list(configMaps, { namespace }, { limit: 1 }, forever)).resourceVersion;
 
@@ -21,7 +21,7 @@ export function watchCases(world: () => ApiWorld): void {
 }
 
 function eventCases(world: () => ApiWorld): void {
-  void test("connections that are renewed cost no event: a watch goes on, and requests are answered", async () => {
+  void test("renewConnections loses no watch event and fails no request", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const resourceVersion = await versionNow(api, ns);
@@ -32,7 +32,7 @@ function eventCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["added a", "added b"]);
   });
 
-  void test("a watch after a version tells what was added, modified and deleted, in order", async () => {
+  void test("a watch from a resourceVersion reports added, modified and deleted in order", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const resourceVersion = await versionNow(api, ns);
@@ -44,7 +44,7 @@ function eventCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["added a", "added b", "modified a", "deleted b"]);
   });
 
-  void test("a watch that starts late is told what happened since its version", async () => {
+  void test("a watch that starts late reports the events since its resourceVersion", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -56,7 +56,7 @@ function eventCases(world: () => ApiWorld): void {
     assert.deepEqual(tiers, ["one", "two"]);
   });
 
-  void test("each event carries the whole object and the version to go on from", async () => {
+  void test("each event carries the whole object and the resourceVersion to resume from", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const resourceVersion = await versionNow(api, ns);
@@ -68,7 +68,7 @@ function eventCases(world: () => ApiWorld): void {
     assert.equal(event.object.metadata?.resourceVersion, created.metadata?.resourceVersion);
   });
 
-  void test("the last event of a deleted object has the version of its deletion", async () => {
+  void test("a deleted event carries the resourceVersion of the deletion", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -81,7 +81,7 @@ function eventCases(world: () => ApiWorld): void {
     assert.notEqual(event.object.metadata?.resourceVersion, created.metadata?.resourceVersion);
   });
 
-  void test("a streaming list: what there is, a bookmark that closes it, then what happens", async () => {
+  void test("a streaming list sends the existing objects, a bookmark, then new events", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     for (const name of ["a", "b"]) await api.create(configMaps, configMap(ns, name), forever);
@@ -105,7 +105,7 @@ function eventCases(world: () => ApiWorld): void {
     );
   });
 
-  void test("a streaming list of nothing is closed, too", async () => {
+  void test("an empty streaming list sends the bookmark", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     for await (const event of api.watch(pods, { namespace: ns }, { kind: "initialEvents" }, forever)) {
@@ -114,7 +114,7 @@ function eventCases(world: () => ApiWorld): void {
     }
   });
 
-  void test("a streaming list holds what was written just before it", async () => {
+  void test("a streaming list includes an object created just before it", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     for (let round = 0; round < 10; round += 1) {
@@ -130,7 +130,7 @@ function eventCases(world: () => ApiWorld): void {
 }
 
 function selectionCases(world: () => ApiWorld): void {
-  void test("an object that leaves the labels is deleted for this watch, one that enters is added", async () => {
+  void test("an object is deleted for a watch when it stops matching the labels, and added when it matches again", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(configMaps, { metadata: { namespace: ns, name: "a", labels: { tier: "web" } } }, forever);
@@ -144,7 +144,7 @@ function selectionCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["deleted a", "added a", "deleted a"]);
   });
 
-  void test("a watch by name sees that object only", async () => {
+  void test("a watch by name reports only that object", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const resourceVersion = await versionNow(api, ns);
@@ -155,7 +155,7 @@ function selectionCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["added wanted", "modified wanted"]);
   });
 
-  void test("a watch of a node's pods sees a pod when it is bound there", async () => {
+  void test("a watch by spec.nodeName reports only pods bound to that node", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { resourceVersion } = await api.list(pods, {}, {}, forever);
@@ -166,7 +166,7 @@ function selectionCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["added here"]);
   });
 
-  void test("a watch of one namespace hears nothing of another", async () => {
+  void test("a watch of one namespace reports no events of another", async () => {
     const { api, namespace } = world();
     const [ns, other] = [await namespace(), await namespace()];
     const resourceVersion = await versionNow(api, ns);
@@ -178,7 +178,7 @@ function selectionCases(world: () => ApiWorld): void {
 }
 
 function endCases(world: () => ApiWorld): void {
-  void test("a version that is no longer kept is expired, and a list goes on from there", async () => {
+  void test("a watch from a compacted resourceVersion fails as expired, and a new list recovers", async () => {
     const { api, namespace, forgetHistory } = world();
     const ns = await namespace();
     const resourceVersion = await versionNow(api, ns);
@@ -192,18 +192,18 @@ function endCases(world: () => ApiWorld): void {
     assert.deepEqual(brief(await seen), ["added b"]);
   });
 
-  void test("a version that is none is refused, and not as expired", async () => {
+  void test("an invalid resourceVersion is rejected, but not as expired", async () => {
     const { api } = world();
     const watch = take(api.watch(namespaces, {}, { kind: "after", resourceVersion: "yesterday" }, forever), 1);
     await assert.rejects(watch, (error) => error instanceof ApiError && !isExpired(error));
   });
 
-  void test("a watch of a kind the server does not have is not found", async () => {
+  void test("a watch of an unknown kind returns 404", async () => {
     const unknown = { group: "", version: "v1", kind: "Ship", plural: "ships", namespaced: false };
     await assert.rejects(take(world().api.watch(unknown, {}, { kind: "initialEvents" }, forever), 1), { status: 404 });
   });
 
-  void test("an abort while nothing happens rejects with the signal's reason", async () => {
+  void test("an idle watch rejects with the signal's reason on abort", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const reason = new Error("gave up");
@@ -215,7 +215,7 @@ function endCases(world: () => ApiWorld): void {
     await assert.rejects(watch, (error) => error === reason);
   });
 
-  void test("an abort before it began, or while it opens, rejects with the signal's reason", async () => {
+  void test("an abort before or while a watch opens rejects with the signal's reason", async () => {
     const { api } = world();
     const reason = new Error("gave up");
     const start = { kind: "initialEvents" } as const;
@@ -226,7 +226,7 @@ function endCases(world: () => ApiWorld): void {
     await assert.rejects(watch, (error) => error === reason);
   });
 
-  void test("an abort between two events ends the watch at the next step", async () => {
+  void test("an abort between two events rejects before the next event", async () => {
     const { api } = world();
     const reason = new Error("gave up");
     const giveUp = new AbortController();
@@ -241,7 +241,7 @@ function endCases(world: () => ApiWorld): void {
     assert.equal(seen.length, 1);
   });
 
-  void test("leaving the loop ends the watch, and another can follow from where it was", async () => {
+  void test("leaving the loop ends the watch, and a new watch resumes from the last event", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const start = { kind: "after", resourceVersion: await versionNow(api, ns) } as const;

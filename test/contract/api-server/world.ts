@@ -1,4 +1,4 @@
-/** What a suite of the ApiServer port is given, and the small helpers its cases share. */
+/** The environment of an ApiServer contract suite, and helpers that its cases share. */
 import type { ConfigMap, Pod } from "../../../src/api/gen/core-v1.ts";
 import type { ApiServer, WatchEvent } from "../../../src/ports/api-server.ts";
 
@@ -8,11 +8,11 @@ export interface ApiWorld {
   readonly namespace: () => Promise<string>;
   /** A client with the identity of this node's kubelet. */
   readonly asNode: (name: string) => Promise<ApiServer>;
-  /** From now on the server cannot tell what happened before. Open watches may break by it. */
+  /** Discards the server's event history: watches from earlier versions expire. Open watches may break. */
   readonly forgetHistory: () => Promise<void>;
 }
 
-/** For calls that nobody gives up. */
+/** Never aborted. */
 export const forever: AbortSignal = new AbortController().signal;
 
 export const configMap = (namespace: string, name: string, data: Readonly<Record<string, string>> = {}): ConfigMap => ({
@@ -25,7 +25,7 @@ export const pod = (namespace: string, name: string, more: Partial<Pod["spec"]> 
   spec: { containers: [{ name: "main", image: "busybox" }], ...more },
 });
 
-/** Reads until `count` events that are not bookmarks, and leaves. */
+/** Reads `count` events that are not bookmarks, then leaves the loop. */
 export async function take<T>(events: AsyncIterable<WatchEvent<T>>, count: number): Promise<readonly WatchEvent<T>[]> {
   const seen: WatchEvent<T>[] = [];
   for await (const event of events) {
@@ -35,6 +35,6 @@ export async function take<T>(events: AsyncIterable<WatchEvent<T>>, count: numbe
   return seen;
 }
 
-/** "added a": kind and name of each. */
+/** The kind and name of each event, such as "added a"; bookmarks have no name. */
 export const brief = (events: readonly WatchEvent<{ readonly metadata?: { readonly name?: string } }>[]) =>
   events.map((event) => (event.kind === "bookmark" ? event.kind : `${event.kind} ${event.object.metadata?.name}`));

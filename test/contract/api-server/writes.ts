@@ -15,7 +15,7 @@ export function writeCases(world: () => ApiWorld): void {
 }
 
 function createCases(world: () => ApiWorld): void {
-  void test("create answers with what the server made of it", async () => {
+  void test("create returns the object with the server's defaults", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(pods, pod(ns, "web"), forever);
@@ -31,7 +31,7 @@ function createCases(world: () => ApiWorld): void {
     assert.match(created.metadata?.name ?? "", /^gen-.{5}$/);
   });
 
-  void test("create of what is there already says so, and that is not a conflict of versions", async () => {
+  void test("create of an existing object returns AlreadyExists, not Conflict", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(configMaps, configMap(ns, "a"), forever);
@@ -39,7 +39,7 @@ function createCases(world: () => ApiWorld): void {
     await assert.rejects(again, (error) => isAlreadyExists(error) && !isConflict(error));
   });
 
-  void test("create of an object against the rules is invalid, and says which field", async () => {
+  void test("create of an invalid object returns 422 and names the field", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const bad = api.create(pods, { metadata: { namespace: ns, name: "Bad_Name" }, spec: { containers: [] } }, forever);
@@ -51,11 +51,11 @@ function createCases(world: () => ApiWorld): void {
     });
   });
 
-  void test("create in a namespace that is not there is not found", async () => {
+  void test("create in a missing namespace returns not found", async () => {
     await assert.rejects(world().api.create(configMaps, configMap("no-such-namespace", "a"), forever), isNotFound);
   });
 
-  void test("text of any language, empty values and keys such as __proto__ come back as they were", async () => {
+  void test("preserves text of any language, empty values and keys such as __proto__", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const data: unknown = JSON.parse(
@@ -69,7 +69,7 @@ function createCases(world: () => ApiWorld): void {
     assert.ok(Object.hasOwn(got.data ?? {}, "__proto__"));
   });
 
-  void test("bytes that are not text come back as they were", async () => {
+  void test("preserves binary data", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => 255 - index));
@@ -79,7 +79,7 @@ function createCases(world: () => ApiWorld): void {
     assert.deepEqual(Buffer.from(got.binaryData?.["all"] ?? "", "base64"), bytes);
   });
 
-  void test("an object of the largest size passes both ways, one above it is refused", async () => {
+  void test("accepts and returns an object of the maximum size, and returns 422 above it", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const text = "0123456789abcdef".repeat(2 ** 16 - 8);
@@ -91,7 +91,7 @@ function createCases(world: () => ApiWorld): void {
 }
 
 function updateCases(world: () => ApiWorld): void {
-  void test("update replaces the object and moves its version", async () => {
+  void test("update replaces the object and changes its resourceVersion", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const first = await api.create(configMaps, configMap(ns, "a", { old: "1" }), forever);
@@ -101,7 +101,7 @@ function updateCases(world: () => ApiWorld): void {
     assert.equal(second.metadata?.uid, first.metadata?.uid);
   });
 
-  void test("update from a stale version is a conflict and changes nothing", async () => {
+  void test("update with a stale resourceVersion returns Conflict and changes nothing", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const first = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -111,13 +111,13 @@ function updateCases(world: () => ApiWorld): void {
     assert.deepEqual((await api.get(configMaps, { namespace: ns, name: "a" }, forever)).data, { by: "one" });
   });
 
-  void test("update of what is not there is not found", async () => {
+  void test("update of a missing object returns not found", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await assert.rejects(api.update(configMaps, configMap(ns, "none"), {}, forever), isNotFound);
   });
 
-  void test("an item of a list can be sent back as it came", async () => {
+  void test("an item of a list can be updated as received", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(configMaps, configMap(ns, "a"), forever);
@@ -161,7 +161,7 @@ function patchCases(world: () => ApiWorld): void {
     assert.equal(patched.status?.phase, "Running");
   });
 
-  void test("$patch: delete takes one element out of a merged list", async () => {
+  void test("$patch: delete removes one element from a merged list", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await podWithConditions(api, ns);
@@ -177,7 +177,7 @@ function patchCases(world: () => ApiWorld): void {
     assert.deepEqual([types.includes("Ready"), types.includes("Initialized")], [false, true]);
   });
 
-  void test("a merge patch removes by null and replaces lists whole", async () => {
+  void test("a merge patch removes null fields and replaces whole lists", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const metadata = { ...named(ns, "a"), finalizers: ["x.example/one", "x.example/two"] };
@@ -195,7 +195,7 @@ function patchCases(world: () => ApiWorld): void {
     );
   });
 
-  void test("a patch that names a stale version is a conflict", async () => {
+  void test("a patch with a stale resourceVersion returns Conflict", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -204,21 +204,21 @@ function patchCases(world: () => ApiWorld): void {
     await assert.rejects(api.patch(configMaps, named(ns, "a"), { kind: "merge", body }, {}, forever), isConflict);
   });
 
-  void test("a write that names another UID is refused: the name was taken by another object", async () => {
+  void test("a status write with another object's UID returns Conflict for an update and 422 for a patch", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(pods, pod(ns, "web"), forever);
     const uid = "11111111-2222-3333-4444-555555555555";
-    const stranger = { ...created, metadata: { ...created.metadata, uid }, status: { phase: "Failed" } };
-    await assert.rejects(api.update(pods, stranger, { subresource: "status" }, forever), isConflict);
-    // The server takes the UID in a patch for an attempt to change it, not for a precondition.
+    const other = { ...created, metadata: { ...created.metadata, uid }, status: { phase: "Failed" } };
+    await assert.rejects(api.update(pods, other, { subresource: "status" }, forever), isConflict);
+    // The server treats a UID in a patch as an attempt to change it, not as a precondition.
     const body = { metadata: { uid }, status: { phase: "Failed" } };
     const patch = api.patch(pods, named(ns, "web"), { kind: "strategic", body }, { subresource: "status" }, forever);
     await assert.rejects(patch, { status: 422, reason: "Invalid" });
     assert.equal((await api.get(pods, named(ns, "web"), forever)).status?.phase, "Pending");
   });
 
-  void test("a patch of what is not there is not found, one that makes it wrong is invalid", async () => {
+  void test("a patch returns not found for a missing object, and 422 for an invalid result", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await assert.rejects(api.patch(pods, named(ns, "none"), { kind: "merge", body: {} }, {}, forever), isNotFound);
@@ -229,7 +229,7 @@ function patchCases(world: () => ApiWorld): void {
 }
 
 function subresourceCases(world: () => ApiWorld): void {
-  void test("a write of the status leaves the spec alone, a write of the object leaves the status alone", async () => {
+  void test("a status update keeps the spec, and an object update keeps the status", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(pods, pod(ns, "web"), forever);
@@ -248,7 +248,7 @@ function subresourceCases(world: () => ApiWorld): void {
     assert.deepEqual([afterObject.metadata?.labels, afterObject.status?.phase], [labels, "Failed"]);
   });
 
-  void test("the status of a kind of the cluster is written the same way", async () => {
+  void test("patches the status of a cluster-scoped object", async () => {
     const { api } = world();
     const { metadata } = await api.create(nodes, { metadata: { generateName: "node-" } }, forever);
     const name = metadata?.name ?? "";
@@ -258,7 +258,7 @@ function subresourceCases(world: () => ApiWorld): void {
     await api.delete(nodes, { name }, {}, forever);
   });
 
-  void test("a pod is resized through its resize subresource only", async () => {
+  void test("a pod is resized only through its resize subresource", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { metadata } = await api.create(nodes, { metadata: { generateName: "node-" } }, forever);
@@ -278,7 +278,7 @@ function subresourceCases(world: () => ApiWorld): void {
     await api.delete(nodes, { name: nodeName }, {}, forever);
   });
 
-  void test("an ephemeral container is added through its subresource", async () => {
+  void test("an ephemeral container is added through the ephemeralcontainers subresource", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(pods, pod(ns, "web"), forever);
@@ -288,7 +288,7 @@ function subresourceCases(world: () => ApiWorld): void {
     assert.equal(patched.spec?.ephemeralContainers?.[0]?.name, "debug");
   });
 
-  void test("a subresource that the kind does not have is not found", async () => {
+  void test("a subresource that the kind does not have returns not found", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(configMaps, configMap(ns, "a"), forever);
@@ -298,7 +298,7 @@ function subresourceCases(world: () => ApiWorld): void {
 }
 
 function deleteCases(world: () => ApiWorld): void {
-  void test("delete removes at once what needs no grace; the second time it is not found", async () => {
+  void test("delete removes an object without grace at once, and returns not found the second time", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(services, { metadata: named(ns, "a"), spec: { ports: [{ port: 80 }] } }, forever);
@@ -307,7 +307,7 @@ function deleteCases(world: () => ApiWorld): void {
     await assert.rejects(api.delete(services, named(ns, "a"), {}, forever), isNotFound);
   });
 
-  void test("delete of another UID than the one meant is a conflict, and the object stays", async () => {
+  void test("delete with another UID as precondition returns Conflict and keeps the object", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -317,7 +317,7 @@ function deleteCases(world: () => ApiWorld): void {
     await api.delete(configMaps, named(ns, "a"), { preconditions: { uid } }, forever);
   });
 
-  void test("delete of a version that has passed is a conflict", async () => {
+  void test("delete with a stale resourceVersion as precondition returns Conflict", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
@@ -326,7 +326,7 @@ function deleteCases(world: () => ApiWorld): void {
     await assert.rejects(api.delete(configMaps, named(ns, "a"), { preconditions }, forever), isConflict);
   });
 
-  void test("a bound pod gets its grace: marked by the first delete, gone by one without grace", async () => {
+  void test("delete of a bound pod sets deletionTimestamp, and delete with grace 0 removes it", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     const created = await api.create(pods, pod(ns, "web", { nodeName: "node-of-deletes" }), forever);
@@ -339,7 +339,7 @@ function deleteCases(world: () => ApiWorld): void {
     await assert.rejects(api.get(pods, named(ns, "web"), forever), isNotFound);
   });
 
-  void test("a pod that was never bound goes at once, whatever its grace", async () => {
+  void test("delete of an unbound pod removes it at once, whatever the grace period", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(pods, pod(ns, "web"), forever);
@@ -347,7 +347,7 @@ function deleteCases(world: () => ApiWorld): void {
     await assert.rejects(api.get(pods, named(ns, "web"), forever), isNotFound);
   });
 
-  void test("a finalizer holds a deleted object until it is taken off", async () => {
+  void test("a deleted object stays until its finalizer is removed", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     await api.create(configMaps, { metadata: { ...named(ns, "a"), finalizers: ["x.example/hold"] } }, forever);
@@ -363,7 +363,7 @@ function deleteCases(world: () => ApiWorld): void {
     await assert.rejects(api.get(configMaps, named(ns, "a"), forever), isNotFound);
   });
 
-  void test("foreground and orphaning deletes leave their mark for the garbage collector", async () => {
+  void test("Foreground and Orphan deletes add their finalizer for the garbage collector", async () => {
     const { api, namespace } = world();
     const ns = await namespace();
     for (const [propagation, finalizer] of [
@@ -377,7 +377,7 @@ function deleteCases(world: () => ApiWorld): void {
     }
   });
 
-  void test("the server refuses to delete what it must keep", async () => {
+  void test("delete of the kube-system namespace returns 403", async () => {
     await assert.rejects(world().api.delete(namespaces, { name: "kube-system" }, {}, forever), { status: 403 });
   });
 }

@@ -1,13 +1,13 @@
-/** A file system whose server does not answer. */
+/** Mounts contract: a file system whose server does not answer. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Given, rejects, signal } from "./mounts-world.ts";
 
 export function deadMounts(given: Given): void {
-  test("a call on a dead mount ends by itself, others are not held up, and a lazy unmount is the way out", async () => {
+  test("a call on a dead mount fails as unresponsive without blocking others, and a lazy unmount removes the mount", async () => {
     const { mounts, files, at, world, write } = given();
     await write("live/file", "x");
-    await files.makeFolder(at("dead"), 0o755);
+    await files.makeDirectory(at("dead"), 0o755);
     await world.plantDead(at("dead"));
     const hung = [mounts.kindOf(at("dead/file"), signal), mounts.own(at("dead"), PASS, signal)];
     const ends = Promise.all(hung.map((call) => rejects("unresponsive", call)));
@@ -16,7 +16,7 @@ export function deadMounts(given: Given): void {
     await rejects("busy", mounts.removeTree(at("dead"), signal));
     await ends;
     await mounts.unmount(at("dead"), { lazy: true }, signal);
-    assert.equal(await mounts.kindOf(at("dead"), signal), "folder");
+    assert.equal(await mounts.kindOf(at("dead"), signal), "directory");
     await mounts.removeTree(at("dead"), signal);
     assert.deepEqual(await files.list(at("")), ["live"]);
   });

@@ -1,4 +1,4 @@
-/** Mounts that come and go. */
+/** Mounts contract: mount, bind, share and unmount. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Given, rejects, signal } from "./mounts-world.ts";
@@ -6,7 +6,7 @@ import { type Given, rejects, signal } from "./mounts-world.ts";
 const MEMORY = { sizeBytes: 1n << 20n, noSwap: false };
 
 export function mounting(given: Given): void {
-  test("[13.5] memory hides what was there, is in the table with its size, and is gone with its content", async () => {
+  test("[13.5] a tmpfs hides the directory's content, is in the table with its size, and loses its content on unmount", async () => {
     const { mounts, files, at, write, list, mountsAt } = given();
     await write("v/below", "x");
     await mounts.mountMemory(at("v"), MEMORY, signal);
@@ -23,9 +23,9 @@ export function mounting(given: Given): void {
     assert.equal(await list("v"), "");
   });
 
-  test("memory takes no more than its size, and none of the disk's", async () => {
+  test("a tmpfs rejects a file beyond its size with noSpace", async () => {
     const { mounts, files, at } = given();
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     await mounts.mountMemory(at("v"), MEMORY, signal);
     const content = new Uint8Array(3 << 19);
     await assert.rejects(files.writeNew(at("v/large"), content, { mode: 0o600 }), { code: "noSpace" });
@@ -33,18 +33,18 @@ export function mounting(given: Given): void {
     assert.equal((await files.facts(at("v/small")))?.sizeBytes, 1 << 18);
   });
 
-  test("memory needs its folder, and does not go over something else", async () => {
+  test("mountMemory rejects a missing directory, and fails as busy over another mount", async () => {
     const { mounts, files, at, mountsAt } = given();
     await rejects("notFound", mounts.mountMemory(at("none/v"), MEMORY, signal));
     await rejects("notFound", mounts.mountMemory(at("none"), MEMORY, signal));
-    await files.makeFolder(at("v"), 0o755);
-    await files.makeFolder(at("source"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
+    await files.makeDirectory(at("source"), 0o755);
     await mounts.bind(at("source"), at("v"), [], signal);
     await rejects("busy", mounts.mountMemory(at("v"), MEMORY, signal));
     assert.equal((await mountsAt("v")).length, 1);
   });
 
-  test("a folder is bound to a target that is made, and the two are one", async () => {
+  test("bind creates the target directory, and both paths show the same files", async () => {
     const { mounts, files, at, write, read, mountsAt } = given();
     await write("source/a", "first");
     await mounts.bind(at("source"), at("deep/er/target"), [], signal);
@@ -59,7 +59,7 @@ export function mounting(given: Given): void {
     assert.deepEqual([await files.list(at("deep/er/target")), await read("source/b")], [[], "second"]);
   });
 
-  test("a file is bound to a file", async () => {
+  test("bind mounts a file on a file", async () => {
     const { mounts, files, at, write, read } = given();
     await write("source", "content");
     await mounts.bind(at("source"), at("target"), [], signal);
@@ -68,38 +68,38 @@ export function mounting(given: Given): void {
     assert.equal((await files.facts(at("target")))?.sizeBytes, 0);
   });
 
-  test("a bind that is read-only refuses writes, and its source does not", async () => {
+  test("a read-only bind rejects writes, but its source accepts them", async () => {
     const { mounts, files, at, write, mountsAt } = given();
-    await files.makeFolder(at("source"), 0o755);
+    await files.makeDirectory(at("source"), 0o755);
     await mounts.bind(at("source"), at("target"), ["ro"], signal);
     await assert.rejects(write("target/a", "x"), { code: "readOnly" });
-    await rejects("readOnly", mounts.makeFolder(at("target/f/g"), 0o700, signal));
+    await rejects("readOnly", mounts.makeDirectory(at("target/f/g"), 0o700, signal));
     await rejects("readOnly", mounts.makeFile(at("target/f"), 0o700, signal));
-    await mounts.makeFolder(at("target"), 0o700, signal);
+    await mounts.makeDirectory(at("target"), 0o700, signal);
     await write("source/a", "x");
     const [mount] = await mountsAt("target");
     assert.ok(mount?.options.includes("ro"), String(mount?.options));
   });
 
-  test("what is mounted below a source is not bound with it", async () => {
+  test("bind excludes mounts below its source", async () => {
     const { mounts, files, at, write, list } = given();
-    await files.makeFolder(at("source/inner"), 0o755);
+    await files.makeDirectory(at("source/inner"), 0o755);
     await mounts.mountMemory(at("source/inner"), MEMORY, signal);
     await write("source/inner/a", "x");
     await mounts.bind(at("source"), at("target"), [], signal);
     assert.deepEqual([await list("target"), await list("target/inner")], ["inner", ""]);
   });
 
-  test("a bind needs its source, and does not go over something else", async () => {
+  test("bind rejects a missing source, and fails as busy over another mount", async () => {
     const { mounts, files, at } = given();
     await rejects("notFound", mounts.bind(at("none"), at("target"), [], signal));
-    await files.makeFolder(at("one"), 0o755);
-    await files.makeFolder(at("two"), 0o755);
+    await files.makeDirectory(at("one"), 0o755);
+    await files.makeDirectory(at("two"), 0o755);
     await mounts.bind(at("one"), at("target"), [], signal);
     await rejects("busy", mounts.bind(at("two"), at("target"), [], signal));
   });
 
-  test("an unmount takes all that is stacked at a path, and nothing is no trouble", async () => {
+  test("unmount removes all mounts stacked at a path, and succeeds when there are none", async () => {
     const { mounts, files, at, world, write, list, mountsAt } = given();
     await write("v/below", "x");
     for (let turn = 0; turn < 3; turn += 1) await world.plant(at("v"));
@@ -109,15 +109,15 @@ export function mounting(given: Given): void {
     await mounts.unmount(at("v"), { lazy: false }, signal);
     await mounts.unmount(at("v"), { lazy: true }, signal);
     await mounts.unmount(at("none/at/all"), { lazy: false }, signal);
-    await mounts.unmount(at("v/below/no-folder"), { lazy: false }, signal);
+    await mounts.unmount(at("v/below/no-directory"), { lazy: false }, signal);
     assert.equal((await files.facts(at("v/below")))?.kind, "file");
   });
 
-  test("a mount that holds another is busy, and a lazy unmount lets go of both", async () => {
+  test("unmount of a mount that contains another fails as busy, and a lazy unmount removes both", async () => {
     const { mounts, files, at, world, mountsAt } = given();
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     await world.plant(at("v"));
-    await files.makeFolder(at("v/inner"), 0o755);
+    await files.makeDirectory(at("v/inner"), 0o755);
     await world.plant(at("v/inner"));
     await rejects("busy", mounts.unmount(at("v"), { lazy: false }, signal));
     assert.equal((await mountsAt("v")).length, 1);
@@ -125,10 +125,10 @@ export function mounting(given: Given): void {
     assert.deepEqual([await mountsAt("v"), await mountsAt("v/inner")], [[], []]);
   });
 
-  test("[13.15] sharing makes a folder of a private mount one that is shared, once, and what is mounted in it is shared too", async () => {
+  test("[13.15] share makes a directory of a private mount a shared mount once, and mounts inside it are shared too", async () => {
     const { mounts, files, at, write, read, mountsAt } = given();
     await write("root/a", "x");
-    await files.makeFolder(at("root/v"), 0o755);
+    await files.makeDirectory(at("root/v"), 0o755);
     await mounts.share(at("root"), signal);
     await mounts.share(at("root"), signal);
     await mounts.share(at("root/v"), signal);
@@ -140,9 +140,9 @@ export function mounting(given: Given): void {
     assert.match(inner?.propagation.join() ?? "", /^shared:\d+$/);
   });
 
-  test("a call whose caller has given up rejects with the caller's reason and changes nothing", async () => {
+  test("a call with an aborted signal rejects with its reason and changes nothing", async () => {
     const { mounts, files, at, mountsAt } = given();
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     const gone = AbortSignal.abort(new Error("no longer"));
     await assert.rejects(mounts.mountMemory(at("v"), MEMORY, gone), /^Error: no longer$/);
     await assert.rejects(mounts.kindOf(at("v"), gone), /^Error: no longer$/);

@@ -1,19 +1,19 @@
-/** What the contract suite of the Mounts port needs of the world it runs in. The kernel's and the simulator's provide the same. */
+/** The environment of the Mounts contract suite. The kernel and the simulator provide the same one. */
 import assert from "node:assert/strict";
 import type { HostFiles } from "../../../src/ports/host-files.ts";
 import { MountError, type MountErrorCode, type MountPoint, type Mounts } from "../../../src/ports/mounts.ts";
 
 export interface MountsWorld {
   readonly mounts: Mounts;
-  /** To be the container, and to see what it would see. */
+  /** Reads and writes files as a container would. */
   readonly files: HostFiles;
-  /** Empty, only ours, and with no link on the way. */
-  readonly folder: string;
-  /** Somebody else mounts memory on a folder. */
+  /** Empty, used by nothing else, and without links in its path. */
+  readonly directory: string;
+  /** Mounts a tmpfs on a directory without the port. */
   plant(path: string): Promise<void>;
-  /** Somebody mounts on a folder what never answers. */
+  /** Mounts a file system that never answers on a directory, without the port. */
   plantDead(path: string): Promise<void>;
-  /** A block device with nothing on it. */
+  /** Returns an empty block device. */
   device(): Promise<string>;
   end(): Promise<void>;
 }
@@ -23,11 +23,11 @@ export interface Tools {
   readonly files: HostFiles;
   readonly world: MountsWorld;
   readonly at: (name: string) => string;
-  /** A file with its folders. */
+  /** Creates a file with its parent directories. */
   readonly write: (name: string, content: string) => Promise<void>;
   readonly read: (name: string) => Promise<string>;
   readonly list: (name: string) => Promise<string>;
-  /** The mounts at a path, the one that is seen last. */
+  /** The mounts at a path; the last one is visible. */
   readonly mountsAt: (name: string) => Promise<readonly MountPoint[]>;
 }
 
@@ -36,15 +36,15 @@ export type Given = () => Tools;
 export const signal: AbortSignal = new AbortController().signal;
 
 export function toolsOf(world: MountsWorld): Tools {
-  const { mounts, files, folder } = world;
-  const at = (name: string) => (name === "" ? folder : `${folder}/${name}`);
+  const { mounts, files, directory } = world;
+  const at = (name: string) => (name === "" ? directory : `${directory}/${name}`);
   return {
     mounts,
     files,
     world,
     at,
     write: async (name, content) => {
-      await files.makeFolder(at(name).slice(0, at(name).lastIndexOf("/")), 0o755);
+      await files.makeDirectory(at(name).slice(0, at(name).lastIndexOf("/")), 0o755);
       await files.writeNew(at(name), new TextEncoder().encode(content), { mode: 0o644 });
     },
     read: async (name) => new TextDecoder().decode(await files.read(at(name), 1000)),

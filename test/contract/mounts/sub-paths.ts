@@ -1,4 +1,4 @@
-/** Parts of a volume, bound for one container, while another may do to the volume's names what it likes. */
+/** Mounts contract: subPaths bound for one container while another container may change the volume's names at will. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SUBPATH_LINKS_MAX } from "../../../src/wire/limits.ts";
@@ -18,7 +18,7 @@ function filesBelow(given: Given): void {
   const readAt = async ({ mounts, at }: Tools, path: string, bytesMax = 10) =>
     Buffer.from(await mounts.readBelow(at("volume"), path, bytesMax, signal)).toString();
 
-  test("[24.10] a file of a volume is read, as long as it may be", async () => {
+  test("[24.10] readBelow reads a file of a volume up to the size limit", async () => {
     const tools = given();
     await tools.write("volume/a/file", "0123456789");
     await tools.write("volume/empty", "");
@@ -29,7 +29,7 @@ function filesBelow(given: Given): void {
     await rejects("other", readAt(tools, "a/file", 9));
   });
 
-  test("[24.10] nothing outside the volume is read, no link is followed, and only regular files have content", async () => {
+  test("[24.10] readBelow reads nothing outside the volume, follows no link, and reads only regular files", async () => {
     const tools = given();
     const { files, at, write } = tools;
     await write("outside/file", "stolen");
@@ -47,7 +47,7 @@ function filesBelow(given: Given): void {
 }
 
 function found(given: Given): void {
-  test("[13.14] a folder and a file of a volume are bound to targets that are made for them", async () => {
+  test("[13.14] bindSubPath binds a directory and a file of a volume to targets that it creates", async () => {
     const tools = given();
     const { files, at, write, read } = tools;
     await write("volume/a/b/file", "x");
@@ -59,10 +59,10 @@ function found(given: Given): void {
     assert.equal(await read("volume/a/b/new"), "y");
   });
 
-  test("[13.14] folders that are missing are made with the mode of the volume, whatever the umask", async () => {
+  test("[13.14] bindSubPath creates missing directories with the volume's mode, whatever the umask", async () => {
     const tools = given();
     const { files, at } = tools;
-    await files.makeFolder(at("volume"), 0o700);
+    await files.makeDirectory(at("volume"), 0o700);
     await files.setMode(at("volume"), 0o2777);
     await bindTo(tools, "not/there/yet");
     const modes = await Promise.all(
@@ -73,7 +73,7 @@ function found(given: Given): void {
     assert.deepEqual(modes, [0o2777, 0o2777, 0o2777, 0o2777]);
   });
 
-  test("[13.14] nothing can be made in a volume that is mounted read-only", async () => {
+  test("[13.14] bindSubPath creates nothing in a read-only volume", async () => {
     const tools = given();
     const { write, list, read, mounts, at } = tools;
     await write("source/a/file", "x");
@@ -84,7 +84,7 @@ function found(given: Given): void {
     assert.equal(await read("subpaths/v/c/0/file"), "x");
   });
 
-  test("what is bound already stays as it is, and what was bound before makes room", async () => {
+  test("bindSubPath keeps a bind of the same subPath and replaces one of another", async () => {
     const tools = given();
     const { write, list, mountsAt, files, at } = tools;
     await write("volume/one/a", "x");
@@ -101,7 +101,7 @@ function found(given: Given): void {
     );
   });
 
-  test("a file that was replaced since is bound anew", async () => {
+  test("bindSubPath binds a file again after it was replaced", async () => {
     const tools = given();
     const { files, at, write, read } = tools;
     await write("volume/file", "old");
@@ -115,13 +115,13 @@ function found(given: Given): void {
 }
 
 function linked(given: Given): void {
-  test("[13.14] links that stay in the volume are followed: a ConfigMap's file, one with its way back, and the node's own path", async () => {
+  test("[13.14] follows links that stay in the volume: a ConfigMap's file, a relative link with .., and an absolute host path", async () => {
     const tools = given();
     const { files, at, write, read } = tools;
     await write("volume/..2026/key", "x");
     await files.link("..2026", at("volume/..data"));
     await files.link("..data/key", at("volume/key"));
-    await files.makeFolder(at("volume/a/b"), 0o755);
+    await files.makeDirectory(at("volume/a/b"), 0o755);
     await files.link("../../key", at("volume/a/b/back"));
     await files.link(at("volume/..data/key"), at("volume/absolute"));
     for (const [index, subPath] of ["key", "a/b/back", "absolute", "..data/key"].entries()) {
@@ -132,7 +132,7 @@ function linked(given: Given): void {
 }
 
 function refused(given: Given): void {
-  test("[13.14] links are followed up to the limit, one more is unsafe", async () => {
+  test("[13.14] follows SUBPATH_LINKS_MAX links, and returns unsafePath for one more", async () => {
     const tools = given();
     const { files, at, write, read } = tools;
     await write("volume/0", "x");
@@ -144,26 +144,40 @@ function refused(given: Given): void {
     await rejects("unsafePath", bindTo(tools, `${SUBPATH_LINKS_MAX + 1}`, { target: "subpaths/v/c/1" }));
   });
 
-  test("[13.14] a path that leads out of the volume by itself or by a link is refused, and nothing is bound or made", async () => {
+  test("[13.14] rejects a subPath that leaves the volume, by itself or by a link, and binds and creates nothing", async () => {
     const tools = given();
     const { files, at, write, list, mountsAt } = tools;
     await write("outside/secret", "x");
     await write("volume-beside/secret", "x");
-    await files.makeFolder(at("volume/folder"), 0o755);
+    await files.makeDirectory(at("volume/directory"), 0o755);
     await files.link("../outside", at("volume/up"));
-    await files.link("../../outside/secret", at("volume/folder/up"));
+    await files.link("../../outside/secret", at("volume/directory/up"));
     await files.link(at("outside"), at("volume/absolute"));
     await files.link(at("volume-beside"), at("volume/beside"));
     await files.link("/", at("volume/root"));
     await files.link("loop", at("volume/loop"));
-    const paths = ["up", "up/secret", "folder/up", "absolute", "beside", "root", "loop", "..", "folder/../..", "/etc"];
+    const paths = [
+      "up",
+      "up/secret",
+      "directory/up",
+      "absolute",
+      "beside",
+      "root",
+      "loop",
+      "..",
+      "directory/../..",
+      "/etc",
+    ];
     for (const subPath of paths) await rejects("unsafePath", bindTo(tools, subPath));
     await rejects("unsafePath", bindTo(tools, "up/made"));
     assert.deepEqual(await mountsAt("subpaths/v/c/0"), []);
-    assert.deepEqual([await list("outside"), await list("volume")], ["secret", "absolute beside folder loop root up"]);
+    assert.deepEqual(
+      [await list("outside"), await list("volume")],
+      ["secret", "absolute beside directory loop root up"],
+    );
   });
 
-  test("a link to nothing, a path through a file, and a volume that is not there have nothing to bind", async () => {
+  test("bindSubPath returns notFound for a dangling link, a path through a file, and a missing volume", async () => {
     const tools = given();
     const { files, at, write, mounts, list } = tools;
     await write("volume/file", "x");

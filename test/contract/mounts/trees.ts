@@ -1,4 +1,4 @@
-/** Files and folders that a volume consists of. */
+/** Mounts contract: the files and directories of a volume. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { OwnershipPass } from "../../../src/ports/mounts.ts";
@@ -11,27 +11,27 @@ export function trees(given: Given): void {
 }
 
 function looking(given: Given): void {
-  test("[13.6] what is at a path is told, through links", async () => {
+  test("[13.6] kindOf reports what is at a path, and follows links", async () => {
     const { mounts, files, at, write } = given();
-    await write("folder/file", "x");
-    await files.link("folder/file", at("link"));
+    await write("directory/file", "x");
+    await files.link("directory/file", at("link"));
     await files.link("none", at("dangling"));
-    const names = ["folder", "folder/file", "link", "dangling", "none", "folder/file/below"];
+    const names = ["directory", "directory/file", "link", "dangling", "none", "directory/file/below"];
     const kinds = await Promise.all(names.map((name) => mounts.kindOf(at(name), signal)));
-    assert.deepEqual(kinds, ["folder", "file", "file", "absent", "absent", "absent"]);
+    assert.deepEqual(kinds, ["directory", "file", "file", "absent", "absent", "absent"]);
   });
 
-  test("[13.13] the group of what is at a path is told, through links", async () => {
+  test("[13.13] groupOf reports the group of a path, and follows links", async () => {
     const { mounts, files, at, write } = given();
-    await write("folder/file", "x");
-    await files.setOwner(at("folder/file"), 0, 4321);
-    await files.link("folder/file", at("link"));
-    const groups = await Promise.all(["folder/file", "link"].map((name) => mounts.groupOf(at(name), signal)));
+    await write("directory/file", "x");
+    await files.setOwner(at("directory/file"), 0, 4321);
+    await files.link("directory/file", at("link"));
+    const groups = await Promise.all(["directory/file", "link"].map((name) => mounts.groupOf(at(name), signal)));
     assert.deepEqual(groups, [4321, 4321]);
     await rejects("notFound", mounts.groupOf(at("none"), signal));
   });
 
-  test("[21.9] a walk counts each file of a volume once and nothing that is mounted inside it; a file system tells its room", async () => {
+  test("[21.9] measure counts each file of a volume once without inner mounts, and reports the file system's capacity", async () => {
     const { mounts, files, at, write } = given();
     await write("v/small", "x");
     await write("v/deep/large", "x".repeat(100_000));
@@ -44,7 +44,7 @@ function looking(given: Given): void {
       room.capacityBytes > 0 && room.availableBytes <= room.capacityBytes && room.freeBytes <= room.capacityBytes,
     );
     assert.ok(room.inodesFree <= room.inodes);
-    await mounts.makeFolder(at("v/inside"), 0o755, signal);
+    await mounts.makeDirectory(at("v/inside"), 0o755, signal);
     await mounts.mountMemory(at("v/inside"), { sizeBytes: 1_048_576n, noSwap: false }, signal);
     await write("v/inside/other", "x".repeat(50_000));
     assert.deepEqual((await mounts.measure(at("v"), "walk", signal)).taken, first.taken);
@@ -55,10 +55,10 @@ function looking(given: Given): void {
     await mounts.unmount(at("v/inside"), { lazy: false }, signal);
   });
 
-  test("[13.6] folders are made with their parents, files without, past the umask, and what is there stays", async () => {
+  test("[13.6] makeDirectory creates parents, makeFile does not; both ignore the umask and keep existing paths", async () => {
     const { mounts, files, at, write, read } = given();
-    await mounts.makeFolder(at("a/b"), 0o777, signal);
-    await mounts.makeFolder(at("a/b"), 0o700, signal);
+    await mounts.makeDirectory(at("a/b"), 0o777, signal);
+    await mounts.makeDirectory(at("a/b"), 0o700, signal);
     await mounts.makeFile(at("a/file"), 0o666, signal);
     await write("a/kept", "x");
     await mounts.makeFile(at("a/kept"), 0o666, signal);
@@ -66,7 +66,7 @@ function looking(given: Given): void {
     assert.deepEqual([modes, await read("a/kept")], [[0o777, 0o777, 0o666], "x"]);
     await rejects("notFound", mounts.makeFile(at("none/file"), 0o666, signal));
     await rejects("exists", mounts.makeFile(at("a/b"), 0o666, signal));
-    await rejects("exists", mounts.makeFolder(at("a/file"), 0o700, signal));
+    await rejects("exists", mounts.makeDirectory(at("a/file"), 0o700, signal));
   });
 }
 
@@ -78,32 +78,32 @@ const shape = async ({ files, at }: Tools, name: string) => {
 };
 
 function owning(given: Given): void {
-  test("[13.13] a volume is given to a group, with all in it and nothing that its links point to", async () => {
+  test("[13.13] own gives a volume and its content to a group, but not the targets of its links", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("outside/file", "x");
-    await write("volume/folder/file", "x");
-    await files.setMode(at("volume/folder/file"), 0o600);
-    await files.setMode(at("volume/folder"), 0o700);
+    await write("volume/directory/file", "x");
+    await files.setMode(at("volume/directory/file"), 0o600);
+    await files.setMode(at("volume/directory"), 0o700);
     await files.link(at("outside"), at("volume/link"));
-    await files.link(at("outside/file"), at("volume/folder/link"));
+    await files.link(at("outside/file"), at("volume/directory/link"));
     const outcome = await mounts.own(at("volume"), PASS, signal);
     assert.deepEqual(outcome, { files: 5, refused: 0, firstRefusal: undefined });
-    const names = ["volume", "volume/folder", "volume/folder/file", "outside", "outside/file"];
+    const names = ["volume", "volume/directory", "volume/directory/file", "outside", "outside/file"];
     assert.deepEqual(await Promise.all(names.map((name) => shape(tools, name))), [
       "volume 4321 2775",
-      "volume/folder 4321 2770",
-      "volume/folder/file 4321 660",
+      "volume/directory 4321 2770",
+      "volume/directory/file 4321 660",
       "outside 0 755",
       "outside/file 0 644",
     ]);
     assert.deepEqual(
-      [(await files.facts(at("volume/link")))?.gid, (await files.facts(at("volume/folder/link")))?.gid],
+      [(await files.facts(at("volume/link")))?.gid, (await files.facts(at("volume/directory/link")))?.gid],
       [4321, 4321],
     );
   });
 
-  test("[13.13] a volume that is read-only gets no right to write", async () => {
+  test("[13.13] own adds no write permission to a read-only volume", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("volume/file", "x");
@@ -115,7 +115,7 @@ function owning(given: Given): void {
     ]);
   });
 
-  test("[13.13] a root that has the group already saves the pass, where that is asked for", async () => {
+  test("[13.13] own with onlyIfRootDiffers skips a volume whose root already has the group", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("volume/file", "x");
@@ -128,11 +128,11 @@ function owning(given: Given): void {
     assert.equal(await shape(tools, "volume/new"), "volume/new 4321 664");
   });
 
-  test("what is mounted inside a volume is another one, and stays as it is", async () => {
+  test("own leaves mounts inside the volume unchanged", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("host/file", "x");
-    await files.makeFolder(at("volume/memory"), 0o755);
+    await files.makeDirectory(at("volume/memory"), 0o755);
     await mounts.bind(at("host"), at("volume/bound"), [], signal);
     await mounts.bind(at("host/file"), at("volume/bound-file"), [], signal);
     await mounts.mountMemory(at("volume/memory"), { sizeBytes: undefined, noSwap: false }, signal);
@@ -147,7 +147,7 @@ function owning(given: Given): void {
     ]);
   });
 
-  test("[13.13] a file system that refuses the change fails nothing, but it is told", async () => {
+  test("[13.13] own reports changes that the file system refuses, and does not fail", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("source/file", "x");
@@ -158,7 +158,7 @@ function owning(given: Given): void {
     assert.equal(await shape(tools, "source/file"), "source/file 0 644");
   });
 
-  test("a volume may be a file, and one that is not there cannot be owned", async () => {
+  test("own accepts a file as volume, and returns notFound for a missing one", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("volume", "x");
@@ -169,7 +169,7 @@ function owning(given: Given): void {
 }
 
 function removing(given: Given): void {
-  test("a tree goes whole, what its links point to stays, and nothing is removed once more", async () => {
+  test("removeTree removes the whole tree, keeps the targets of its links, and succeeds for a missing path", async () => {
     const { mounts, files, at, write, list } = given();
     await write("kept/file", "x");
     await write("tree/a/b/file", "x");
@@ -183,11 +183,11 @@ function removing(given: Given): void {
     assert.deepEqual([await list(""), await list("kept")], ["kept", "file"]);
   });
 
-  test("a tree with a mount in it is busy, whatever is mounted, and nothing of it is removed", async () => {
+  test("removeTree of a tree with a mount in it fails as busy, whatever is mounted, and removes nothing", async () => {
     const { mounts, files, at, world, write, read } = given();
     await write("data/precious", "x");
     await write("tree/a", "x");
-    await files.makeFolder(at("tree/z/memory"), 0o755);
+    await files.makeDirectory(at("tree/z/memory"), 0o755);
     await mounts.bind(at("data"), at("tree/z/bound"), [], signal);
     await rejects("busy", mounts.removeTree(at("tree"), signal));
     await rejects("busy", mounts.removeTree(at("tree/z/bound"), signal));

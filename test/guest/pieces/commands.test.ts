@@ -14,14 +14,14 @@ interface Heard {
 
 type Say = (message: object) => void;
 
-/** A runner that does with a script what the test says; the rest of the protocol it knows. */
+/** A runner that passes each script to `act` and implements the rest of the protocol. */
 const runner =
   (act: (script: string, say: Say, id: string) => void, bootId = () => "boot-1") =>
   (socket: Socket) => {
     const say: Say = (message) => socket.write(`${JSON.stringify(message)}\n`);
     let pending = "";
     let script = "";
-    // The second half of what another was sent.
+    // The second half of a message to another connection.
     socket.write('kind":"output"}\n\n');
     say({ kind: "ready", bootId: bootId() });
     socket.on("data", (chunk: Buffer) => {
@@ -42,7 +42,7 @@ const runner =
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 describe("the commands of a guest", () => {
-  test("a long script arrives whole, and so does what it prints", () => {
+  test("a long script and its output arrive complete", () => {
     const long = "x".repeat(100_000);
     return withSocket(
       runner((script, say, id) => {
@@ -61,7 +61,7 @@ describe("the commands of a guest", () => {
     );
   });
 
-  test("output that was lost is not taken for whole", () =>
+  test("run rejects when output is lost", () =>
     withSocket(
       runner((_, say, id) => {
         say({ kind: "output", id, stream: "stdout", data: base64("half") });
@@ -75,7 +75,7 @@ describe("the commands of a guest", () => {
       },
     ));
 
-  test("calls fail when the guest boots anew, and the new boot is told", () => {
+  test("calls fail when the guest reboots, and `rebooted` returns the new boot id", () => {
     let boot = "boot-1";
     return withSocket(
       runner(
@@ -96,7 +96,7 @@ describe("the commands of a guest", () => {
     );
   });
 
-  test("a script that takes too long is killed; a guest that ends fails what is under way", () =>
+  test("a script that exceeds its limit is killed; a guest that ends fails the calls in progress", () =>
     withSocket(
       runner(() => {}),
       async (path) => {

@@ -1,8 +1,9 @@
 /**
- * The host's end of the runner in a guest (`runner/main.go`): scripts in, output and exit codes out, any number at once.
+ * The host's end of the runner in a guest (`runner/main.go`): it sends scripts and receives output and exit codes, for
+ * any number of calls at once.
  *
- * What comes back is whole or the call fails: output is acknowledged piece by piece, and the exit names how many bytes there were. A
- * guest that boots anew says so; calls that were under way then fail.
+ * A call returns the complete output or fails: output is acknowledged piece by piece, and the exit message contains the
+ * number of bytes. The runner reports a reboot of the guest; calls in progress then fail.
  */
 import { randomBytes } from "node:crypto";
 import type { CommandResult } from "../../cluster/command.ts";
@@ -12,7 +13,7 @@ export interface RunOptions {
   readonly limitMs?: number;
 }
 
-/** What the runner sends. */
+/** The messages of the runner. */
 type Said =
   | { readonly kind: "ready"; readonly session?: string; readonly bootId: string }
   | { readonly kind: "ack"; readonly id: string }
@@ -34,7 +35,7 @@ type Said =
 interface Call {
   readonly stdout: Buffer[];
   readonly stderr: Buffer[];
-  /** What of the script has not been sent yet. */
+  /** The part of the script that has not been sent yet. */
   unsent: Buffer;
   readonly resolve: (result: CommandResult) => void;
   readonly reject: (trouble: Error) => void;
@@ -59,7 +60,10 @@ export class Commands {
 
   private constructor() {}
 
-  /** Connects, and greets: a runner that listens answers; one that starts later says by itself that it is ready. */
+  /**
+   * Connects and sends a greeting. A runner that listens answers it; a runner that starts later reports by itself that
+   * it is ready.
+   */
   static async connect(path: string): Promise<Commands> {
     const commands = new Commands();
     commands.#lines = await connectLines(path, {
@@ -70,12 +74,12 @@ export class Commands {
     return commands;
   }
 
-  /** Of the boot that the guest is in, once its runner has answered. */
+  /** Returns the ID of the current boot once the guest's runner has answered. */
   ready(limitMs: number): Promise<string> {
     return this.#boot("the guest's runner", limitMs, () => true);
   }
 
-  /** When the guest has booted anew. */
+  /** Returns the ID of the new boot once the guest has rebooted. */
   rebooted(since: string, limitMs: number): Promise<string> {
     return this.#boot("the guest to boot anew", limitMs, (bootId) => bootId !== since);
   }
@@ -102,7 +106,7 @@ export class Commands {
         reject: (trouble) => settle(() => reject(trouble)),
       };
       const timer = setTimeout(() => {
-        // Killed, it ends and tells what it printed; a guest that hangs does not even do that.
+        // A killed script ends and its output is reported; a guest that hangs does not even do that.
         overdue = true;
         this.#lines?.send({ kind: "kill", id });
         setTimeout(() => {
@@ -134,7 +138,7 @@ export class Commands {
   #take(said: Said): void {
     if (said.kind === "ready") return this.#takeReady(said);
     const call = this.#calls.get(said.id);
-    if (call === undefined) return; // Of a call that was given up, or of another session.
+    if (call === undefined) return; // The call was abandoned, or is of another session.
     switch (said.kind) {
       case "ack":
         return this.#sendScript(said.id, call);
@@ -156,7 +160,7 @@ export class Commands {
 
   #takeReady({ session, bootId }: Extract<Said, { kind: "ready" }>): void {
     if (session !== this.#session) {
-      // A runner that has just begun knows nothing of earlier calls, nor what time it is.
+      // A runner that has just started knows neither earlier calls nor the current time.
       for (const call of this.#calls.values()) call.reject(new Error("the guest's runner began anew"));
       return this.#greet();
     }

@@ -9,7 +9,7 @@ import { EthernetSwitch } from "./ethernet-switch.ts";
 
 const EVERYBODY = 0xff;
 
-/** From and to cards whose addresses end so; the length stands before it, as qemu writes it. */
+/** A frame between the cards whose addresses end with these bytes. Its length precedes it, as qemu writes it. */
 function frame(to: number, from: number, text: string): Buffer {
   const address = (last: number) => Buffer.from(last === EVERYBODY ? Array(6).fill(EVERYBODY) : [2, 0, 0, 0, 0, last]);
   const content = Buffer.concat([address(to), address(from), Buffer.from([8, 0]), Buffer.from(text)]);
@@ -19,14 +19,14 @@ function frame(to: number, from: number, text: string): Buffer {
 }
 
 describe("a network of guests", () => {
-  let folder: string;
+  let directory: string;
   let network: EthernetSwitch;
   const cards: Socket[] = [];
   const heard: string[] = [];
 
   before(async () => {
-    folder = await mkdtemp(join(tmpdir(), "deckhand-guest-switch-"));
-    network = await EthernetSwitch.open(join(folder, "switch"));
+    directory = await mkdtemp(join(tmpdir(), "deckhand-guest-switch-"));
+    network = await EthernetSwitch.open(join(directory, "switch"));
     for (const index of [0, 1, 2]) {
       const card = connect(network.path);
       heard[index] = "";
@@ -39,13 +39,13 @@ describe("a network of guests", () => {
   });
   after(async () => {
     await network.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const hears = (index: number, text: string) =>
     waitUntil(`card ${index} to hear ${text}`, 5_000, async () => heard[index]?.includes(text) === true);
 
-  test("a frame for everybody, or for one not seen yet, goes to all others", async () => {
+  test("a broadcast frame, or a frame to an unknown address, goes to all other cards", async () => {
     cards[0]?.write(frame(EVERYBODY, 1, "who is there"));
     await Promise.all([hears(1, "who is there"), hears(2, "who is there")]);
     cards[0]?.write(frame(2, 1, "are you there"));
@@ -53,7 +53,7 @@ describe("a network of guests", () => {
     assert.equal(heard[0], "");
   });
 
-  test("one that has been seen gets its own alone, in pieces or several at once", async () => {
+  test("a frame to a known address goes to that card only, in pieces or several at once", async () => {
     cards[1]?.write(frame(1, 2, "I am"));
     await hears(0, "I am");
     const two = Buffer.concat([frame(2, 1, "first"), frame(2, 1, "second"), frame(EVERYBODY, 1, "end")]);
@@ -65,10 +65,10 @@ describe("a network of guests", () => {
     assert.doesNotMatch(heard[2] ?? "", /first|second|I am/);
   });
 
-  test("who does not speak in frames is cut off, and the others go on", async () => {
-    const stranger = connect(network.path);
-    stranger.write("GET / HTTP/1.0\r\n\r\n");
-    await new Promise<void>((resolve) => stranger.once("close", () => resolve()));
+  test("a client that does not send frames is disconnected, and the other cards stay connected", async () => {
+    const otherClient = connect(network.path);
+    otherClient.write("GET / HTTP/1.0\r\n\r\n");
+    await new Promise<void>((resolve) => otherClient.once("close", () => resolve()));
     cards[0]?.write(frame(2, 1, "still here"));
     await hears(1, "still here");
   });

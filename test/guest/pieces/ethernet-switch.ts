@@ -1,13 +1,14 @@
 /**
- * A network that guests meet in: a switch in this process, to which each guest's card is a unix socket (qemu's `-netdev stream`: four bytes
- * of length, then the frame). It learns who is behind which socket; it knows no address but those of the cards.
+ * A network of guests: a switch in this process to which each guest's card is connected by a unix socket (qemu's
+ * `-netdev stream`: four bytes of length, then the frame). The switch learns which card is behind which socket; it
+ * knows no addresses but those of the cards.
  */
 import { rm } from "node:fs/promises";
 import { createServer, type Server, type Socket } from "node:net";
 
 const LENGTH_BYTES = 4;
 const FRAME_BYTES_MIN = 14;
-/** More than any card sends: whoever says so speaks something else. */
+/** More than any card sends: a client with a larger length uses another protocol. */
 const FRAME_BYTES_MAX = 128 * 1024;
 /** A card that does not read loses frames, as a real one does. */
 const BACKLOG_BYTES_MAX = 4 * 2 ** 20;
@@ -16,7 +17,7 @@ export class EthernetSwitch {
   readonly #cards = new Set<Socket>();
   readonly #behind = new Map<string, Socket>();
   readonly #server: Server;
-  /** Where cards are plugged in. */
+  /** The socket to which cards connect. */
   readonly path: string;
 
   private constructor(path: string) {
@@ -53,7 +54,7 @@ export class EthernetSwitch {
         pending = pending.subarray(LENGTH_BYTES + length);
       }
     });
-    // Whether a card was pulled out or its guest was killed is the same here: it is closed next.
+    // A detached card and a killed guest look the same here: the socket is closed next.
     card.on("error", () => {});
     card.on("close", () => {
       this.#cards.delete(card);

@@ -1,4 +1,6 @@
-/** A unix socket that carries one message of JSON per line: both the monitor of qemu and the runner in a guest speak so. */
+/**
+ * A unix socket that carries one JSON message per line: the protocol of qemu's monitor and of the runner in a guest.
+ */
 import { connect, type Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 
@@ -9,11 +11,11 @@ export interface Lines {
 
 export interface LinesEars {
   onMessage(message: unknown): void;
-  /** Once, when no more can come. */
+  /** Called once, when no more messages can come. */
   onEnd(trouble: Error): void;
 }
 
-/** Lines that are not JSON are passed over: whoever connects in the middle of one sees its second half first. */
+/** Ignores lines that are not JSON: a client that connects in the middle of a line sees its second half first. */
 export function connectLines(path: string, ears: LinesEars): Promise<Lines> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect(path);

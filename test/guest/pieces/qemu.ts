@@ -10,21 +10,21 @@ export interface Machine {
   /** A qcow2 overlay of its own. */
   readonly disk: string;
   /** For its sockets and its console. */
-  readonly folder: string;
+  readonly directory: string;
   /** A machine that may not ends when its guest reboots or panics. */
   readonly mayReboot: boolean;
   /** The state of a machine to go on from; without it the machine boots. */
   readonly resumeFrom?: string;
 }
 
-export const sockets = (folder: string) => ({
-  monitor: join(folder, "monitor.sock"),
-  commands: join(folder, "commands.sock"),
-  shell: join(folder, "shell.sock"),
+export const sockets = (directory: string) => ({
+  monitor: join(directory, "monitor.sock"),
+  commands: join(directory, "commands.sock"),
+  shell: join(directory, "shell.sock"),
 });
 
-export const consoleFile = (folder: string) => join(folder, "console.log");
-export const scriptsFile = (folder: string) => join(folder, "scripts.log");
+export const consoleFile = (directory: string) => join(directory, "console.log");
+export const scriptsFile = (directory: string) => join(directory, "scripts.log");
 
 const KERNEL_OPTIONS = [
   "root=/dev/vda",
@@ -43,8 +43,8 @@ const KERNEL_OPTIONS = [
 
 export const QEMU = "qemu-system-x86_64";
 
-export function qemuCommand({ kernel, initrd, disk, folder, mayReboot, resumeFrom }: Machine): readonly string[] {
-  const { monitor, commands, shell } = sockets(folder);
+export function qemuCommand({ kernel, initrd, disk, directory, mayReboot, resumeFrom }: Machine): readonly string[] {
+  const { monitor, commands, shell } = sockets(directory);
   const socket = (id: string, path: string) => `socket,id=${id},path=${escaped(path)},server=on,wait=off`;
   const options: readonly (readonly string[])[] = [
     ["-M", "pc"],
@@ -63,7 +63,7 @@ export function qemuCommand({ kernel, initrd, disk, folder, mayReboot, resumeFro
     ["-drive", `if=none,id=root,format=qcow2,cache=unsafe,file=${escaped(disk)}`],
     ["-device", "virtio-blk-pci,drive=root"],
     ["-device", "virtio-rng-pci"],
-    ["-chardev", `file,id=console,path=${escaped(consoleFile(folder))}`],
+    ["-chardev", `file,id=console,path=${escaped(consoleFile(directory))}`],
     ["-serial", "chardev:console"],
     ["-device", "virtio-serial-pci"],
     ["-chardev", socket("shell", shell)],

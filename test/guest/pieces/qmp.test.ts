@@ -9,7 +9,7 @@ interface Asked {
   readonly id: number;
 }
 
-/** Answers as the table says; what it does not name is not answered. */
+/** A monitor that answers the commands in the table, and no others. */
 const monitor = (answers: Readonly<Record<string, (socket: Socket, id: number) => void>>) => (socket: Socket) => {
   socket.write('{"QMP": {"version": {}}}\r\n');
   socket.on("data", (chunk: Buffer) => {
@@ -22,14 +22,14 @@ const monitor = (answers: Readonly<Record<string, (socket: Socket, id: number) =
 };
 
 describe("the monitor of qemu", () => {
-  test("answers come to who asked, with events in between", () =>
+  test("each command gets its own answer, with events in between", () =>
     withSocket(
       monitor({
         first: (socket, id) => setTimeout(() => socket.write(`${JSON.stringify({ return: "one", id })}\n`), 20),
         second: (socket, id) => {
           const event = JSON.stringify({ event: "GONE", data: { device: "b" } });
           const text = `${event}\n${JSON.stringify({ return: "two", id })}\n`;
-          // In pieces, as a socket may bring it.
+          // In pieces, as a socket may deliver it.
           socket.write(text.slice(0, 10), () => socket.write(text.slice(10)));
         },
       }),
@@ -42,7 +42,7 @@ describe("the monitor of qemu", () => {
       },
     ));
 
-  test("a refusal, a missing answer and an end are told apart", () =>
+  test("a refused command, a missing answer and the end of qemu cause different errors", () =>
     withSocket(
       monitor({
         refused: (socket, id) =>

@@ -30,7 +30,7 @@ export class Qmp {
       onMessage: (message) => qmp.#take(message as QmpMessage),
       onEnd: (trouble) => qmp.#end(trouble),
     });
-    // Its greeting may come before or after this; nothing else is allowed until it is said.
+    // qemu's greeting may come before or after this command, and qemu allows no other command before it.
     await qmp.execute("qmp_capabilities");
     return qmp;
   }
@@ -44,12 +44,12 @@ export class Qmp {
     return value;
   }
 
-  /** A command of the monitor for people, which answers with text; for what has no other. */
+  /** Runs a command of the human monitor, which answers with text; for commands that QMP lacks. */
   async human(line: string): Promise<string> {
     return (await this.execute("human-monitor-command", { "command-line": line })) as string;
   }
 
-  /** To be called before whatever causes the event. */
+  /** Call this before the action that causes the event. */
   async event(name: string, isIt: (data: Readonly<Record<string, unknown>>) => boolean, limitMs = ANSWER_MS) {
     await this.#wait(`the event ${name}`, limitMs, (message) => message.event === name && isIt(message.data ?? {}));
   }

@@ -1,16 +1,16 @@
-/** A unix socket whose other end is a test's. */
+/** A unix socket whose other end the test controls. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Calls `accept` with each that connects, while `work` runs with the path to connect to. */
+/** Calls `accept` with each connection, while `work` runs with the path to connect to. */
 export async function withSocket(
   accept: (socket: Socket) => void,
   work: (path: string) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-guest-socket-"));
-  const path = join(folder, "socket");
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-guest-socket-"));
+  const path = join(directory, "socket");
   const open = new Set<Socket>();
   const server = createServer((socket) => {
     open.add(socket);
@@ -22,6 +22,6 @@ export async function withSocket(
   } finally {
     for (const socket of open) socket.destroy();
     await new Promise<void>((resolve) => server.close(() => resolve()));
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 }

@@ -1,4 +1,7 @@
-/** What the pods refer to: classes and volumes of the cluster, files and resources of the nodes. */
+/**
+ * Creates what the pods refer to: RuntimeClasses and PersistentVolumes in the cluster, files and extended resources on
+ * the nodes.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { nodes, persistentVolumeClaims, persistentVolumes } from "../../../src/api/resources.ts";
@@ -17,7 +20,7 @@ export async function makeObjects(world: World): Promise<void> {
   for (const side of SIDES) await makeGroupedVolume(world, world.place(side).node);
 }
 
-/** One whose files belong to a group that it names. */
+/** A PersistentVolume whose annotation names the group of its files. */
 async function makeGroupedVolume(world: World, node: string): Promise<void> {
   const name = `grouped-${node}`;
   const common = { accessModes: ["ReadWriteOnce"], storageClassName: "" };
@@ -41,7 +44,7 @@ async function makeGroupedVolume(world: World, node: string): Promise<void> {
   await claimBound(world, name);
 }
 
-/** Profiles of seccomp, and a resource that the node itself knows nothing of. */
+/** Writes seccomp profiles to the nodes, and adds an extended resource that the agent does not know. */
 export async function prepareNodes(world: World): Promise<void> {
   for (const side of SIDES) {
     const node = world.node(side);

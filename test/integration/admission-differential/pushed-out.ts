@@ -1,4 +1,4 @@
-/** A pod that ends because a critical one finds no room, and one that a taint keeps away, under each agent. */
+/** Preemption by a critical pod, and rejection of a pod that does not tolerate a taint, under each agent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "../../../src/api/gen/core-v1.ts";
@@ -13,7 +13,10 @@ import { neutral } from "../ordinary-differential/neutral.ts";
 
 const forever = new AbortController().signal;
 
-/** Ends badly when it is told to end: of one that ends well the Go kubelet 1.36.4 forgets why it ended, and calls it Succeeded. */
+/**
+ * Exits with 3 on SIGTERM. When the container exits with 0, the Go kubelet 1.36.4 forgets why the pod ended and
+ * publishes Succeeded.
+ */
 const ENDS_BADLY = sh("trap 'exit 3' TERM; while :; do sleep 1000 & wait; done");
 
 export function pushedOut(world: () => World, recording: Recording): void {
@@ -29,7 +32,7 @@ export function pushedOut(world: () => World, recording: Recording): void {
   const eventsOf = async (name: string, reason: string) =>
     (await world().pods.eventsOf(name)).filter((event) => event.reason === reason);
 
-  test("[5.5] a pod ends for a critical one, with the same status, condition and event, and the critical one runs", async () => {
+  test("[5.5] a pod preempted for a critical pod gets the same status, condition and event, and the critical pod runs", async () => {
     const { pods } = world();
     await recording.check("preempted pod", async (side) => {
       const { status } = await nodeOf(side);
@@ -45,23 +48,23 @@ export function pushedOut(world: () => World, recording: Recording): void {
       await pods.first(strong.metadata?.name ?? "", "ran", isRunning);
       assert.ok(isRunning(pods.latest(kept.metadata?.name ?? "") ?? {}), "the other goes on");
       await waitUntil("the event", 10_000, async () => (await eventsOf(name, "Preempting")).length > 0);
-      const told = (await eventsOf(name, "Preempting")).map(({ type, message, count }) => [type, message, count]);
+      const reported = (await eventsOf(name, "Preempting")).map(({ type, message, count }) => [type, message, count]);
       for (const pod of [weak, kept, strong]) await pods.delete(pod.metadata?.name ?? "", 1);
       for (const pod of [weak, kept, strong]) await pods.gone(pod.metadata?.name ?? "");
       const { phase, reason, message, conditions, containerStatuses } = ended.status ?? {};
       const states = containerStatuses?.map(({ state, ready }) => ({ state, ready }));
       const byType = (conditions ?? []).toSorted((a, b) => (a.type < b.type ? -1 : 1));
       const written = await neutrally(side, ended, { phase, reason, message, conditions: byType, states });
-      assert.deepEqual(told, [["Warning", "Preempted in order to admit critical pod", 1]]);
+      assert.deepEqual(reported, [["Warning", "Preempted in order to admit critical pod", 1]]);
       assert.match(
         JSON.stringify(written),
         /"DisruptionTarget".*"TerminationByKubelet"|"TerminationByKubelet".*"DisruptionTarget"/,
       );
-      return { events: told, status: written };
+      return { events: reported, status: written };
     });
   });
 
-  deckhandTest("[5.5] a pod that ends well for another has still not succeeded", async () => {
+  deckhandTest("[5.5] a preempted pod whose container exits with 0 is Failed", async () => {
     const { pods } = world();
     const milliCpu = quantityMilliValue(parseQuantity((await nodeOf("deckhand")).status?.allocatable?.["cpu"] ?? "0"));
     const weak = asking("deckhand", "polite", milliCpu - 100n);
@@ -81,7 +84,7 @@ export function pushedOut(world: () => World, recording: Recording): void {
     for (const one of [name, strong.metadata?.name ?? ""]) await pods.gone(one);
   });
 
-  test("[5.3] a taint that would end it keeps a pod away, and is told alike", async () => {
+  test("[5.3] a pod that does not tolerate a NoExecute taint is rejected with the same event", async () => {
     const { pods } = world();
     const taint = (side: Side, taints: readonly object[] | null) =>
       pods.api.patch(
@@ -98,17 +101,17 @@ export function pushedOut(world: () => World, recording: Recording): void {
         const name = pod.metadata?.name ?? "";
         await waitUntil("the agent to hear of it", 30_000, async () => {
           await pods.create(pod).catch(() => undefined);
-          const isTold = (await eventsOf(name, "TaintToleration")).length > 0;
-          if (!isTold) await pods.delete(name, 0);
-          return isTold;
+          const isReported = (await eventsOf(name, "TaintToleration")).length > 0;
+          if (!isReported) await pods.delete(name, 0);
+          return isReported;
         });
-        const told = (await eventsOf(name, "TaintToleration")).map(({ type, message }) => [type, message]);
+        const reported = (await eventsOf(name, "TaintToleration")).map(({ type, message }) => [type, message]);
         await pods.delete(name, 0);
-        assert.deepEqual(told[0], [
+        assert.deepEqual(reported[0], [
           "Warning",
           "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
         ]);
-        return told[0];
+        return reported[0];
       } finally {
         await taint(side, null);
       }

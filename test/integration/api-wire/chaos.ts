@@ -1,4 +1,4 @@
-/** Faults at random: whatever happens to a write, what its outcome says of its effect is true. */
+/** Random network faults: the outcome of a write always states its effect correctly. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -16,7 +16,7 @@ const LASTS_MS = 12_000;
 const LIMIT_MS = 1500;
 
 export function chaosCases(cluster: ClusterOf): void {
-  void test("a write that says it did not happen did not, one that succeeded did, and none outlives its deadline", async (t) => {
+  void test("failed writes had no effect, successful ones did, and none outlives its deadline, under random faults", async (t) => {
     const random = new SeededRandom(seed());
     const proxy = await proxyFor(t, cluster());
     const direct = await clientFor(t, cluster());
@@ -61,7 +61,7 @@ export function chaosCases(cluster: ClusterOf): void {
   });
 }
 
-/** Cuts, silences and refuses by turns, each for some milliseconds. */
+/** Cuts the connections, silences them or refuses new ones at random, each for some milliseconds. */
 async function makeTrouble(proxy: TcpProxy, random: SeededRandom, signal: AbortSignal): Promise<void> {
   const upTo = (limit: number) => Math.floor(random.fraction() * limit);
   const troubles: readonly (() => void | Promise<void>)[] = [

@@ -1,4 +1,4 @@
-/** A network that misbehaves. Each test has a proxy of its own, so all of them run at once. */
+/** Network faults between the API client and the server. Each test has its own proxy, so all tests run concurrently. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -20,7 +20,7 @@ import { assertUnreachable, type ClusterOf, clientFor, forever, proxyFor, timed 
 const anything = (api: KubeApi) => api.get(namespaces, { name: "default" }, forever);
 const silent: Faults = { toServer: { kind: "silent" }, toClient: { kind: "silent" } };
 
-/** Opens a watch and resolves when it is open; `ended` is what becomes of it. */
+/** Opens a watch and resolves when it is open; `ended` is the outcome of the watch. */
 async function openWatch(api: KubeApi, namespace: string, onEvent: (event: WatchEvent<ConfigMap>) => void = () => {}) {
   const opened = Promise.withResolvers<void>();
   const ended = timed(async () => {
@@ -48,12 +48,12 @@ function silenceCases(cluster: ClusterOf): void {
     "to the server": { toServer: { kind: "silent" } },
   };
   for (const [way, faults] of Object.entries(halfOpen)) {
-    void test(`a watch on a connection that went silent ${way} is given up within 30 s`, async (t) => {
+    void test(`a watch fails within 30 s when its connection goes silent ${way}`, async (t) => {
       const proxy = await proxyFor(t, cluster());
       const api = await clientFor(t, cluster(), { url: proxy.url });
       const ns = await newNamespace(api);
       const { ended } = await openWatch(api, ns);
-      // The worst moment: right after the connection was last heard.
+      // The worst moment: right after the last data on the connection.
       await anything(api);
       proxy.now(faults);
       const { tookMs } = await timed(() => ended);
@@ -65,7 +65,7 @@ function silenceCases(cluster: ClusterOf): void {
     });
   }
 
-  void test("a request on a silent connection ends at its deadline, and the next takes a new connection at once", async (t) => {
+  void test("a request on a silent connection fails at its deadline, and the next one opens a new connection at once", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url, requestLimitMs: 2000 });
     await anything(api);
@@ -78,7 +78,7 @@ function silenceCases(cluster: ClusterOf): void {
     await waitUntil("the silent connection to be given up", 15_000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
-  void test("a connection that never answers its handshake is given up, and nothing was sent", async (t) => {
+  void test("a connection without a handshake reply times out, and nothing was sent", async (t) => {
     const proxy = await proxyFor(t, cluster());
     proxy.next(silent);
     const api = await clientFor(t, cluster(), { url: proxy.url, connectLimitMs: 1000 });
@@ -89,7 +89,7 @@ function silenceCases(cluster: ClusterOf): void {
     await anything(api);
   });
 
-  void test("a request that waits for a connection ends at its own deadline", async (t) => {
+  void test("a request that waits for a connection fails at its own deadline", async (t) => {
     const proxy = await proxyFor(t, cluster());
     proxy.next(silent);
     const api = await clientFor(t, cluster(), { url: proxy.url, requestLimitMs: 700 });
@@ -98,7 +98,7 @@ function silenceCases(cluster: ClusterOf): void {
     assert.ok(tookMs > 650 && tookMs < 4000, `${tookMs} ms`);
   });
 
-  void test("silence shorter than the limit costs nothing: the watch goes on", async (t) => {
+  void test("a watch survives silence that is shorter than the limit, on the same connection", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -115,7 +115,7 @@ function silenceCases(cluster: ClusterOf): void {
 }
 
 function renewalCases(cluster: ClusterOf): void {
-  void test("[1.14] renewed, what is asked goes over a new connection, and what was open goes on over the old", async (t) => {
+  void test("[1.14] after renewConnections, requests use a new connection and open watches continue on the old one", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -126,13 +126,13 @@ function renewalCases(cluster: ClusterOf): void {
     await api.create(configMaps, configMap(ns, "after"), forever);
     await waitUntil("the watch to see it", 5000, () => Promise.resolve(seen.includes("added")));
     assert.deepEqual([proxy.accepted, api.sessionsOpen], [2, 2]);
-    // Nothing is open on the second: it goes at once, and a third takes its place.
+    // The second connection has no open stream: it closes at once, and a third replaces it.
     api.renewConnections();
     await anything(api);
     assert.deepEqual([proxy.accepted, api.sessionsOpen, api.streamsOpen], [3, 2, 1]);
   });
 
-  void test("[1.14] renewed, nobody waits for a connection that hangs but who was on it", async (t) => {
+  void test("[1.14] after renewConnections, a hung connection delays only the requests already on it", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url, requestLimitMs: 4000 });
     await anything(api);
@@ -146,7 +146,7 @@ function renewalCases(cluster: ClusterOf): void {
     await waitUntil("the old connection to go", 15_000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
-  void test("[1.14] a connection that is being made is new: who waits for it has it", async (t) => {
+  void test("[1.14] renewConnections keeps a connection that is still being opened, and waiting requests use it", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const first = anything(api);
@@ -158,7 +158,7 @@ function renewalCases(cluster: ClusterOf): void {
 }
 
 function cutCases(cluster: ClusterOf): void {
-  void test("nobody listening: unreachable at once, nothing sent; back again, it works", async (t) => {
+  void test("a refused connection fails at once with nothing sent, and requests succeed once the server listens again", async (t) => {
     const proxy = await proxyFor(t, cluster());
     await proxy.refuse();
     const api = await clientFor(t, cluster(), { url: proxy.url });
@@ -170,7 +170,7 @@ function cutCases(cluster: ClusterOf): void {
   });
 
   for (const by of ["reset", "end"] as const) {
-    void test(`an answer cut in the middle by ${by} is no answer, however much of it came`, async (t) => {
+    void test(`a response cut in the middle by ${by} fails as unreachable, however much of it arrived`, async (t) => {
       const proxy = await proxyFor(t, cluster());
       const api = await clientFor(t, cluster(), { url: proxy.url });
       const ns = await newNamespace(api);
@@ -184,7 +184,7 @@ function cutCases(cluster: ClusterOf): void {
       );
     });
 
-    void test(`a compressed list cut in the middle by ${by} is no answer`, async (t) => {
+    void test(`a compressed list cut in the middle by ${by} fails as unreachable`, async (t) => {
       const proxy = await proxyFor(t, cluster());
       const api = await clientFor(t, cluster(), { url: proxy.url });
       const ns = await newNamespace(api);
@@ -195,7 +195,7 @@ function cutCases(cluster: ClusterOf): void {
       assertUnreachable(outcome, { mayHaveHappened: true });
     });
 
-    void test(`a watch cut in the middle of an event by ${by} ends in an error after the last whole event`, async (t) => {
+    void test(`a watch cut in the middle of an event by ${by} fails after the last complete event`, async (t) => {
       const proxy = await proxyFor(t, cluster());
       const api = await clientFor(t, cluster(), { url: proxy.url });
       const direct = await clientFor(t, cluster());
@@ -213,7 +213,7 @@ function cutCases(cluster: ClusterOf): void {
     });
   }
 
-  void test("a lost reply: the call failed, the effect happened, and the error allows for it", async (t) => {
+  void test("a request whose response is lost takes effect and fails with mayHaveHappened", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -223,7 +223,7 @@ function cutCases(cluster: ClusterOf): void {
     await api.get(configMaps, { namespace: ns, name: "a" }, forever);
   });
 
-  void test("a lost request: nothing happened, but nobody can know", async (t) => {
+  void test("a request that is lost takes no effect and fails with mayHaveHappened", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -233,7 +233,7 @@ function cutCases(cluster: ClusterOf): void {
     await assert.rejects(api.get(configMaps, { namespace: ns, name: "a" }, forever), isNotFound);
   });
 
-  void test("a broken connection takes down all that is on it, and none of it is used again", async (t) => {
+  void test("a broken connection fails all of its streams and is not reused", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -246,7 +246,7 @@ function cutCases(cluster: ClusterOf): void {
 }
 
 function slowCases(cluster: ClusterOf): void {
-  void test("a slow line delays and breaks nothing", async (t) => {
+  void test("a connection with a delay of 250 ms slows requests down and fails none", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const delay = { kind: "delay", delayMs: 250 } as const;
     proxy.next({ toServer: delay, toClient: delay });
@@ -257,7 +257,7 @@ function slowCases(cluster: ClusterOf): void {
     assert.ok(tookMs > 490 && tookMs < 8000, `${tookMs} ms`);
   });
 
-  void test("one byte at a time: requests, lists and watches come out whole", async (t) => {
+  void test("requests, lists and watches stay intact when they arrive one byte at a time", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const piecemeal = { kind: "pieces", bytes: 1 } as const;
     proxy.next({ toServer: piecemeal, toClient: piecemeal });
@@ -295,7 +295,7 @@ function informerCases(cluster: ClusterOf): void {
     return { informer, stop, troubles, names };
   };
 
-  void test("an informer is right again after a cut, without losing or inventing an object", async (t) => {
+  void test("an informer recovers after a cut without losing or inventing an object", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const direct = await clientFor(t, cluster());
@@ -309,7 +309,7 @@ function informerCases(cluster: ClusterOf): void {
     await direct.delete(configMaps, { namespace: ns, name: "goes" }, {}, forever);
     await direct.create(configMaps, configMap(ns, "comes"), forever);
     await setTimeout(1500);
-    assert.deepEqual(names(), ["goes", "stays"]); // What is known stays while nothing new can be.
+    assert.deepEqual(names(), ["goes", "stays"]); // The store keeps its objects while the server is unreachable.
     await proxy.listen();
     const { tookMs } = await timed(() =>
       waitUntil("the informer to be right", 10_000, () => Promise.resolve(names().join() === "comes,stays")),
@@ -319,7 +319,7 @@ function informerCases(cluster: ClusterOf): void {
     await informer.ended;
   });
 
-  void test("an informer on a connection that went silent is right again within 30 s and a pause", async (t) => {
+  void test("an informer recovers within 32 s when its connection goes silent", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const direct = await clientFor(t, cluster());

@@ -1,4 +1,4 @@
-/** Who we are to the server, and what it lets us do. */
+/** Authentication and authorization: credentials, the node's permissions, and trust in the server. */
 import assert from "node:assert/strict";
 import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -22,9 +22,9 @@ async function tokenOf(api: ApiServer, namespace: string, name: string): Promise
 }
 
 async function tokenFile(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-token-"));
-  t.after(() => rm(folder, { recursive: true }));
-  const path = join(folder, "token");
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-token-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const path = join(directory, "token");
   const write = async (token: string) => {
     await writeFile(`${path}.new`, token);
     await rename(`${path}.new`, path);
@@ -40,7 +40,7 @@ export function identityCases(cluster: ClusterOf): void {
 }
 
 function tokenCases(cluster: ClusterOf): void {
-  void test("a bad token is unauthorized, and no part of the error shows it", async (t) => {
+  void test("a bad token fails with 401, and no part of the error contains the token", async (t) => {
     const token = "bad-token-that-must-stay-hidden";
     const api = await clientFor(t, cluster(), { credentials: { kind: "token", token } });
     await assert.rejects(api.get(nodes, { name: "x" }, forever), (error) => {
@@ -49,12 +49,12 @@ function tokenCases(cluster: ClusterOf): void {
     });
   });
 
-  void test("nobody in particular is forbidden", async (t) => {
+  void test("an anonymous client gets 403", async (t) => {
     const api = await clientFor(t, cluster(), { credentials: { kind: "anonymous" } });
     await assert.rejects(api.list(pods, {}, {}, forever), { status: 403, reason: "Forbidden" });
   });
 
-  void test("a service account's token opens the door as that account", async (t) => {
+  void test("a service account token authenticates as that service account", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const token = await tokenOf(admin, ns, "default");
@@ -63,7 +63,7 @@ function tokenCases(cluster: ClusterOf): void {
     await assert.rejects(api.list(secrets, { namespace: ns }, {}, forever), { status: 403 });
   });
 
-  void test("a token file that is replaced is used within seconds, over the same connection", async (t) => {
+  void test("a replaced token file is used within seconds, over the same connection", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     await admin.create(serviceAccounts, { metadata: { namespace: ns, name: "second" } }, forever);
@@ -77,7 +77,7 @@ function tokenCases(cluster: ClusterOf): void {
     assert.equal(api.sessionsOpen, 1);
   });
 
-  void test("a token the server refuses is read anew at once, and the call goes on", async (t) => {
+  void test("a rejected token is read again from its file for the next call", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const file = await tokenFile(t);
@@ -88,21 +88,21 @@ function tokenCases(cluster: ClusterOf): void {
     assert.equal(await whoAmI(api), `system:serviceaccount:${ns}:default`);
   });
 
-  void test("a token file that is not there fails the call before anything is sent", async (t) => {
+  void test("a missing token file fails the call before anything is sent", async (t) => {
     const api = await clientFor(t, cluster(), { credentials: { kind: "tokenFile", path: "/nonexistent/token" } });
     await assert.rejects(whoAmI(api), { name: "ApiUnreachableError", mayHaveHappened: false });
   });
 }
 
 function nodeCases(cluster: ClusterOf): void {
-  void test("a node may write its own Node and no other", async (t) => {
+  void test("a node may write its own Node and no other Node", async (t) => {
     const credentials = await identityOf(cluster(), "system:node:wire-n1", ["system:nodes"]);
     const api = await clientFor(t, cluster(), { credentials });
     await api.create(nodes, { metadata: { name: "wire-n1" } }, forever);
     const patch = { kind: "merge", body: { status: { nodeInfo: { machineID: "m" } } } } as const;
     await api.patch(nodes, { name: "wire-n1" }, patch, { subresource: "status" }, forever);
-    const stranger = api.create(nodes, { metadata: { name: "wire-n2" } }, forever);
-    await assert.rejects(stranger, { status: 403, reason: "Forbidden" });
+    const other = api.create(nodes, { metadata: { name: "wire-n2" } }, forever);
+    await assert.rejects(other, { status: 403, reason: "Forbidden" });
     const taint = {
       kind: "merge",
       body: { metadata: { labels: { "node-restriction.kubernetes.io/x": "y" } } },
@@ -110,7 +110,7 @@ function nodeCases(cluster: ClusterOf): void {
     await assert.rejects(api.patch(nodes, { name: "wire-n1" }, taint, {}, forever), { status: 403 });
   });
 
-  void test("a node reads a secret only while a pod of its own refers to it", async (t) => {
+  void test("a node reads a Secret only while one of its pods refers to it", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const credentials = await identityOf(cluster(), "system:node:wire-n3", ["system:nodes"]);
@@ -134,7 +134,7 @@ function nodeCases(cluster: ClusterOf): void {
 const isUnsent = (error: unknown) => error instanceof ApiUnreachableError && !error.mayHaveHappened;
 
 function swapCases(cluster: ClusterOf): void {
-  void test("a certificate is swapped while a watch runs: it goes on, new calls are the new user's, the old connection drains", async (t) => {
+  void test("replacing the certificate keeps the watch open, sends new calls as the new user, and drains the old connection", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const credentials = await identityOf(cluster(), "alice", ["system:masters"]);
@@ -158,7 +158,7 @@ function swapCases(cluster: ClusterOf): void {
     await waitUntil("the old connection to end", 2000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
-  void test("[2.2] watches that are told to end do so as the server ends them, and others go on over the new connection", async (t) => {
+  void test("[2.2] endWatches ends watches without an error, and later watches use a new connection", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const api = await clientFor(t, cluster(), { credentials: await identityOf(cluster(), "gina", ["system:masters"]) });
@@ -183,7 +183,7 @@ function swapCases(cluster: ClusterOf): void {
     await second;
   });
 
-  void test("[2.1] what is asked before there are credentials waits for them, for as long as it may take at all", async (t) => {
+  void test("[2.1] requests sent before there are credentials wait for them, up to the request limit", async (t) => {
     const hasty = await clientFor(t, cluster(), { credentials: { kind: "awaited" }, requestLimitMs: 200 });
     await assert.rejects(hasty.list(pods, {}, {}, forever), isUnsent);
     const api = await clientFor(t, cluster(), { credentials: { kind: "awaited" } });
@@ -194,7 +194,7 @@ function swapCases(cluster: ClusterOf): void {
     assert.deepEqual(await answers, ["ida", "ida"]);
   });
 
-  void test("calls under way during swaps all succeed", async (t) => {
+  void test("calls in flight while credentials are replaced all succeed", async (t) => {
     const identities = await Promise.all(
       ["carol", "dave"].map((user) => identityOf(cluster(), user, ["system:masters"])),
     );
@@ -203,20 +203,20 @@ function swapCases(cluster: ClusterOf): void {
     for (let round = 0; round < 20; round += 1) {
       calls.push(...Array.from({ length: 10 }, () => whoAmI(api)));
       api.replaceCredentials(identities[(round + 1) % 2] ?? { kind: "anonymous" });
-      await setTimeout(round < 10 ? 50 : 3); // Some finish in between, some are overtaken while they connect.
+      await setTimeout(round < 10 ? 50 : 3); // Some calls finish in between; others are overtaken while they connect.
     }
     assert.deepEqual(new Set(await Promise.all(calls)), new Set(["carol", "dave"]));
     assert.equal(await whoAmI(api), "carol");
     await waitUntil("the replaced connections to end", 2000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
-  void test("credentials that cannot be read are refused, and the old ones go on", async (t) => {
+  void test("replaceCredentials throws for an unreadable certificate, and the old credentials stay in use", async (t) => {
     const api = await clientFor(t, cluster(), { credentials: await identityOf(cluster(), "frank", []) });
     assert.throws(() => api.replaceCredentials({ kind: "certificate", certificatePem: "no", keyPem: "key" }));
     assert.equal(await whoAmI(api), "frank");
   });
 
-  void test("from a certificate to a token and back", async (t) => {
+  void test("credentials change from a certificate to a token and back", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
     const certificate = await identityOf(cluster(), "erin", []);
@@ -233,7 +233,7 @@ function trustCases(cluster: ClusterOf): void {
   const isUntrusted = (pattern: RegExp) => (error: unknown) =>
     error instanceof ApiUnreachableError && !error.mayHaveHappened && pattern.test(error.message);
 
-  void test("a server that our authority did not sign is not spoken to", async (t) => {
+  void test("a server certificate signed by an unknown CA is refused", async (t) => {
     const admin = await clientFor(t, cluster());
     const { data } = await admin.get(
       configMaps,
@@ -245,13 +245,13 @@ function trustCases(cluster: ClusterOf): void {
     await assert.rejects(whoAmI(api), isUntrusted(/certificate/));
   });
 
-  void test("a server under a name that its certificate does not have is not spoken to", async (t) => {
+  void test("a server certificate without the requested name is refused", async (t) => {
     const proxy = await proxyFor(t, cluster(), "127.0.0.7");
     const api = await clientFor(t, cluster(), { url: proxy.url });
     await assert.rejects(whoAmI(api), isUntrusted(/127\.0\.0\.7/));
   });
 
-  void test("only https is spoken", async () => {
+  void test("a URL that is not https is refused", async () => {
     await assert.rejects(
       clientFor({ after() {} } as unknown as TestContext, cluster(), { url: "http://127.0.0.1:1" }),
       {

@@ -1,6 +1,7 @@
 /**
- * Run by itself, with --expose-gc, so that nothing else is in the figures: what watches cost, and what lost connections leave behind.
- * Prints one JSON object. Arguments: the experiment, how many, and the connection's url and files.
+ * Measures the memory that watches use, and what lost connections leave behind. Runs in its own process with
+ * --expose-gc, so that nothing else affects the measurements. Prints one JSON object. Arguments: the experiment, the
+ * count, and the connection's URL and files.
  */
 import { getEventListeners } from "node:events";
 import { readFileSync } from "node:fs";
@@ -33,7 +34,7 @@ const client = (at: string): KubeApi =>
     },
   });
 
-/** After everything that can go has gone. */
+/** Memory usage after repeated garbage collections. */
 async function settled(): Promise<NodeJS.MemoryUsage> {
   for (let round = 0; round < 5; round += 1) {
     globalThis.gc?.();
@@ -48,7 +49,7 @@ function countedResources(): Readonly<Record<string, number>> {
   return counts;
 }
 
-/** Opens a watch of one object, as a pod's reference to a ConfigMap does, and says when it is open. */
+/** Watches one object, as for a pod's reference to a ConfigMap, and calls `onOpen` when the watch is open. */
 async function watchOne(api: KubeApi, name: string, signal: AbortSignal, onOpen: () => void): Promise<void> {
   const selection = { namespace: "default", fields: `metadata.name=${name}` };
   for await (const event of api.watch(configMaps, selection, { kind: "initialEvents" }, signal)) {
@@ -59,7 +60,7 @@ async function watchOne(api: KubeApi, name: string, signal: AbortSignal, onOpen:
 async function watchMemory(): Promise<object> {
   const api = client(url);
   const stop = new AbortController();
-  // The code itself is loaded and warm before the first measurement.
+  // Load and warm up the code before the first measurement.
   for (let round = 0; round < 20; round += 1) await api.get(namespaces, { name: "default" }, stop.signal);
   const warm = new AbortController();
   await watchOne(api, "warm", warm.signal, () => warm.abort()).catch(() => {});

@@ -1,4 +1,4 @@
-/** What watches cost and what lost connections leave behind, measured in processes of their own. */
+/** Measures, in child processes, what watches cost and what lost connections leave behind. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -56,7 +56,7 @@ export async function lostConnectionsLeaveNothing(cluster: Cluster, count: numbe
   figure(`heap added by ${count} reconnects`, Number(left.heapAddedMb.toFixed(2)), "MB");
   assert.ok(left.connections >= count, `${left.connections} connections`);
   assert.deepEqual([left.sessionsOpen, left.streamsOpen, left.listeners], [1, 0, 0]);
-  // The client's one connection, the proxy's two halves of it and its listening socket; one ping timer.
+  // The client's only connection, both halves of it in the proxy and the proxy's listening socket; one ping timer.
   assert.ok((left.resources["TCPSocketWrap"] ?? 0) <= 3, JSON.stringify(left.resources));
   assert.ok((left.resources["Timeout"] ?? 0) <= 1, JSON.stringify(left.resources));
   const { TCPSocketWrap = 0, TCPServerWrap = 0, Timeout = 0 } = left.resourcesAfterClose;
@@ -67,10 +67,10 @@ export async function lostConnectionsLeaveNothing(cluster: Cluster, count: numbe
 export function leakCases(cluster: ClusterOf): void {
   void test(`200 watches on one client add at most ${RSS_ADDED_MB_MAX} MB`, () => watchesAreCheap(cluster(), 200));
 
-  void test("1000 lost connections leave no socket, timer, stream or listener", () =>
+  void test("1000 lost connections leave no socket, timer, stream or listener behind", () =>
     lostConnectionsLeaveNothing(cluster(), 1000));
 
-  void test("close ends everything at once: requests, queues, watches, connections; and refuses what comes after", async (t) => {
+  void test("close ends requests, queued requests, watches and connections at once, and fails later requests", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url, requestsPerSecond: 1, burst: 3 });
     const get = () => api.get(namespaces, { name: "default" }, forever);

@@ -1,4 +1,4 @@
-/** Many requests at once: connections, turns, fairness. */
+/** Many concurrent requests: connections, rate limits and fairness. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";
@@ -20,13 +20,13 @@ export function loadCases(cluster: ClusterOf): void {
 }
 
 function requestCases(cluster: ClusterOf): void {
-  void test("every kind we know is served where we look for it", async (t) => {
+  void test("every known resource is served at its path", async (t) => {
     const api = await clientFor(t, cluster());
     const all: readonly Resource<ApiObject>[] = Object.values(resources);
     const outcomes = await Promise.all(
       all.map(async (resource) => {
         const { outcome } = await timed(() => api.list(resource, {}, { limit: 1 }, forever));
-        // Questions can be asked, not listed; the path is known all the same.
+        // Reviews can be created but not listed (405); their path is known all the same.
         const served = !(outcome instanceof Error) || (outcome instanceof ApiError && outcome.status === 405);
         return served ? [] : [resource.plural];
       }),
@@ -34,7 +34,7 @@ function requestCases(cluster: ClusterOf): void {
     assert.deepEqual(outcomes.flat(), []);
   });
 
-  void test("150 requests at once over a limit of 100 per connection take two connections", async (t) => {
+  void test("150 concurrent requests use two connections at a limit of 100 per connection", async (t) => {
     const proxy = await proxyFor(t, cluster());
     proxy.next({ toServer: { kind: "delay", delayMs: 200 } });
     const api = await clientFor(t, cluster(), { url: proxy.url });
@@ -45,7 +45,7 @@ function requestCases(cluster: ClusterOf): void {
     assert.equal(proxy.accepted, 2);
   });
 
-  void test("a long list comes compressed", async (t) => {
+  void test("a long list arrives compressed", async (t) => {
     const proxy = await proxyFor(t, cluster());
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const ns = await newNamespace(api);
@@ -60,7 +60,7 @@ function requestCases(cluster: ClusterOf): void {
     assert.ok(bytes < 60_000, `${bytes} bytes for a list of 620 KB`);
   });
 
-  void test("the server's audit log knows us by our name", async (t) => {
+  void test("the server's audit log has the client's user agent", async (t) => {
     const userAgent = "deckhand-test/0.0 (wire)";
     const api = await clientFor(t, cluster(), { userAgent });
     await api.get(namespaces, { name: "default" }, forever);
@@ -71,29 +71,29 @@ function requestCases(cluster: ClusterOf): void {
 }
 
 function watchCases(cluster: ClusterOf): void {
-  void test("250 watches share three connections, and each is told everything", async (t) => {
+  void test("250 watches share three connections, and each receives every event", async (t) => {
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
     const stop = new AbortController();
     let open = 0;
-    let told = 0;
+    let reported = 0;
     const watches = Array.from({ length: 250 }, async () => {
       for await (const event of api.watch(configMaps, { namespace: ns }, { kind: "initialEvents" }, stop.signal)) {
         if (event.kind === "bookmark" && event.initialEventsEnd) open += 1;
-        if (event.kind === "added") told += 1;
+        if (event.kind === "added") reported += 1;
       }
     });
     const ended = Promise.allSettled(watches);
     await waitUntil("250 watches to be open", 20_000, () => Promise.resolve(open === 250));
     await api.create(configMaps, configMap(ns, "a"), forever);
-    await waitUntil("all of them to be told", 5000, () => Promise.resolve(told === 250));
+    await waitUntil("all of them to be told", 5000, () => Promise.resolve(reported === 250));
     assert.equal(api.sessionsOpen, 3);
     stop.abort();
     await ended;
     await waitUntil("all streams to be gone", 2000, () => Promise.resolve(api.streamsOpen === 0));
   });
 
-  void test("a watch that is left, or aborted, ends on the server, too", async (t) => {
+  void test("a watch whose iteration stops or whose signal aborts ends on the server, too", async (t) => {
     const api = await clientFor(t, cluster());
     const serverSide = async () => {
       const metrics = await cluster().kubectl("get", "--raw", "/metrics");
@@ -119,7 +119,7 @@ function watchCases(cluster: ClusterOf): void {
     await waitUntil("the server to let go of them", 5000, async () => (await serverSide()) === before);
   });
 
-  void test("the server ends a watch after its time: a normal end, with a bookmark before it", async (t) => {
+  void test("a watch that the server times out ends without an error, after a bookmark", async (t) => {
     const api = await clientFor(t, cluster(), { watchSeconds: { min: 5, max: 5 } });
     const [ns, elsewhere] = [await newNamespace(api), await newNamespace(api)];
     const { resourceVersion } = await api.list(configMaps, { namespace: ns }, {}, forever);
@@ -128,7 +128,7 @@ function watchCases(cluster: ClusterOf): void {
       const start = { kind: "after", resourceVersion } as const;
       for await (const event of api.watch(configMaps, { namespace: ns }, start, forever)) kinds.push(event.kind);
     });
-    // Not for this watch, but it moves the version that a bookmark tells of.
+    // This watch does not select the object, but the creation advances the resourceVersion of its bookmark.
     await api.create(configMaps, configMap(elsewhere, "a"), forever);
     const { tookMs, outcome } = await ended;
     assert.equal(outcome, undefined);
@@ -136,7 +136,7 @@ function watchCases(cluster: ClusterOf): void {
     assert.deepEqual(new Set(kinds), new Set(["bookmark"]));
   });
 
-  void test("a reader who is slow is told everything in the end", async (t) => {
+  void test("a slow reader receives every event", async (t) => {
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
     const { resourceVersion } = await api.list(configMaps, { namespace: ns }, {}, forever);
@@ -148,7 +148,7 @@ function watchCases(cluster: ClusterOf): void {
       for await (const event of api.watch(configMaps, { namespace: ns }, { kind: "after", resourceVersion }, forever)) {
         if (event.kind === "added") seen.push(event.object.metadata?.name ?? "");
         opened.resolve();
-        await written.promise; // Four megabytes pile up meanwhile.
+        await written.promise; // Four megabytes are buffered meanwhile.
         if (seen.length === wanted.length) break;
       }
     })();
@@ -162,7 +162,7 @@ function watchCases(cluster: ClusterOf): void {
 }
 
 function turnCases(cluster: ClusterOf): void {
-  void test("[1.14] 150 requests under the default limit of 50 a second and 100 at once take about a second", async (t) => {
+  void test("[1.14] 150 requests at the default 50 QPS and burst 100 take about a second", async (t) => {
     const api = await clientFor(t, cluster(), { requestsPerSecond: 50, burst: 100 });
     await whoAmI(await clientFor(t, cluster()));
     const { tookMs } = await timed(() =>
@@ -172,7 +172,7 @@ function turnCases(cluster: ClusterOf): void {
     assert.ok(tookMs > 950 && tookMs < 4000, `${tookMs} ms`);
   });
 
-  void test("[1.14] a client of its own is not held up by another's queue", async (t) => {
+  void test("[1.14] the queue of one client does not delay another client", async (t) => {
     const busy = await clientFor(t, cluster(), { requestsPerSecond: 20, burst: 1 });
     const heartbeats = await clientFor(t, cluster(), { requestLimitMs: 10_000 });
     const queue = Promise.allSettled(
@@ -184,7 +184,7 @@ function turnCases(cluster: ClusterOf): void {
     await queue;
   });
 
-  void test("the deadline counts the time in the queue, and says that nothing was sent", async (t) => {
+  void test("a request's deadline includes its time in the queue, and the error says that nothing was sent", async (t) => {
     const api = await clientFor(t, cluster(), { requestsPerSecond: 0.1, burst: 1, requestLimitMs: 300 });
     await api.get(namespaces, { name: "default" }, forever);
     const { tookMs, outcome } = await timed(() => api.get(namespaces, { name: "default" }, forever));

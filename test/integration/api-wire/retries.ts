@@ -1,4 +1,4 @@
-/** What is tried again, what is not, and answers that are none. */
+/** Which requests are retried and which are not, and invalid responses. */
 import assert from "node:assert/strict";
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ function evictionCases(cluster: ClusterOf): void {
     return { admin, where, budget, eviction };
   };
 
-  void test("an eviction whose budget no controller has looked at yet is told to come back in 10 s", async (t) => {
+  void test("an eviction whose PodDisruptionBudget no controller has processed yet gets 429 with Retry-After 10 s", async (t) => {
     const { where, eviction } = await guarded(t);
     const api = await clientFor(t, cluster(), { retriesMax: 0 });
     await assert.rejects(api.ask(pods, where, "eviction", eviction, forever), (error) => {
@@ -55,7 +55,7 @@ function evictionCases(cluster: ClusterOf): void {
     });
   });
 
-  void test("told to come back, it does so, not before the time, and succeeds", async (t) => {
+  void test("an eviction is retried after Retry-After and succeeds", async (t) => {
     const { admin, where, budget, eviction } = await guarded(t);
     const api = await clientFor(t, cluster(), { retriesMax: 1 });
     const call = timed(() => api.ask(pods, where, "eviction", eviction, forever));
@@ -77,7 +77,7 @@ function evictionCases(cluster: ClusterOf): void {
 
 function laterCases(cluster: ClusterOf): void {
   for (const status of [429, 503]) {
-    void test(`${status} with a time to come back is tried again after it`, async (t) => {
+    void test(`${status} with Retry-After is retried after that time`, async (t) => {
       const handler: Handler = (stream, turn) =>
         turn === 1 ? answer(stream, status, busy, { "retry-after": "1" }) : answer(stream, 200, object);
       const server = await stubServer(t, cluster(), handler);
@@ -88,14 +88,14 @@ function laterCases(cluster: ClusterOf): void {
     });
   }
 
-  void test("patience ends after so many tries, and the caller sees the refusal", async (t) => {
+  void test("gives up after retriesMax retries, and the caller gets the 429", async (t) => {
     const server = await stubServer(t, cluster(), (stream) => answer(stream, 429, busy, { "retry-after": "0" }));
     const api = await clientFor(t, cluster(), { url: server.url, retriesMax: 2 });
     await assert.rejects(api.get(configMaps, target, forever), { status: 429, retryAfterMs: 0 });
     assert.equal(server.requests, 3);
   });
 
-  void test("a time to come back beyond the deadline is told the caller at once", async (t) => {
+  void test("a Retry-After beyond the deadline is returned to the caller at once", async (t) => {
     const server = await stubServer(t, cluster(), (stream) => answer(stream, 429, busy, { "retry-after": "60" }));
     const api = await clientFor(t, cluster(), { url: server.url });
     const { tookMs, outcome } = await timed(() => api.get(configMaps, target, forever));
@@ -107,7 +107,7 @@ function laterCases(cluster: ClusterOf): void {
     [500, { "retry-after": "1" }],
     [504, { "retry-after": "1" }],
   ] as const) {
-    void test(`${status} ${"retry-after" in headers ? "with" : "without"} a time to come back is not tried again`, async (t) => {
+    void test(`${status} ${"retry-after" in headers ? "with" : "without"} Retry-After is not retried`, async (t) => {
       const server = await stubServer(t, cluster(), (stream) => answer(stream, status, busy, headers));
       const api = await clientFor(t, cluster(), { url: server.url });
       await assert.rejects(api.create(configMaps, configMap("ns", "x"), forever), { status });
@@ -115,7 +115,7 @@ function laterCases(cluster: ClusterOf): void {
     });
   }
 
-  void test("an abort while it waits to come back rejects with the signal's reason", async (t) => {
+  void test("an abort while waiting for Retry-After rejects with the signal's reason", async (t) => {
     const server = await stubServer(t, cluster(), (stream) => answer(stream, 429, busy, { "retry-after": "20" }));
     const api = await clientFor(t, cluster(), { url: server.url });
     const reason = new Error("gave up");
@@ -128,7 +128,7 @@ function laterCases(cluster: ClusterOf): void {
 }
 
 function unseenCases(cluster: ClusterOf): void {
-  void test("a stream the server refused is tried again at once", async (t) => {
+  void test("a stream refused with REFUSED_STREAM is retried at once", async (t) => {
     const handler: Handler = (stream, turn) =>
       turn === 1 ? stream.close(constants.NGHTTP2_REFUSED_STREAM) : answer(stream, 201, object);
     const server = await stubServer(t, cluster(), handler);
@@ -137,7 +137,7 @@ function unseenCases(cluster: ClusterOf): void {
     assert.equal(server.requests, 2);
   });
 
-  void test("refused again and again, it gives up, and nothing has happened", async (t) => {
+  void test("gives up when every stream is refused, and reports that nothing happened", async (t) => {
     const server = await stubServer(t, cluster(), (stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM));
     const api = await clientFor(t, cluster(), { url: server.url, retriesMax: 2 });
     const { outcome } = await timed(() => api.create(configMaps, configMap("ns", "x"), forever));
@@ -145,7 +145,7 @@ function unseenCases(cluster: ClusterOf): void {
     assert.equal(server.requests, 3);
   });
 
-  void test("a request beyond the last that a farewell names goes over a new connection", async (t) => {
+  void test("a request beyond the last stream of a GOAWAY is retried over a new connection", async (t) => {
     const handler: Handler = (stream, turn) =>
       turn === 2 ? stream.session?.goaway(constants.NGHTTP2_NO_ERROR, 1) : answer(stream, 201, object);
     const server = await stubServer(t, cluster(), handler);
@@ -156,7 +156,7 @@ function unseenCases(cluster: ClusterOf): void {
     assert.deepEqual([server.requests, server.connections], [3, 2]);
   });
 
-  void test("a request that a farewell covers gets its answer, and the next goes over a new connection", async (t) => {
+  void test("a request covered by a GOAWAY gets its response, and the next uses a new connection", async (t) => {
     const farewell = Promise.withResolvers<void>();
     let covered: ServerHttp2Stream | undefined;
     const handler: Handler = (stream) => {
@@ -166,7 +166,7 @@ function unseenCases(cluster: ClusterOf): void {
         farewell.resolve();
         return;
       }
-      if (stream.session === covered.session) return; // Sent before the farewell arrived: beyond it, and sent anew.
+      if (stream.session === covered.session) return; // Sent before the GOAWAY arrived: not covered, and sent again.
       for (const open of [covered, stream]) answer(open, 200, object);
     };
     const server = await stubServer(t, cluster(), handler);
@@ -178,7 +178,7 @@ function unseenCases(cluster: ClusterOf): void {
     assert.equal(server.connections, 2);
   });
 
-  void test("a stream that breaks after the server saw it is not tried again", async (t) => {
+  void test("a stream that breaks after the server saw the request is not retried", async (t) => {
     const server = await stubServer(t, cluster(), (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
     const api = await clientFor(t, cluster(), { url: server.url });
     const { outcome } = await timed(() => api.create(configMaps, configMap("ns", "x"), forever));
@@ -186,7 +186,7 @@ function unseenCases(cluster: ClusterOf): void {
     assert.equal(server.requests, 1);
   });
 
-  void test("no more streams at once on a connection than the server allows", async (t) => {
+  void test("opens no more concurrent streams on a connection than the server allows", async (t) => {
     const open: ServerHttp2Stream[] = [];
     const perConnection = new Map<unknown, number>();
     const server = await stubServer(
@@ -207,7 +207,7 @@ function unseenCases(cluster: ClusterOf): void {
 
 function nonsenseCases(cluster: ClusterOf): void {
   for (const body of ["<html>", '{"metadata":{"name":"x"', ""]) {
-    void test(`a success that is not JSON is an error: ${JSON.stringify(body)}`, async (t) => {
+    void test(`a 200 response that is not JSON is an error: ${JSON.stringify(body)}`, async (t) => {
       const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, body));
       const api = await clientFor(t, cluster(), { url: server.url });
       const { outcome } = await timed(() => api.get(configMaps, target, forever));
@@ -220,7 +220,7 @@ function nonsenseCases(cluster: ClusterOf): void {
     ["a line that is not JSON", `${event}\noops\n`],
     ["an end in the middle of a line", `${event}\n${event.slice(0, 20)}`],
   ] as const) {
-    void test(`a watch with ${name} tells what came before and then fails`, async (t) => {
+    void test(`a watch with ${name} yields the events before it and then fails`, async (t) => {
       const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, body));
       const api = await clientFor(t, cluster(), { url: server.url });
       const seen: string[] = [];
@@ -232,7 +232,7 @@ function nonsenseCases(cluster: ClusterOf): void {
     });
   }
 
-  void test("an ERROR event is the refusal it holds, with its status", async (t) => {
+  void test("an ERROR watch event rejects with the status it holds", async (t) => {
     const status = { kind: "Status", code: 410, reason: "Expired", message: "too old" };
     const server = await stubServer(t, cluster(), (stream) =>
       answer(stream, 200, `${JSON.stringify({ type: "ERROR", object: status })}\n`),
@@ -242,7 +242,7 @@ function nonsenseCases(cluster: ClusterOf): void {
     await assert.rejects(watch, { name: "ApiError", status: 410, reason: "Expired" });
   });
 
-  void test("what goes over the wire: paths, content types, who asks, compression for lists only", async (t) => {
+  void test("requests carry the expected paths, content types, token and user agent; only lists accept gzip", async (t) => {
     const seen: IncomingHttpHeaders[] = [];
     const server = await stubServer(t, cluster(), (stream, _turn, headers) => {
       seen.push(headers);

@@ -1,4 +1,4 @@
-/** The server stops, dies and comes back. One after the other: there is one server. */
+/** The API server stops, dies and restarts. The tests run one after the other because there is one server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -23,7 +23,7 @@ export function serverDeathCases(cluster: ClusterOf): void {
 }
 
 function stopCases(cluster: ClusterOf): void {
-  void test("a server that stands still: calls end at their deadline, and work again when it goes on", async (t) => {
+  void test("requests to a paused server fail at their deadline, and succeed after it resumes", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster(), { requestLimitMs: 1000 });
     const fresh = await clientFor(t, cluster(), { requestLimitMs: 1000 });
@@ -40,7 +40,7 @@ function stopCases(cluster: ClusterOf): void {
     await waitUntil("the server to answer again", 5000, async () => (await anything(api)) !== undefined);
   });
 
-  void test("a server that stands still for some seconds loses no watch", async (t) => {
+  void test("a watch survives a server that is paused for three seconds", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
@@ -57,11 +57,11 @@ function stopCases(cluster: ClusterOf): void {
 }
 
 function deathCases(cluster: ClusterOf): void {
-  void test("kill -9 during a request: no answer, at once, and it may have happened", async (t) => {
+  void test("a request fails at once with mayHaveHappened when the server is killed", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster());
     await anything(api);
-    await server.pause(); // So that the request is certainly under way.
+    await server.pause(); // So that the request is certainly in flight.
     const call = timed(() => anything(api));
     await setTimeout(200);
     await server.kill();
@@ -74,7 +74,7 @@ function deathCases(cluster: ClusterOf): void {
     await anything(api);
   });
 
-  void test("kill -9 during a watch: it ends in an error at once, and another works once the server is back", async (t) => {
+  void test("a watch fails at once when the server is killed, and another works after the restart", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
@@ -92,7 +92,7 @@ function deathCases(cluster: ClusterOf): void {
     assert.equal(again[0]?.kind, "added");
   });
 
-  void test("a server that says goodbye: open watches go on and are still looked after, new calls do not go there", async (t) => {
+  void test("after GOAWAY open watches continue and are still pinged, and new requests avoid the connection", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster(), { pingEveryMs: 1000, pingLimitMs: 1000 });
     const ns = await newNamespace(api);
@@ -103,14 +103,14 @@ function deathCases(cluster: ClusterOf): void {
       }
     });
     await opened.promise;
-    process.kill(server.pid, "SIGTERM"); // GOAWAY to every connection; it then waits for the streams that are open.
+    process.kill(server.pid, "SIGTERM"); // Sends GOAWAY on every connection, then waits for open streams.
     await waitUntil("the server to refuse connections", 5000, async () => {
       const { outcome } = await timed(() => anything(api));
       return outcome instanceof ApiUnreachableError && !outcome.mayHaveHappened;
     });
-    await setTimeout(4000); // Twice as long as a dead connection would last.
+    await setTimeout(4000); // Twice as long as a dead connection survives.
     assert.equal(api.streamsOpen, 1);
-    await server.pause(); // Now it is silent.
+    await server.pause(); // Now the connection is silent.
     const { tookMs } = await timed(() => watch);
     assertUnreachable((await watch).outcome, { mayHaveHappened: true });
     assert.ok(tookMs < 6000, `${tookMs} ms`);
@@ -121,7 +121,7 @@ function deathCases(cluster: ClusterOf): void {
 }
 
 function forgettingCases(cluster: ClusterOf): void {
-  void test("an informer lives through the server's death and forgetfulness", async (t) => {
+  void test("an informer recovers after the server is killed and restarted", async (t) => {
     const server = cluster().component("kube-apiserver");
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
@@ -142,13 +142,13 @@ function forgettingCases(cluster: ClusterOf): void {
     await informer.ended;
   });
 
-  void test("a list whose version was compacted between two pages is expired", async (t) => {
+  void test("a list fails as expired when its version is compacted between two pages", async (t) => {
     const api = await clientFor(t, cluster());
     const ns = await newNamespace(api);
     for (const name of ["a", "b", "c"]) await api.create(configMaps, configMap(ns, name), forever);
     const first = await api.list(configMaps, { namespace: ns }, { limit: 1 }, forever);
     const last = await api.create(configMaps, configMap(ns, "d"), forever);
-    // The server keeps recent pages in its memory; started again, it must ask etcd, which has forgotten them.
+    // The server caches recent pages. After a restart it must query etcd, which has compacted them.
     await compact(cluster().component("etcd").pid, Number(last.metadata?.resourceVersion));
     await cluster().component("kube-apiserver").restart();
     const options = { limit: 1, continueToken: first.continueToken ?? "" };
@@ -156,7 +156,7 @@ function forgettingCases(cluster: ClusterOf): void {
   });
 }
 
-/** Through etcd's own HTTP gateway, which listens inside the cluster's network namespace only. */
+/** Compacts through etcd's HTTP gateway, which listens only inside the cluster's network namespace. */
 async function compact(etcdPid: number, revision: number): Promise<void> {
   const body = JSON.stringify({ revision, physical: true });
   const url = "http://127.0.0.1:2379/v3/kv/compaction";

@@ -1,6 +1,6 @@
 /**
- * A few lines of HTTP/2 server for what the real one cannot be made to do on demand: refuse a stream, send a farewell in the
- * middle, answer nonsense. It shows the certificate of the cluster's API server.
+ * A small HTTP/2 server for what the API server cannot be made to do on demand: refuse a stream, send GOAWAY in the
+ * middle of a request, respond with invalid data. It presents the certificate of the cluster's API server.
  */
 import { readFile } from "node:fs/promises";
 import {
@@ -14,12 +14,12 @@ import type { TestContext } from "node:test";
 import { pki } from "../../cluster/certificates.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 
-/** `turn` counts the requests from 1. */
+/** `turn` is the number of the request, from 1. */
 export type Handler = (stream: ServerHttp2Stream, turn: number, headers: IncomingHttpHeaders) => void;
 
 export interface StubServer {
   readonly url: string;
-  /** How many requests and connections there were. */
+  /** Numbers of requests and connections so far. */
   readonly requests: number;
   readonly connections: number;
 }
@@ -42,7 +42,7 @@ export async function stubServer(
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
   });
-  server.on("sessionError", () => {}); // Clients are closed under it.
+  server.on("sessionError", () => {}); // Clients close their sessions while the server still uses them.
   server.on("stream", (stream, headers) => {
     requests += 1;
     stream.on("error", () => {});

@@ -1,4 +1,6 @@
-/** One cluster for the whole suite of the API wire; each test has clients and proxies of its own, closed with it. */
+/**
+ * One cluster for all suites of the API client. Each test has its own clients and proxies, which are closed with it.
+ */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { ApiUnreachableError } from "../../../src/ports/api-error.ts";
@@ -24,7 +26,7 @@ export async function proxyFor(t: TestContext, cluster: Cluster, host?: string):
   return proxy;
 }
 
-/** How long it took, and what came of it. */
+/** The duration and the outcome of `work`; an error is returned, not thrown. */
 export async function timed<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly tookMs: number; readonly outcome: T | Error }> {
@@ -44,12 +46,12 @@ const selfSubjectReviews: Resource<SelfSubjectReview> = {
   namespaced: false,
 };
 
-/** Whom the server takes us for. */
+/** The username as which the server authenticated the client. */
 export async function whoAmI(api: KubeApi): Promise<string | undefined> {
   return (await api.create(selfSubjectReviews, {}, forever)).status?.userInfo?.username;
 }
 
-/** That there was no answer, and whether the call may have taken effect all the same. */
+/** Asserts that the server was unreachable, and whether the call may have taken effect all the same. */
 export function assertUnreachable(outcome: unknown, { mayHaveHappened }: { readonly mayHaveHappened: boolean }): void {
   assert.ok(outcome instanceof ApiUnreachableError, `not unreachable: ${String(outcome)}`);
   assert.equal(outcome.mayHaveHappened, mayHaveHappened, outcome.message);

@@ -1,4 +1,6 @@
-/** What the Go kubelet did: the files of cgroups, and what it told the runtime, as containerd has recorded it. */
+/**
+ * The Go kubelet's results: the files of its cgroups, and its requests to the runtime, as containerd has recorded them.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../../../src/base/error-text.ts";
@@ -6,7 +8,7 @@ import type { ClusterNode } from "../../cluster/cluster.ts";
 import { command } from "../../cluster/command.ts";
 import { buildParts } from "../../cluster/parts.ts";
 
-/** Every file of cgroup v1 that a kubelet writes on this machine, or that tells whether it wrote one. */
+/** Every cgroup v1 file that a kubelet writes on this machine, or that shows whether it wrote one. */
 export const FILES = [
   "cpu/cpu.shares",
   "cpu/cpu.cfs_quota_us",
@@ -22,10 +24,10 @@ export type GroupFiles = Readonly<Record<(typeof FILES)[number], string>>;
 
 export type CpusetFiles = Pick<GroupFiles, "cpuset/cpuset.cpus" | "cpuset/cpuset.mems">;
 
-/** The texts of the group at `path` in each hierarchy; rejects where it is missing in one. */
+/** The contents of the cgroup's files at `path` in each hierarchy; rejects if a hierarchy lacks the cgroup. */
 export const groupFiles = async (path: string) => (await texts(path, FILES)) as GroupFiles;
 
-/** All CPUs and memory nodes there are. */
+/** All CPUs and memory nodes of the machine. */
 export const machineCpuset = async () =>
   (await texts("/", ["cpuset/cpuset.cpus", "cpuset/cpuset.mems"])) as CpusetFiles;
 
@@ -38,7 +40,7 @@ async function texts(path: string, files: readonly string[]): Promise<unknown> {
   return Object.fromEntries(entries);
 }
 
-/** As in CRI: numbers are left out when zero. */
+/** As in CRI, numbers that are zero are omitted. */
 export interface CriResources {
   readonly cpu_period?: number;
   readonly cpu_quota?: number;
@@ -75,7 +77,7 @@ interface CriMetadata {
   };
 }
 
-/** The requests of CreateContainer and RunPodSandbox as containerd keeps them. */
+/** The requests of CreateContainer and RunPodSandbox as containerd stores them. */
 export async function criRecords(node: ClusterNode): Promise<readonly CriRecord[]> {
   const parts = await buildParts();
   const ctr = (...args: readonly string[]) =>
@@ -100,7 +102,7 @@ export async function criRecords(node: ClusterNode): Promise<readonly CriRecord[
   return records;
 }
 
-/** The node removes containers of earlier pods between our list and our look. */
+/** Ignores "not found": the node may remove containers of earlier pods after they are listed. Rethrows other errors. */
 function goneSince(error: unknown): undefined {
   if (!errorText(error).includes(": not found")) throw error;
 }

@@ -1,4 +1,4 @@
-/** Runs pods under the Go kubelet, in batches that fit the machine, and notes what became of each. */
+/** Runs pods under the Go kubelet, in batches that fit the machine, and records what it does with each. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -21,18 +21,18 @@ export interface PodSeen {
   readonly expect: Case["expect"];
   readonly files: GroupFiles;
   readonly sandboxes: readonly CriRecord[];
-  /** Files only of a container that had not ended. */
+  /** Files only of a container that has not terminated. */
   readonly containers: readonly { readonly record: CriRecord; readonly files: GroupFiles | undefined }[];
 }
 
 export interface BatchSeen {
   readonly pods: readonly PodSeen[];
-  /** After the Go kubelet has had the time to move them. */
+  /** Read after the Go kubelet has had time to update the QoS cgroups. */
   readonly tiers: ReadonlyMap<string, GroupFiles>;
 }
 
 export const ROOM = { milliCpu: 1700n, bytes: 8n * 2n ** 30n };
-/** The runtime's overhead, which the API server adds. */
+/** The pod overhead of the RuntimeClass, which the API server adds. */
 const OVERHEAD = { milliCpu: 15n, bytes: 20n * 2n ** 20n };
 
 export class GoNode {
@@ -51,7 +51,7 @@ export class GoNode {
   }
 
   async create(items: readonly unknown[]): Promise<void> {
-    const file = join(this.#cluster.layout.folder, "objects.json");
+    const file = join(this.#cluster.layout.directory, "objects.json");
     await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
     await this.#cluster.kubectl("create", "-f", file);
   }
@@ -95,7 +95,7 @@ export class GoNode {
     const isReady = pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
     if (expect === "running") return isReady;
     const path = this.pathOf(nameOf(pod));
-    // It makes the folder first, and then writes.
+    // The Go kubelet creates the directory first and then writes its files.
     return (await hostTree.isGroup(join("/sys/fs/cgroup/pids", path))) && (await cgroupsLeft(path)).length > 0;
   }
 
@@ -117,7 +117,10 @@ export class GoNode {
     };
   }
 
-  /** It moves the tiers when it makes a pod's group, and each minute: so they are given that long, and then taken as they are. */
+  /**
+   * The Go kubelet updates the QoS cgroups when it creates a pod's cgroup, and once a minute. Wait that long, then take
+   * the values as they are.
+   */
   async #tiers(pods: readonly Pod[]): Promise<ReadonlyMap<string, GroupFiles>> {
     const seen = new Map<string, GroupFiles>();
     const endMs = performance.now() + 70_000;
@@ -147,7 +150,7 @@ const nameOf = (pod: Pod) => podCgroupName(podQosClass(pod), pod.metadata?.uid ?
 
 export const kubepodsOf = (node: GoNode) => groupFiles(node.pathOf(KUBEPODS));
 
-/** As many as fit the machine's CPUs and memory by what they request. */
+/** Batches that fit the machine's CPUs and memory by their requests. */
 export function batches(cases: readonly Case[], room: typeof ROOM): readonly (readonly Case[])[] {
   const all: Case[][] = [];
   let { milliCpu, bytes } = room;

@@ -1,4 +1,4 @@
-/** What our functions make of the same pods, in the words of the files and of CRI. */
+/** Deckhand's results for the same pods, in the format of the cgroup files and of CRI. */
 import { readdir, readFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import type { Container, Pod } from "../../../src/api/gen/core-v1.ts";
@@ -53,7 +53,7 @@ export const planFor = (
     swap: { kind: "none" },
   });
 
-/** The events of the loop that limits all pods together, on the kernel. */
+/** Runs the controller that limits all pods together on the kernel's cgroups, and returns its events and errors. */
 export async function eventsOfKubepods(pods: Cgroups, parent: string): Promise<readonly string[]> {
   const events: string[] = [];
   const controller = new ResourcesController({
@@ -84,7 +84,7 @@ export async function eventsOfKubepods(pods: Cgroups, parent: string): Promise<r
 
 const UNLIMITED = "9223372036854771712";
 
-/** A new group before anything is written to it; the CPUs are all of the machine's. */
+/** The files of a new cgroup before anything is written to it, with all of the machine's CPUs. */
 const untouched = (cpuset: CpusetFiles): GroupFiles => ({
   "cpu/cpu.shares": "1024",
   "cpu/cpu.cfs_quota_us": "-1",
@@ -95,7 +95,7 @@ const untouched = (cpuset: CpusetFiles): GroupFiles => ({
   ...cpuset,
 });
 
-/** The texts the kernel will show once the values are written. */
+/** The contents that the kernel shows once the values are written. */
 export function expectedFiles(values: CgroupValues, cpuset: CpusetFiles): GroupFiles {
   const written = v1Settings(values)
     .filter(({ controller }) => controller !== "hugetlb")
@@ -103,10 +103,10 @@ export function expectedFiles(values: CgroupValues, cpuset: CpusetFiles): GroupF
   return { ...untouched(cpuset), ...(Object.fromEntries(written) as Partial<GroupFiles>) };
 }
 
-/** More than the kernel can count is no limit. */
+/** A value above the kernel's maximum is no limit. */
 const shown = (text: string) => (/^\d{19}$/.test(text) && BigInt(text) > BigInt(UNLIMITED) ? UNLIMITED : text);
 
-/** As CRI carries it: zeros left out, page sizes in the order of their names. */
+/** The resources as CRI carries them: zeros omitted, page sizes sorted by name. */
 export function inCri(resources: LinuxResources): CriResources {
   const entries = {
     cpu_period: resources.cpuPeriodUs,
@@ -126,7 +126,7 @@ export function inCri(resources: LinuxResources): CriResources {
 
 const numberOf = (value: bigint | undefined) => (value === undefined ? undefined : Number(value));
 
-/** The order of sizes is that of a folder's listing, which means nothing. */
+/** Sorts the page sizes: their order is that of a directory listing, which means nothing. */
 export const canonical = (resources: CriResources): CriResources => {
   const { hugepage_limits, ...rest } = resources;
   if (hugepage_limits === undefined) return rest;
@@ -138,7 +138,7 @@ export const containersOf = ({ spec }: Pod): readonly Container[] => [
   ...(spec?.initContainers ?? []),
 ];
 
-/** The files a runtime makes of what it is told. */
+/** The cgroup files that a runtime writes for these resources. */
 export function containerFiles(resources: LinuxResources, cpuset: CpusetFiles): GroupFiles {
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes, memorySwapLimitBytes } = resources;
   const files = expectedFiles(

@@ -1,10 +1,13 @@
-/** Values that depend on the machine, in terms of what the machine has: so a recording holds on every machine. */
+/**
+ * Expresses values that depend on the machine relative to the machine's size, so that a recording holds on every
+ * machine.
+ */
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { parseQuantity, quantityValue } from "../../../src/base/quantity.ts";
 import type { CpusetFiles, CriResources, GroupFiles } from "./go-side.ts";
 import { containersOf, type MachineSide } from "./our-side.ts";
 
-/** A group that may use every CPU and memory node says so. */
+/** Replaces the cpuset of a cgroup that may use every CPU and memory node by a placeholder. */
 export function withoutCpus(files: GroupFiles, all: CpusetFiles): GroupFiles {
   const named = (file: keyof CpusetFiles) => (files[file] === all[file] ? "<all of the machine>" : files[file]);
   return {
@@ -14,7 +17,7 @@ export function withoutCpus(files: GroupFiles, all: CpusetFiles): GroupFiles {
   };
 }
 
-/** A limit of all pods together, as what is missing from the whole machine. */
+/** Expresses a limit of all pods together as the difference from the whole machine. */
 export const less = (value: string, whole: bigint, name: string): string => `<${name}> - ${whole - BigInt(value)}`;
 
 export function ofTheMachine(files: GroupFiles, machine: MachineSide): GroupFiles {
@@ -26,7 +29,7 @@ export function ofTheMachine(files: GroupFiles, machine: MachineSide): GroupFile
   };
 }
 
-/** No huge pages of any size that the machine has are one value. */
+/** Replaces hugepage limits of zero for all of the machine's page sizes by one value. */
 export function withoutSizes(resources: CriResources, machine: MachineSide): object {
   const { hugepage_limits: limits, ...others } = resources;
   if (limits === undefined) return others;
@@ -35,15 +38,15 @@ export function withoutSizes(resources: CriResources, machine: MachineSide): obj
   return { ...others, hugepage_limits: isNone ? "<none of any size>" : limits };
 }
 
-/** The score is another question. */
+/** Without oom_score_adj, which is compared separately. */
 export function withoutScore(resources: CriResources, machine: MachineSide): object {
   const { oom_score_adj: _, ...others } = resources;
   return withoutSizes(others, machine);
 }
 
 /**
- * The memory that counts for a container's score, in MiB, where it is not what the container itself requests: a sidecar
- * counts at least as the smallest container of its pod, and what only the pod requests is split evenly.
+ * The memory, in MiB, that decides a container's oom_score_adj where it is not the container's own request. A sidecar
+ * counts at least as much as the smallest container of its pod; requests of the pod alone are split evenly.
  */
 const COUNTED_MIB: Readonly<Record<string, number>> = {
   "sidecar-adds/s": 64,
@@ -57,7 +60,7 @@ const COUNTED_MIB: Readonly<Record<string, number>> = {
   "pod-level-over-containers/s": 44,
 };
 
-/** A score that follows from the machine's memory, as the bytes it follows from. */
+/** Replaces a score that follows from the machine's memory by the number of bytes it follows from. */
 export function scoreOf(score: number | undefined, pod: Pod, container: string, machine: MachineSide): unknown {
   if (score === undefined || score === -997 || score === 1000) return score;
   const requested = containersOf(pod).find(({ name }) => name === container)?.resources?.requests?.["memory"] ?? "0";

@@ -1,11 +1,11 @@
-/** Pods of every shape that changes a cgroup value. All fit a machine of two CPUs, a few at a time. */
+/** Pods of every shape that affects a cgroup value. All fit a machine with two CPUs, a few at a time. */
 import type { Container, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../../cluster/images.ts";
 
 export interface Case {
   readonly name: string;
   readonly spec: PodSpec;
-  /** "cgroup": too small for a container to start; the pod's own group is all there is to compare. */
+  /** "cgroup": the resources are too small for a container to start; only the pod's own cgroup can be compared. */
   readonly expect: "running" | "cgroup";
 }
 

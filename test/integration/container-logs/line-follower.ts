@@ -1,4 +1,4 @@
-/** `kubectl logs -f` of a pod that numbers its lines: they are counted and not kept. */
+/** Runs `kubectl logs -f` of a pod that numbers its lines; checks and counts the lines without keeping them. */
 import { spawn } from "node:child_process";
 import type { Cluster } from "../../cluster/cluster.ts";
 

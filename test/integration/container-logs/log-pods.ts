@@ -1,4 +1,4 @@
-/** The pods whose logs are read: the same ones, of the same names, on each node. */
+/** The pods whose logs are read: the same pods with the same names on each node. */
 import { BUSYBOX_IMAGE } from "../../cluster/images.ts";
 import { STAY } from "../../support/cluster-pods.ts";
 
@@ -7,7 +7,7 @@ interface LogPod {
   readonly containers: Readonly<Record<string, string>>;
   readonly image?: string;
   readonly more?: object;
-  /** Volumes by name, each mounted at its name. */
+  /** Volumes by name, each mounted at `/<name>`. */
   readonly mounts?: Readonly<Record<string, object>>;
 }
 
@@ -15,7 +15,7 @@ const PODS: readonly LogPod[] = [
   {
     name: "talk",
     containers: {
-      // Each write is its own, so that both runtimes split the streams alike.
+      // Each write is separate, so that both runtimes split the streams alike.
       app: `echo one; sleep 0.1; echo two >&2; sleep 0.1; echo three; ${STAY}`,
       side: `seq 1 500; ${STAY}`,
     },
@@ -55,10 +55,13 @@ export const logPods = (nodeName: string): readonly object[] =>
     },
   }));
 
-/** By its being there a loud pod is told that somebody listens. */
+/** A loud pod that waits goes on once this file exists: a follower reads its log. */
 export const HEARD = "/tmp/heard";
 
-/** Numbered lines of a thousand bytes each, so many at a time with pauses between. If asked to, it waits after the first of them until it is heard. */
+/**
+ * Writes numbered lines of about a thousand bytes, `perTurn` at a time with pauses in between. With `waitsToBeHeard` it
+ * waits after the first turn until HEARD exists.
+ */
 export const loudPod = (
   name: string,
   nodeName: string,
@@ -106,7 +109,7 @@ const LOUD = `BEGIN {
   }
 }`;
 
-/** The same for ever, with bytes that do not become fewer when they are compressed. */
+/** Writes such lines forever, with random bytes that do not shrink when they are compressed. */
 export const loudPodOfNoise = (
   name: string,
   nodeName: string,

@@ -1,4 +1,4 @@
-/** How large a log gets, and all its parts together, looked at again and again from outside. */
+/** Polls the largest size of a log, and of the log and its rotated parts together. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { pause } from "../../cluster/wait.ts";

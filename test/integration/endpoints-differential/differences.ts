@@ -1,18 +1,18 @@
 /**
- * Every difference between the answers of the two kubelets that is intended or that waits for a row, each with its reason and with what
- * Deckhand says. One that no answer needs fails the suite.
+ * Lists every difference between the responses of the two kubelets that is intended or waits for a ledger row. Each
+ * entry has the reason and Deckhand's value. An entry that no response needs fails the suite.
  */
 import type { Facts } from "./facts.ts";
 
 export interface Difference {
-  /** The row of the list of behaviours that it belongs to. */
+  /** The ledger row that the difference belongs to. */
   readonly row: string;
   readonly why: string;
-  /** The name of the question. */
+  /** Matches the name of the question. */
   readonly asked: RegExp;
-  /** The name of the fact. */
+  /** Matches the name of the fact. */
   readonly fact: RegExp;
-  /** Left out: whatever the Go kubelet says, or that it says nothing. */
+  /** Omitted: any value of the Go kubelet, including none. */
   readonly go?: RegExp;
   readonly ours: RegExp;
 }
@@ -21,7 +21,7 @@ const ANY = /./;
 const NOTHING = /^undefined$/;
 const PLAIN_TEXT = /^text\/plain; charset=utf-8$/;
 const METRICS_TEXT = /^text\/plain; version=0\.0\.4; charset=utf-8; escaping=underscores$/;
-/** The checks that Deckhand has, one per line. */
+/** Deckhand's health checks, one per line. */
 const CHECKS = String.raw`(?:\[\+\](?:ping|log|syncloop) (?:excluded: )?ok\n){3}(?:warn: .*\n)?healthz check passed\n`;
 
 const UNCLEAN = {
@@ -154,8 +154,8 @@ export const DIFFERENCES: readonly Difference[] = [
 ];
 
 /**
- * Deckhand's facts with every intended difference replaced by what the Go kubelet says, so that the rest must be equal. Counts in
- * `fired` how often each difference was needed.
+ * Returns Deckhand's facts with every intended difference replaced by the Go kubelet's value, so that the rest must be
+ * equal. Counts in `fired` how often each difference was needed.
  */
 export function withoutIntended(asked: string, go: Facts, ours: Facts, fired: Map<Difference, number>): Facts {
   const facts = new Map(ours);

@@ -1,4 +1,7 @@
-/** What an answer says, as values by names that are the same on every node, in every cluster and on every machine. */
+/**
+ * The content of an answer, as values under names that are the same on every node, in every cluster and on every
+ * machine.
+ */
 import { parseYaml } from "../../../src/base/yaml-text.ts";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import type { Said } from "../../support/node-caller.ts";
@@ -7,7 +10,7 @@ import type { Question } from "./questions.ts";
 
 export type Facts = ReadonlyMap<string, string>;
 
-/** Of the connection, or of the moment. */
+/** Headers that depend on the connection or on the moment. */
 const PASSING_HEADERS: ReadonlySet<string> = new Set([
   "date",
   "connection",
@@ -18,17 +21,20 @@ const PASSING_HEADERS: ReadonlySet<string> = new Set([
   "last-modified",
 ]);
 
-/** `type`: nothing of the body of an answer that succeeds. */
+/** With `type`, the body of a successful answer is not compared. */
 export type Depth = "whole" | "type";
 
-/** The pod that crashes changes all the time; `ordinary-differential` and `restart-differential` compare its status. */
+/** The crashing pod changes all the time; `ordinary-differential` and `restart-differential` compare its status. */
 const CRASHING =
   /^\.items\[crashing\]\.status\.(?:containerStatuses|conditions\[(?:ContainersReady|Ready)\]|resources)\b/;
-/** Whether the Go kubelet looks at the cgroup of a pod once more before the pod ends is chance. */
+/** Whether the Go kubelet reads a pod's cgroup once more before the pod terminates is random. */
 const ENDED_RESOURCES = /^\.items\[(?:ended|failed)\]\.status\.resources\b/;
-/** It is in the list of running pods while its container runs. */
+/** The crashing pod is in the list of running pods while its container runs. */
 const RUNNING_CRASHING = /^\.items\[crashing\]/;
-/** The Go kubelet keeps what it saw first until the pod itself changes; Deckhand's are compared with the API server's. */
+/**
+ * The Go kubelet keeps the first managedFields that it saw until the pod itself changes; Deckhand's are compared with
+ * the API server's.
+ */
 const MANAGED_FIELDS = /\.metadata\.managedFields\[/;
 
 const isPassing = (page: string, fact: string): boolean =>
@@ -60,11 +66,11 @@ export function factsOf(
   return facts;
 }
 
-/** The Go kubelet draws one of four delimiters for each answer, so that nobody relies on it. */
+/** The Go kubelet picks one of four delimiters at random for each answer, so that nobody relies on one. */
 const LINE =
   /^(?<name>[a-z][\w-]*|Started|Up|Go version|Binary version|Emulation version|Paths)(?:[:=] ?| )\s?(?<value>.*)$/;
 
-/** Pages that are lines of names and values are taken apart; their order is a fact too. */
+/** Splits pages of name and value lines into facts. Their order is a fact, too. */
 function setText(facts: Map<string, string>, text: string): void {
   const [, page, ...lines] = text.split("\n");
   if (!/^kubelet (?:flagz|statusz)$/.test(page ?? "")) {
@@ -87,7 +93,7 @@ function parsedOf(text: string, type = ""): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // Some errors are plain words under this type.
+    return undefined; // Some errors of this type are plain text.
   }
 }
 
@@ -112,7 +118,7 @@ function eachLeaf(path: string, value: unknown, leaf: (path: string, value: unkn
   }
 }
 
-/** Counted by the cluster, or by how long it runs. */
+/** Numbers that depend on the cluster's history or its uptime. */
 const OWN = /\.(?:resourceVersion|uptimeSeconds)$/;
 
 const steady = (path: string, value: unknown): string => (OWN.test(path) ? "<number>" : JSON.stringify(value));
@@ -125,17 +131,17 @@ const UPTIME = /\b\d+ hr \d\d min \d\d sec\b/g;
 const STARTED = /\b[A-Z]\w\w [A-Z]\w\w [ \d]\d \d\d:\d\d:\d\d UTC \d{4}\b/g;
 const POD_ADDRESS = /\b198\.18\.\d+\.\d+\b/g;
 
-/** The machine's busybox is part of the images. */
+/** Digests differ by machine: the images contain the machine's busybox. */
 const DIGEST = /\bsha256:[0-9a-f]{64}\b/g;
 
-/** Turns what a node says into what any node would say: no ids, times or names that are its own, nor those of its cluster. */
+/** Replaces what is specific to a node or its cluster, such as IDs, times and names, with placeholders. */
 export const neutralFor =
   ({ layout }: Pick<Cluster, "layout">, node: ClusterNode, namespace: string) =>
   (text: string): string =>
     text
       .replaceAll(`${STATIC_POD}-${node.name}`, STATIC_POD)
-      .replaceAll(node.folder, "<directory>")
-      .replaceAll(layout.folder, "<cluster>")
+      .replaceAll(node.directory, "<directory>")
+      .replaceAll(layout.directory, "<cluster>")
       .replaceAll(node.cgroupParent, "<cgroup>")
       .replaceAll(layout.cgroupParent, "<cluster cgroup>")
       .replaceAll(node.address, "<node>")

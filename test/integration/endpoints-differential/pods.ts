@@ -1,4 +1,6 @@
-/** The same pods for each node of the comparison, each node's in a namespace of its own: of every kind that an answer may tell apart. */
+/**
+ * The same pods for each node of the comparison, in one namespace per node: every kind that a response may distinguish.
+ */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
@@ -54,16 +56,16 @@ export async function makePods(cluster: Cluster, node: ClusterNode, namespace: s
     kind: "Pod",
     ...podOf(name, node.name, spec),
   }));
-  const file = join(cluster.layout.folder, `${namespace}.json`);
+  const file = join(cluster.layout.directory, `${namespace}.json`);
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
   await cluster.kubectl("-n", namespace, "create", "-f", file);
-  const manifests = join(node.folder, "manifests");
+  const manifests = join(node.directory, "manifests");
   await mkdir(manifests, { recursive: true });
   const fixed = { metadata: { name: STATIC_POD, namespace }, spec: { containers: [SLEEPER] } };
   await writeFile(join(manifests, "fixed.json"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...fixed }));
 }
 
-/** Where each pod stays. One that crashes never does: it is on its way for good. */
+/** The state in which each pod stays. The crashing pod has no final state: it keeps restarting. */
 const REST: Readonly<Record<string, (pod: Pod) => boolean>> = {
   ended: hasEndedWhole,
   failed: hasEndedWhole,
@@ -75,7 +77,7 @@ export const areAtRest = (pods: readonly Pod[]): boolean =>
   pods.length === Object.keys(SPECS).length + 1 &&
   pods.every((pod) => REST[pod.metadata?.name ?? ""]?.(pod) ?? isReady(pod.status?.conditions));
 
-/** Those with a sandbox that stays; the pod that crashes is in the list at some moments only. */
+/** Pods whose sandbox stays; /runningpods/ lists the crashing pod only at times. */
 const WITH_SANDBOX: ReadonlySet<string> = new Set(["on-the-node", "plain", "several", "unpulled", "volumes"]);
 
 export const areRunning = (pods: readonly Pod[]): boolean => {

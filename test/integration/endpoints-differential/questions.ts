@@ -1,7 +1,13 @@
-/** Everything that can be asked of a node without leaving HTTP, each in the ways that may be answered differently. NS is the namespace of its pods. */
+/**
+ * Every request to a node that stays within HTTP, in every variant that may be answered differently. NS is the
+ * namespace of the node's pods.
+ */
 import type { Depth } from "./facts.ts";
 
-/** `nobody` shows nothing, `stranger` a certificate of an unknown authority, `poor` is known and may do nothing. */
+/**
+ * `nobody` sends no credentials, `stranger` a certificate of an unknown authority; `poor` is authenticated but
+ * authorized for nothing.
+ */
 export type Asker = "operator" | "poor" | "nobody" | "stranger" | "badToken";
 
 export type Door = "api" | "health" | "readOnly";
@@ -16,7 +22,7 @@ export interface Question {
   readonly depth: Depth;
 }
 
-/** What an agent measures is compared elsewhere; a profile is about the program itself. */
+/** Metrics and stats are compared elsewhere; a profile is about the program itself. */
 const depthOf = (path: string): Depth => (/^\/(?:metrics|stats\/summary|debug\/pprof)\b/.test(path) ? "type" : "whole");
 
 export const ask = (path: string, more: Partial<Question> = {}): Question => ({
@@ -165,7 +171,7 @@ const NOT_THERE = [
   "/api/v1/nodes",
 ];
 
-/** Paths that say one thing before they are cleaned and another after. */
+/** Paths whose meaning changes when they are cleaned. */
 const UNCLEAN = [
   "//pods",
   "/pods//",
@@ -224,13 +230,16 @@ const LOG_FILES = ["/logs", "/logs/", "/logs/none", "/logs/pods/", "/logs/../etc
 
 const FLAG_BODIES = ["0", "x", "", "-1", "4294967296"];
 
-/** Of nodes that are told to serve nothing but what monitors read. Started again, the Go kubelet forgets the addresses of pods that have ended. */
+/**
+ * For nodes with debugging handlers disabled. /pods is left out: after a restart the Go kubelet forgets the addresses
+ * of terminated pods.
+ */
 export const QUESTIONS_WITHOUT_DEBUGGING: readonly Question[] = [
   ...[...HEALTH, ...PAGES, ...NOT_THERE].filter((path) => path !== "/pods").map((path) => ask(path)),
   ...["/exec", "/exec/", "/configz", "/logs/"].map((path) => ask(path, { method: "POST" })),
 ];
 
-/** By the title of their test. */
+/** Questions by the title of their test. */
 export const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
   "[20.6] health, all checks and one by one": HEALTH.map((path) => ask(path)),
   "[1.19] health on the port for it": [

@@ -1,4 +1,4 @@
-/** Nodes with the same pods and the same configuration, one for each agent that runs, and the clients that call them. */
+/** Nodes with the same pods and configuration, one for each agent that runs, and the clients that call them. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -14,7 +14,7 @@ import { type Asker, ask, type Door, type Question } from "./questions.ts";
 
 const PORTS: Readonly<Record<Door, number>> = { api: 10250, health: 10248, readOnly: 10255 };
 const configuration = { readOnlyPort: PORTS.readOnly, healthzBindAddress: "0.0.0.0" };
-/** The Go kubelet looks at its runtime every second, and adds what it learns to the status of a pod one look later. */
+/** The Go kubelet relists its runtime every second, and updates a pod's status one relist later. */
 const STEADY_MS = 3_000;
 
 type Credentials = Readonly<Record<Asker, { readonly identity?: Identity; readonly token?: string }>>;
@@ -54,7 +54,7 @@ export class AskedNode implements Disposable {
     return (JSON.parse(body) as { readonly items: readonly Pod[] | null }).items ?? [];
   }
 
-  /** Every pod has reached the state in which it stays, and the pages about pods have stopped changing. */
+  /** Waits until every pod has reached its final state and the pages about pods have stopped changing. */
   async settled(): Promise<void> {
     await waitUntil("every pod to be at rest", 90_000, async () => areAtRest(await this.pods()));
     let running: readonly Pod[] = [];
@@ -80,9 +80,9 @@ export class AskedNode implements Disposable {
 
 export interface World extends AsyncDisposable {
   node(side: Side): AskedNode;
-  /** The pods of that node that the API server knows. */
+  /** The pods of that node in the API server. */
   podsOfApi(side: Side): Promise<readonly Pod[]>;
-  /** Starts the agents again without the handlers that the configuration calls debugging. */
+  /** Restarts the agents with `enableDebuggingHandlers: false`. */
   closeDebugging(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What a hostile or a dead volume can do, in numbers. */
+/** Measures what a hostile or an unresponsive volume can do. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,13 +13,13 @@ import { Racer } from "./racer.ts";
 import { helpers, inWorld, outcome } from "./real-world.ts";
 
 for (const kind of ["silent", "deaf"] as const) {
-  test(`eight ${kind} mounts hold up neither the event loop nor other calls`, () =>
+  test(`eight ${kind} mounts block neither the event loop nor other calls`, () =>
     inWorld(async (world) => {
       const { mounts, at, files, write } = toolsOf(world);
       await write("live/file", "x");
       const dead = Array.from({ length: 8 }, (_, index) => at(`dead-${index}`));
       for (const path of dead) {
-        await files.makeFolder(path, 0o755);
+        await files.makeDirectory(path, 0o755);
         await world.plantDead(path, kind);
       }
       await using idle = new IdleLoop();
@@ -48,20 +48,20 @@ for (const kind of ["silent", "deaf"] as const) {
     }));
 }
 
-test("a folder of many files is owned and removed with little memory", () =>
+test("changing the group of a directory with many files and removing it needs less than 100 MB", () =>
   inWorld(async (world) => {
     const { mounts, at, files, list } = toolsOf(world);
-    const told: number[] = [];
+    const reported: number[] = [];
     const count = wholeSize() ? 1_000_000 : 20_000;
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     execFileSync("sh", ["-c", `seq -f f%.0f ${count} | xargs touch`], { cwd: at("v") });
     const owned = await mounts.own(
       at("v"),
-      { group: 77, readOnly: false, onlyIfRootDiffers: false, onProgress: (files) => told.push(files) },
+      { group: 77, readOnly: false, onlyIfRootDiffers: false, onProgress: (files) => reported.push(files) },
       signal,
     );
     assert.deepEqual(owned, { files: count + 1, refused: 0, firstRefusal: undefined });
-    if (wholeSize()) assert.ok(told.length > 0 && (told.at(-1) ?? 0) <= count + 1, told.join());
+    if (wholeSize()) assert.ok(reported.length > 0 && (reported.at(-1) ?? 0) <= count + 1, reported.join());
     const [pid] = helpers();
     const beforeKb = peakKb(pid);
     await mounts.removeTree(at("v"), signal);
@@ -72,7 +72,7 @@ test("a folder of many files is owned and removed with little memory", () =>
 const peakKb = (pid: string | undefined) =>
   Number(/^VmHWM:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "latin1"))?.[1]);
 
-test("[13.14] whoever swaps folders of a volume for links as fast as they can gets nothing from outside bound", () =>
+test("[13.14] bindSubPath binds nothing from outside while volume directories are swapped for symlinks", () =>
   inWorld(async (world) => {
     const { mounts, at, files, write, read } = toolsOf(world);
     await write("outside/marker", "outside");
@@ -106,7 +106,7 @@ test("[13.14] whoever swaps folders of a volume for links as fast as they can ge
     assert.ok(bothSeen() && racer.swaps >= swapsWanted, `${racer.swaps} swaps, ${JSON.stringify([...outcomes])}`);
   }));
 
-test("[24.10] whoever swaps folders of a volume for links as fast as they can gets no file from outside read", () =>
+test("[24.10] readBelow reads no file from outside while volume directories are swapped for symlinks", () =>
   inWorld(async (world) => {
     const { mounts, at, write } = toolsOf(world);
     await write("volume/swapped/inner/env", "inside");
@@ -127,15 +127,15 @@ test("[24.10] whoever swaps folders of a volume for links as fast as they can ge
     assert.ok(enough() && [...outcomes.keys()].every((name) => known.has(name)), JSON.stringify([...outcomes]));
   }));
 
-test("a folder of 130,000 files and a path longer than PATH_MAX are measured", () =>
+test("a directory of 130,000 files and a path longer than PATH_MAX are measured", () =>
   inWorld(async (world) => {
     const { mounts, at, files } = toolsOf(world);
     const count = 130_000;
-    await files.makeFolder(at("v/wide"), 0o755);
+    await files.makeDirectory(at("v/wide"), 0o755);
     execFileSync("sh", ["-c", `seq -f f%.0f ${count} | xargs touch`], { cwd: at("v/wide") });
     const levels = 40;
     const name = "d".repeat(200);
-    // A shell reaches what no path can name: each level from the one above it.
+    // A shell reaches what no path can name by entering each level from the level above.
     const deeper = `i=0; while [ $i -lt ${levels} ]; do mkdir ${name} && cd -P ${name} || exit 1; i=$((i+1)); done; touch last`;
     execFileSync("sh", ["-c", deeper], { cwd: at("v") });
     const { taken } = await mounts.measure(at("v"), "walk", signal);
@@ -143,12 +143,12 @@ test("a folder of 130,000 files and a path longer than PATH_MAX are measured", (
     await mounts.removeTree(at("v"), signal);
   }));
 
-test("[13.14] characters that some take for the end of a line may stand in a path", () =>
+test("[13.14] paths may contain characters that some parsers treat as line ends", () =>
   inWorld(async (world) => {
     const { mounts, at, write } = toolsOf(world);
     await write("volume/a\u2028b\u2029c\u0085d\re/file", "x");
     const path = at("volume/a\u2028b\u2029c\u0085d\re");
-    assert.equal(await mounts.kindOf(path, signal), "folder");
+    assert.equal(await mounts.kindOf(path, signal), "directory");
     await mounts.bindSubPath(
       { volume: at("volume"), subPath: "a\u2028b\u2029c\u0085d\re", target: at("target") },
       signal,

@@ -13,11 +13,11 @@ import { HELPER, helpers, inWorld, outcome, realWorld } from "./real-world.ts";
 
 mountsContract("the kernel", async () => realWorld());
 
-test("a helper that the kernel holds is left behind, its volume is refused at once, and it goes when the server does", () =>
+test("a helper that hangs in the kernel is abandoned, calls on its volume fail at once, and it exits with the server", () =>
   inWorld(
     async (world) => {
       const { mounts, at, files } = toolsOf(world);
-      await files.makeFolder(at("dead"), 0o755);
+      await files.makeDirectory(at("dead"), 0o755);
       await world.plantDead(at("dead"), "deaf");
       assert.equal(await outcome(mounts.kindOf(at("dead"), signal)), "unresponsive");
       await pause(POOL_LIMITS.dyingMs + 200);
@@ -26,22 +26,22 @@ test("a helper that the kernel holds is left behind, its volume is refused at on
       assert.ok(performance.now() - beginMs < 100);
       assert.equal(helpers().length, 1);
       world.bury();
-      // The server's end is an answer too: nobody is connected.
+      // The server's end completes the call, too: nobody is connected.
       await waitUntil("an answer", 10_000, async () => (await outcome(mounts.kindOf(at("dead"), signal))) === "other");
       await waitUntil("the helpers' end", 10_000, async () => helpers().length === 0);
     },
     { limits: { ...POOL_LIMITS, idleMs: 50 } },
   ));
 
-test("a helper ends with its input, which closes when the agent dies, and after a while without work", async () => {
+test("a helper exits when its input closes, as when the agent dies, and after an idle time", async () => {
   const helper = startHelper(HELPER);
   const reply = await helper.run({ kind: "kindOf", path: "/proc" }, () => {});
-  assert.deepEqual(reply, { kind: "done", value: "folder" });
+  assert.deepEqual(reply, { kind: "done", value: "directory" });
   helper.end();
   await helper.ended;
   await inWorld(
     async ({ mounts }) => {
-      assert.equal(await mounts.kindOf("/proc", signal), "folder");
+      assert.equal(await mounts.kindOf("/proc", signal), "directory");
       assert.equal(helpers().length, 1);
       await waitUntil("the helper's end", 10_000, async () => helpers().length === 0);
     },
@@ -49,10 +49,10 @@ test("a helper ends with its input, which closes when the agent dies, and after 
   );
 });
 
-test("[13.15][27.1.1] the agent's root is a shared mount from its start, with its own mode, and stays when the agent ends", () =>
+test("[13.15][27.1.1] the agent's root directory is a shared mount of mode 0750 from the start, and stays when the agent ends", () =>
   inWorld(async (world) => {
     const { files, at, mountsAt } = toolsOf(world);
-    await files.makeFolder(at("log"), 0o755);
+    await files.makeDirectory(at("log"), 0o755);
     execFileSync("mount", ["--bind", at("log"), "/var/log"]);
     const flags = [
       "--root-dir",
@@ -65,7 +65,8 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
       "--fail-swap-on=false",
     ];
     const [file, main] = [HELPER.file, HELPER.args[0] ?? ""];
-    // In a network of its own, and in this mount namespace: its chains and its settings are not the machine's, and its mounts are looked for here.
+    // In its own network namespace and in this mount namespace: the agent must not change the machine's chains and
+    // settings, and the test reads the agent's mounts here.
     await makeKernelSettings(at("machine"));
     for (const line of layOver(at("machine"))) execFileSync("sh", ["-ec", line]);
     const line = ["--net", "--", file, main, "kubelet", ...flags, "--hostname-override=mounts"];
@@ -85,7 +86,7 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
     for (const each of takeAway()) execFileSync("sh", ["-ec", each]);
   }));
 
-test("sockets and devices are told apart", () =>
+test("kindOf distinguishes character devices, block devices and files", () =>
   inWorld(async (world) => {
     const { mounts } = toolsOf(world);
     const device = await world.device();
@@ -93,10 +94,10 @@ test("sockets and devices are told apart", () =>
     assert.deepEqual(kinds, ["charDevice", "blockDevice", "file"]);
   }));
 
-test("[13.5] memory that must not be swapped out is mounted so", () =>
+test("[13.5] mountMemory with noSwap mounts with the noswap option", () =>
   inWorld(async (world) => {
     const { mounts, at, files, mountsAt } = toolsOf(world);
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     await mounts.mountMemory(at("v"), { sizeBytes: 1n << 20n, noSwap: true }, signal);
     const [mount] = await mountsAt("v");
     assert.ok(mount?.superOptions.includes("noswap"), String(mount?.superOptions));
@@ -108,17 +109,17 @@ test(
   () =>
     inWorld(async (world) => {
       const { mounts, at, files, mountsAt } = toolsOf(world);
-      await files.makeFolder(at("v"), 0o755);
+      await files.makeDirectory(at("v"), 0o755);
       await mounts.mountHugepages(at("v"), "2Mi", signal);
       const [mount] = await mountsAt("v");
       assert.deepEqual([mount?.type, mount?.superOptions.includes("pagesize=2M")], ["hugetlbfs", true]);
     }),
 );
 
-test("an unmount of what is in use is busy, and a lazy one is not", () =>
+test("unmounting a volume in use fails as busy, and a lazy unmount succeeds", () =>
   inWorld(async (world) => {
     const { mounts, at, files, write, mountsAt } = toolsOf(world);
-    await files.makeFolder(at("v"), 0o755);
+    await files.makeDirectory(at("v"), 0o755);
     await world.plant(at("v"));
     await write("v/file", "x");
     const fd = openSync(at("v/file"), "r");
@@ -131,7 +132,7 @@ test("an unmount of what is in use is busy, and a lazy one is not", () =>
 test("a path through a link names the same mounts", () =>
   inWorld(async (world) => {
     const { mounts, at, files, mountsAt } = toolsOf(world);
-    await files.makeFolder(at("real/v"), 0o755);
+    await files.makeDirectory(at("real/v"), 0o755);
     await files.link("real", at("link"));
     for (let turn = 0; turn < 2; turn += 1) {
       await mounts.mountMemory(at("link/v"), { sizeBytes: undefined, noSwap: false }, signal);

@@ -1,6 +1,7 @@
 /**
- * Somebody in a container who swaps a folder for a link to somewhere else and back, as fast as one processor can. Every few hundred
- * swaps they hold still with the folder in its place, so that some calls find it there however fast the machine swaps.
+ * Swaps a directory for a symlink to another directory and back, as fast as one processor can, like a hostile
+ * container. Every few hundred swaps it pauses with the directory in place, so that some calls find the directory
+ * however fast the machine swaps.
  */
 import { Worker } from "node:worker_threads";
 
@@ -43,7 +44,7 @@ export class Racer {
       worker.once("error", reject);
       worker.once("exit", () => resolve());
     });
-    this.#ended.catch(() => {}); // Told at the end.
+    this.#ended.catch(() => {}); // The error is thrown by `end`.
   }
 
   get swaps(): number {

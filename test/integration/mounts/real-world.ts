@@ -1,4 +1,4 @@
-/** The kernel's mounts below one folder. Whatever a test left is taken away again. */
+/** The kernel's mounts below one directory. `end` removes whatever a test left. */
 import { execFileSync } from "node:child_process";
 import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ import { inRepository } from "../../../tools/repository.ts";
 import type { MountsWorld } from "../../contract/mounts/mounts-world.ts";
 import { type DeadMount, mountDead } from "../../support/dead-mounts.ts";
 
-/** As the agent starts it from sources. */
+/** The helper as the agent starts it from sources. */
 export const HELPER: HelperCommand = {
   file: process.execPath,
   args: [inRepository("src/app/main.ts"), "volume-helper"],
@@ -21,18 +21,18 @@ export const HELPER: HelperCommand = {
 
 const DISK_BYTES = 16 << 20;
 
-/** A dead mount is given up sooner than an agent would. */
+/** Give up a dead mount sooner than an agent would. */
 const QUICKLY = { kindOf: 4000, own: 4000 };
 
 export interface RealWorld extends MountsWorld {
   readonly mounts: Mounts & { close(): Promise<void> };
   plantDead(path: string, kind?: "silent" | "deaf"): Promise<void>;
-  /** The servers of all dead mounts go away. */
+  /** Ends the servers of all dead mounts. */
   bury(): void;
 }
 
 export function realWorld(options: Partial<MountsOptions> = {}): RealWorld {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "deckhand-mounts-")));
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), "deckhand-mounts-")));
   const mounts = createMounts({ clock: hostClock, helper: HELPER, limitsMs: QUICKLY, ...options });
   const dead: DeadMount[] = [];
   const loops: string[] = [];
@@ -42,12 +42,12 @@ export function realWorld(options: Partial<MountsOptions> = {}): RealWorld {
   return {
     mounts,
     files: createHostFiles({ clock: hostClock }),
-    folder,
+    directory,
     bury,
     plant: async (path) => void execFileSync("mount", ["-t", "tmpfs", "planted", path]),
     plantDead: async (path, kind = "silent") => void dead.push(mountDead(path, kind)),
     device: async () => {
-      const image = `${folder}.disk-${loops.length}`;
+      const image = `${directory}.disk-${loops.length}`;
       const fd = openSync(image, "wx");
       ftruncateSync(fd, DISK_BYTES);
       closeSync(fd);
@@ -58,16 +58,16 @@ export function realWorld(options: Partial<MountsOptions> = {}): RealWorld {
     end: async () => {
       bury();
       const left = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8")).filter(({ path }) =>
-        path.startsWith(folder),
+        path.startsWith(directory),
       );
       for (const { path } of left.toReversed())
         execFileSync("umount", ["--no-canonicalize", "--lazy", path], { stdio: "ignore" });
       for (const [index, loop] of loops.entries()) {
         execFileSync("losetup", ["--detach", loop]);
-        rmSync(`${folder}.disk-${index}`);
+        rmSync(`${directory}.disk-${index}`);
       }
       await mounts.close();
-      rmSync(folder, { recursive: true });
+      rmSync(directory, { recursive: true });
     },
   };
 }
@@ -91,7 +91,7 @@ export const outcome = (call: Promise<unknown>) =>
     (error: unknown) => (error instanceof MountError ? error.code : String(error)),
   );
 
-/** Helper processes of this one, by id. */
+/** PIDs of this process's helper processes. */
 export const helpers = () =>
   readFileSync(`/proc/self/task/${process.pid}/children`, "latin1")
     .split(" ")

@@ -1,5 +1,5 @@
 /**
- * What a Node says that depends on the machine, read from the machine without either agent: values that are so become
+ * The values of a Node that depend on the machine, read from the machine without either agent. Matching values become
  * markers.
  */
 import { readFile, statfs } from "node:fs/promises";
@@ -11,14 +11,14 @@ import { hostClock } from "../../../src/wire/host/clock.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import { bytesText } from "../cgroup-differential/relative.ts";
 
-/** By the path of a field: its value on this machine, and what the field says. */
+/** By the path of a field: its value on this machine, and the marker that replaces the value. */
 export type MachineFacts = ReadonlyMap<string, readonly [value: string, marker: string]>;
 
 const optional = (file: string) => readFile(file, "utf8").catch(() => "");
 
 export async function machineFacts(node: ClusterNode): Promise<MachineFacts> {
   const memory = 1024n * BigInt(/^MemTotal:\s+(\d+) kB$/m.exec(await readFile("/proc/meminfo", "utf8"))?.[1] ?? "0");
-  const { blocks, bsize } = await statfs(join(node.folder, "lib"), { bigint: true });
+  const { blocks, bsize } = await statfs(join(node.directory, "lib"), { bigint: true });
   const disk = blocks * bsize;
   const processors = String(cpus().length);
   const machineId = (await optional("/etc/machine-id")).trim();
@@ -39,7 +39,7 @@ export async function machineFacts(node: ClusterNode): Promise<MachineFacts> {
   ]);
 }
 
-/** A threshold in percent is kept in single precision. */
+/** A percentage threshold is stored in single precision. */
 const lessOnePercent = (bytes: bigint) => bytes - BigInt(Math.trunc(Number(bytes) * Math.fround(0.01)));
 
 const osName = async () => /^PRETTY_NAME="?(.*?)"?$/m.exec(await readFile("/etc/os-release", "utf8"))?.[1] ?? "Linux";
@@ -59,7 +59,7 @@ interface ReportedImage {
   readonly sizeBytes: number;
 }
 
-/** In their order. What is as the runtime lists it becomes a marker. */
+/** The reported images in their order. Digests and sizes that are as the runtime lists them become markers. */
 export function neutralImages(reported: readonly ReportedImage[], listed: readonly Image[]): unknown {
   return reported.map(({ names, sizeBytes }) => {
     const image = listed.find(({ tags, digests }) => names.every((name) => [...tags, ...digests].includes(name)));

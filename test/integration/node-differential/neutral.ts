@@ -1,8 +1,8 @@
-/** A Node, its Lease and its CSINode without names, ids, times, and what depends on the machine. */
+/** Replaces names, ids, times and values that depend on the machine in a Node, its Lease and its CSINode. */
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import type { MachineFacts } from "./machine-facts.ts";
 
-/** One entry per leaf; lists of things with a type by their type. */
+/** One entry per leaf; entries of lists whose items have a type are named by the type. */
 function leaves(value: unknown, path = ""): ReadonlyMap<string, unknown> {
   if (typeof value !== "object" || value === null) return new Map([[path, value]]);
   return new Map(
@@ -16,7 +16,7 @@ function leaves(value: unknown, path = ""): ReadonlyMap<string, unknown> {
   );
 }
 
-/** Times have the precision of their field: whole seconds, or microseconds in a Lease. */
+/** Each time must have the precision of its field: whole seconds, or microseconds in a Lease. */
 const OWN: readonly (readonly [path: RegExp, form: RegExp, marker: string])[] = [
   [/^metadata\.uid$|^metadata\.ownerReferences\.0\.uid$/, /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "<uid>"],
   [/^metadata\.resourceVersion$/, /^\d+$/, "<version>"],
@@ -24,7 +24,7 @@ const OWN: readonly (readonly [path: RegExp, form: RegExp, marker: string])[] = 
   [/^spec\.renewTime$/, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, "<precise time>"],
 ];
 
-/** Sizes of huge pages are the machine's; it has reserved none. */
+/** Hugepage sizes depend on the machine; it has reserved no huge pages. */
 const HUGE_PAGES = /\bhugepages-\S+?(?=$|:|\s)/;
 
 export function neutralLeaves(object: unknown, node: ClusterNode, facts: MachineFacts): ReadonlyMap<string, unknown> {
@@ -40,7 +40,10 @@ export function neutralLeaves(object: unknown, node: ClusterNode, facts: Machine
   );
 }
 
-/** The parts of a description that name fields of the status, and the lines that name them otherwise. */
+/**
+ * The sections of a description that correspond to fields of the status, and the lines whose labels differ from the
+ * field names.
+ */
 const SECTIONS: Readonly<Record<string, string>> = {
   Addresses: "status.addresses",
   Capacity: "status.capacity",
@@ -55,7 +58,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   "OS Image": "osImage",
 };
 
-/** `kubectl describe`, line by line. */
+/** The lines of `kubectl describe` in neutral form. */
 export function neutralDescription(text: string, node: ClusterNode, facts: MachineFacts): readonly string[] {
   let section = "";
   return text.split("\n").map((line) => {

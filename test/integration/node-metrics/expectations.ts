@@ -1,9 +1,9 @@
 /**
- * How a family of ours compares with the Go kubelet's after the same load. Every family that both have is in one of these tables: what is in none
- * fails the test.
+ * How a metric family of Deckhand compares with the Go kubelet's after the same load. Every family that both have is in
+ * one of these tables: a family in none of them fails the test.
  */
 
-/** Counters and histograms of which every series grows by the same. */
+/** Counters and histograms of which every series grows by the same amount. */
 export const SAME_GROWTH: readonly string[] = [
   "kubelet_containers_per_pod_count",
   "kubelet_image_pull_duration_seconds",
@@ -26,7 +26,7 @@ export const SAME_GROWTH: readonly string[] = [
   "reconstruct_volume_operations_total",
 ];
 
-/** Of these, only the series that are asked for by the load and by nothing else. */
+/** Of these families only the series are compared that this load affects and nothing else. */
 export const SAME_GROWTH_OF: Readonly<Record<string, readonly string[]>> = {
   kubelet_runtime_operations_total: ["create_container", "start_container", "run_podsandbox", "pull_image"].map(
     (name) => `operation_type=${name}`,
@@ -39,13 +39,14 @@ export const SAME_GROWTH_OF: Readonly<Record<string, readonly string[]>> = {
   ].map((name) => `operation_type=${name}`),
   kubelet_pod_worker_duration_seconds: ["operation_type=create"],
   kubelet_cgroup_manager_duration_seconds: ["operation_type=create"],
-  // The Go kubelet counts the end of a deleted pod's container twice if its status is forgotten before its last word.
+  // The Go kubelet counts the termination of a deleted pod's container twice if it forgets the status before the last
+  // update.
   kubelet_terminated_containers_total: ["exit_code=0,reason=Completed", "exit_code=7,reason=Error"].map(
     (end) => `container_type=container,${end}`,
   ),
 };
 
-/** Grown by what each does at a pace of its own; that they grow is what is asked. */
+/** Families that grow at each agent's own pace; the test requires only that they grow. */
 export const OWN_PACE: Readonly<Record<string, string>> = {
   kubelet_http_requests_duration_seconds: "by who asks",
   kubelet_http_requests_total: "by who asks",
@@ -68,7 +69,7 @@ export const OWN_PACE: Readonly<Record<string, string>> = {
   workqueue_work_duration_seconds: "of other queues",
 };
 
-/** Not, or not surely, grown by this load on ours. */
+/** Families that this load does not, or not always, grow on Deckhand. */
 export const STILL: Readonly<Record<string, string>> = {
   kubelet_pleg_relist_duration_seconds: "as the next",
   kubelet_pleg_relist_interval_seconds: "listed every half minute: the load may be over before the second list",
@@ -79,7 +80,7 @@ export const STILL: Readonly<Record<string, string>> = {
   workqueue_retries_total: "of other queues",
 };
 
-/** Gauges that are equal, once both have come to rest. */
+/** Gauges that are equal once both agents are idle. */
 export const SAME_VALUE: readonly string[] = [
   "kubelet_active_pods",
   "kubelet_pod_in_progress_resizes",
@@ -93,12 +94,12 @@ export const SAME_VALUE: readonly string[] = [
   "volume_manager_total_volumes",
 ];
 
-/** Gauges that say something else on each, and within what bounds. */
+/** Gauges that differ between the agents, and their bounds. */
 export const OWN_VALUE: Readonly<Record<string, readonly [atLeast: number, atMost: number]>> = {
   kubelet_container_log_filesystem_used_bytes: [0, 1e6],
   kubelet_first_network_pod_start_sli_duration_seconds: [0, 120],
   kubelet_http_inflight_requests: [0, 2],
-  // The Go kubelet sets it before or after it is registered, whichever comes first; what is set before is lost.
+  // The Go kubelet sets the metric before or after registering it, in no fixed order; a value set before is lost.
   kubelet_metrics_provider: [1, 1],
   kubelet_node_name: [1, 1],
   kubelet_node_startup_duration_seconds: [1, 1e9],
@@ -108,7 +109,7 @@ export const OWN_VALUE: Readonly<Record<string, readonly [atLeast: number, atMos
   kubelet_node_startup_registration_duration_seconds: [0, 60],
   kubelet_orphan_pod_cleaned_volumes: [0, 10],
   kubelet_pleg_last_seen_seconds: [1e9, 1e11],
-  // The Go kubelet keeps the last number of a state that no container is in any more.
+  // The Go kubelet keeps the last count of a state that no container has any more.
   kubelet_running_containers: [0, 10],
   kubernetes_build_info: [1, 1],
   process_open_fds: [3, 1e4],

@@ -1,4 +1,4 @@
-/** One look at a node's figures, and what has changed since another. */
+/** Scrapes a node's metrics, and computes the difference between two scrapes. */
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-/** As an administrator of the cluster asks the node itself. */
+/** Sends a request to the node itself with the cluster's admin certificate. */
 export function ask(
   cluster: Cluster,
   node: ClusterNode,
@@ -25,7 +25,7 @@ export function ask(
       path,
       headers,
       agent: false,
-      // The kubelet's certificate is its own.
+      // The kubelet's certificate is self-signed.
       rejectUnauthorized: false,
       cert: readFileSync(cluster.api.adminCertFile),
       key: readFileSync(cluster.api.adminKeyFile),
@@ -54,7 +54,7 @@ export async function scrape(cluster: Cluster, node: ClusterNode, path = "/metri
   return readExposition(body.toString());
 }
 
-/** Of each series by its labels: the value, or of a histogram how often something was observed. */
+/** By the labels of each series: the value, or for histograms the number of observations. */
 export function figuresOf(family: ReadFamily | undefined): ReadonlyMap<string, number> {
   const isCounted = ({ name }: { readonly name: string }) => family?.kind !== "histogram" || name.endsWith("_count");
   const samples = (family?.samples ?? []).filter(isCounted);
@@ -67,14 +67,14 @@ export const keyOf = (labels: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(",");
 
-/** What has grown, by series; what has not is left out. */
+/** The increase of each series; unchanged series are left out. */
 export function growth(name: string, before: Scrape, after: Scrape): Readonly<Record<string, number>> {
   const [old, now] = [figuresOf(before.get(name)), figuresOf(after.get(name))];
   const grown = [...now].map(([key, value]) => [key, value - (old.get(key) ?? 0)] as const);
   return Object.fromEntries(grown.filter(([, by]) => by !== 0));
 }
 
-/** The names of its labels, without the bound of a bucket. */
+/** The label names of a family, without a bucket's bound. */
 export function labelNames({ samples }: ReadFamily): readonly string[] {
   return [...new Set(samples.flatMap(({ labels }) => Object.keys(labels)))].filter((name) => name !== "le").toSorted();
 }

@@ -1,26 +1,32 @@
-/** Holds what two nodes tell of the same pods against each other: what only one has, and what both have and say differently. */
-import type { Series, Told } from "./series.ts";
+/**
+ * Compares the stats that two nodes report of the same pods: what only one has, and what both have with different
+ * values.
+ */
+import type { Reported, Series } from "./series.ts";
 
-/** Two looks at one node, some seconds apart. */
+/** Two readings of one node, some seconds apart. */
 export interface Looks {
   readonly first: Series;
   readonly second: Series;
 }
 
-/** How near two values must be. Of a counter, `perSecond`: how fast it grew between the looks. */
+/** How close two values must be. `perSecond` compares how fast a counter grew between the readings. */
 export type Nearness =
   | { readonly kind: "same" }
   | { readonly kind: "within"; readonly absolute: number; readonly share: number }
   | { readonly kind: "perSecond"; readonly absolute: number; readonly share: number }
   | { readonly kind: "time"; readonly seconds: number }
-  /** A counter of what both nodes share: what the Go kubelet read between our two looks lies between what we told. */
+  /**
+   * A counter of a resource that both nodes share: the Go kubelet read it between our two readings, so its value lies
+   * between ours.
+   */
   | { readonly kind: "between" }
-  /** It says how things were at another moment, or on one of the two only. */
+  /** The values are of different moments, or on one of the two nodes only: just their types are compared. */
   | { readonly kind: "present"; readonly why: string };
 
 export type Rules = readonly (readonly [RegExp, Nearness])[];
 
-/** What one has and the other has not, or says otherwise, and why that is right. */
+/** What only one node has, or reports with another value, and why that is right. */
 export type Differences = readonly (readonly [RegExp, string])[];
 
 export interface Comparison {
@@ -55,10 +61,10 @@ export function compare(theirs: Looks, ours: Looks, rules: Rules, differences: D
 }
 
 function apart(
-  go: Told,
-  own: Told,
+  go: Reported,
+  own: Reported,
   nearness: Nearness,
-  before: { readonly go: Told | undefined; readonly own: Told | undefined },
+  before: { readonly go: Reported | undefined; readonly own: Reported | undefined },
 ): string | undefined {
   switch (nearness.kind) {
     case "present":
@@ -88,8 +94,8 @@ function near(there: number, here: number, absolute: number, share: number): str
   return Math.abs(there - here) <= room ? undefined : `${there} there, ${here} here, more than ${room} apart`;
 }
 
-/** A counter that was not told before began at zero in between. */
-function growth(before: Told | undefined, after: Told): number {
+/** Growth per second. A series without an earlier reading counts as 0. */
+function growth(before: Reported | undefined, after: Reported): number {
   const passedMs = (after.atMs ?? 0) - (before?.atMs ?? 0);
   if (before === undefined || passedMs <= 0) return 0;
   return (Number(after.value) - Number(before.value)) / (passedMs / 1000);

@@ -1,6 +1,6 @@
-/** What the kernel says a value must be, before and after the node was asked. */
+/** The value that the kernel reports before and after the request to the node. */
 
-/** A counter lies between the two readings. A gauge lies between them or at most `slack` beside. */
+/** A counter lies between the two readings. A gauge lies between them or at most `slack` outside. */
 export interface Expectation<T> {
   readonly kind: "counter" | "gauge";
   readonly slack: number;
@@ -11,10 +11,10 @@ export const counter = <T>(of: (at: T) => number): Expectation<T> => ({ kind: "c
 export const gauge = <T>(slack: number, of: (at: T) => number): Expectation<T> => ({ kind: "gauge", slack, of });
 export const exactly = <T>(of: (at: T) => number): Expectation<T> => gauge(0, of);
 
-/** Seconds are sums of nanoseconds with a rounding of their own. */
+/** Seconds are sums of nanoseconds and are rounded separately. */
 const ROUNDING = 1e-6;
 
-/** Why the value is wrong; undefined where it is right. */
+/** Returns why the value is wrong, or undefined if it is right. */
 export function wrong<T>(value: unknown, { kind, slack, of }: Expectation<T>, before: T, after: T): string | undefined {
   const [first, second] = [of(before), of(after)];
   const room = slack + ROUNDING;

@@ -1,10 +1,10 @@
-/** The kernel's own figures of a node's groups, networks and file systems, read without Deckhand. */
+/** The kernel's own stats of a node's cgroups, networks and file systems, read without Deckhand. */
 import { existsSync, readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 
 const HIERARCHIES = "/sys/fs/cgroup";
-/** v1 shows the largest number of whole pages where there is no limit. */
+/** Without a limit, cgroup v1 shows the largest number of whole pages, which is above this. */
 const UNLIMITED = 2 ** 62;
 
 const FILES = [
@@ -31,10 +31,10 @@ type GroupFile = (typeof FILES)[number];
 
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
-/** Interfaces that cAdvisor passes over: the machine's ends of pods' cables, and loopback. */
+/** Interfaces that cAdvisor ignores: loopback, the host ends of pods' veth pairs, and bridges of container engines. */
 const PASSED_OVER = /^(?:lo|veth|docker|nerdctl)/i;
 
-/** One group at one moment. */
+/** One cgroup at one moment. */
 export class GroupAt {
   readonly #files: ReadonlyMap<GroupFile, string>;
   readonly id: string;
@@ -62,7 +62,7 @@ export class GroupAt {
     const limits = first === undefined ? "" : textOf(`/proc/${first}/limits`);
     const soft = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
     this.openFilesMax = soft === undefined ? undefined : soft === "unlimited" ? -1 : Number(soft);
-    // A directory gets a new time with every group below it; the oldest time is that of its making.
+    // A directory's time changes with every cgroup below it; the oldest time is that of its creation.
     const made = ["cpu", "memory"].flatMap((controller) => [
       join(HIERARCHIES, controller, id),
       join(HIERARCHIES, controller, id, "cgroup.clone_children"),
@@ -82,7 +82,7 @@ export class GroupAt {
     return Number(new RegExp(`^${key} (\\d+)$`, "m").exec(this.text(file))?.[1] ?? 0);
   }
 
-  /** 0 where there is none. */
+  /** 0 if there is no limit. */
   limit(file: GroupFile): number {
     const bytes = this.number(file);
     return bytes > UNLIMITED ? 0 : bytes;
@@ -133,18 +133,18 @@ const meminfo = (key: string) =>
   1024 * Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(textOf("/proc/meminfo"))?.[1] ?? 0);
 
 const SOCKET = /^physical id\s*: \d+$/gm;
-/** With its socket. */
+/** A core with its socket. */
 const CORE = /^physical id\s*: \d+\n(?:.+\n)*?core id\s*: \d+$/gm;
 
-/** The machine's interfaces by name, with their numbers: one that comes again has another. */
+/** The machine's interfaces by name, with their indexes: an interface that is created again has another one. */
 export const linksNow = (): ReadonlyMap<string, string> =>
   new Map(readdirSync("/sys/class/net").map((name) => [name, textOf(`/sys/class/net/${name}/ifindex`).trim()]));
 
-/** The names of interfaces that neither came nor went: clusters of other tests do. */
+/** The names of interfaces that were neither created nor removed, as clusters of other tests do. */
 export const lastingLinks = (before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) =>
   new Set([...before].filter(([name, number]) => after.get(name) === number).map(([name]) => name));
 
-/** Everything of a node at one moment. */
+/** All stats of a node at one moment. */
 export class KernelAt {
   readonly wallMs = Date.now();
   readonly groups: ReadonlyMap<string, GroupAt>;
@@ -154,11 +154,11 @@ export class KernelAt {
   readonly bootedMs = Date.now() - 1000 * Number(textOf("/proc/uptime").split(" ")[0]);
   readonly cores = new Set(textOf("/proc/cpuinfo").match(CORE)).size;
   readonly sockets = new Set(textOf("/proc/cpuinfo").match(SOCKET)).size;
-  /** Of the machine, threads included. */
+  /** The machine's processes, threads included. */
   readonly processes = Number(/\/(\d+) /.exec(textOf("/proc/loadavg"))?.[1]);
-  /** By device: its fields after the name. */
+  /** By device: the fields after its name. */
   readonly disks: ReadonlyMap<string, readonly number[]>;
-  /** By device, or by where memory is mounted. */
+  /** By device, or by mount point for tmpfs. */
   readonly mounts: ReadonlyMap<string, Room>;
 
   constructor(node: ClusterNode, groups: readonly string[], mounts: ReadonlyMap<string, string>) {
@@ -177,7 +177,7 @@ export class KernelAt {
   }
 }
 
-/** The groups of all pods, each pod and each container; the machine's; the group of the agents. */
+/** The root cgroup, the agents' cgroup, and the cgroups of all pods, each pod and each container. */
 export function groupsOf(node: ClusterNode, kubeletGroup: string): readonly string[] {
   const below = (id: string): readonly string[] => {
     const entries = readdirSync(join(HIERARCHIES, "memory", id), { withFileTypes: true });
@@ -189,9 +189,7 @@ export function groupsOf(node: ClusterNode, kubeletGroup: string): readonly stri
 const ON_DISK = /^(?:ext\d|xfs|btrfs|squashfs|f2fs|vfat|exfat|iso9660)$/;
 const OF_PODS = /\/pods\/[^/]+\/volumes|\/sandboxes\/|\/io\.containerd\.runtime\.v2\.task\//;
 
-/**
- * The file systems that cAdvisor counts, with where each is mounted: each device once, and memory by its mount point.
- */
+/** The file systems that cAdvisor counts, with their mount points: each device once, and tmpfs by mount point. */
 export async function mountsOf(node: ClusterNode): Promise<ReadonlyMap<string, string>> {
   const { stdout } = await node.run("cat", "/proc/self/mountinfo");
   const found = new Map<string, string>();

@@ -1,4 +1,4 @@
-/** The values of the metrics, held against the kernel's files of the same group, network or file system. */
+/** Compares the values of metrics with the kernel's files of the same cgroup, network or file system. */
 import { cpus } from "node:os";
 import { readExposition } from "../../support/exposition.ts";
 import { counter, type Expectation, exactly, gauge, wrong } from "./expectation.ts";
@@ -23,14 +23,14 @@ const ticks =
 const cpuSeconds: OfGroup = (group) => group.number("cpuacct/cpuacct.usage") / 1e9;
 const workingSet: OfGroup = (group) => group.workingSet;
 
-/** Of memory that is charged in batches to each CPU, the kernel's own files are not exact. */
+/** The kernel charges memory to each CPU in batches, so its own files are not exact. */
 const MEMORY_SLACK = 1 * MIB;
-/** The machine's group and that of the agents never rest. */
+/** For the machine's root cgroup and the cgroup of the agents, which are never idle. */
 const SHARED_SLACK = 512 * MIB;
 
 interface OfGroups {
   readonly kind: "counter" | "gauge";
-  /** Of a group of pods, and of a shared one. */
+  /** For a pod's cgroup, and for a shared one. */
   readonly slack: readonly [own: number, shared: number];
   readonly of: OfGroup;
 }
@@ -76,7 +76,7 @@ const OF_GROUPS: Readonly<Record<string, OfGroups>> = {
   container_ulimits_soft: setting((group) => group.openFilesMax ?? Number.NaN),
 };
 
-/** By the place in a line of /proc/net/dev. */
+/** Index of the field in a line of /proc/net/dev. */
 const NETWORK: Readonly<Record<string, number>> = {
   container_network_receive_bytes_total: 0,
   container_network_receive_packets_total: 1,
@@ -88,7 +88,10 @@ const NETWORK: Readonly<Record<string, number>> = {
   container_network_transmit_packets_dropped_total: 11,
 };
 
-/** By the place in a line of /proc/diskstats. cAdvisor divides its milliseconds as if they were nanoseconds. */
+/**
+ * Index of the field in a line of /proc/diskstats, and divisor. cAdvisor divides milliseconds as if they were
+ * nanoseconds.
+ */
 const DISKS: Readonly<Record<string, readonly [place: number, unit: number]>> = {
   container_fs_reads_total: [0, 1],
   container_fs_reads_merged_total: [1, 1],
@@ -102,7 +105,7 @@ const DISKS: Readonly<Record<string, readonly [place: number, unit: number]>> = 
   container_fs_io_time_weighted_seconds_total: [10, 1e9],
 };
 
-/** Other programs write to the machine's disk meanwhile. */
+/** The slack allows for other programs that write to the machine's disk meanwhile. */
 const FILE_SYSTEMS: Readonly<Record<string, readonly [of: (room: Room) => number, slack: number]>> = {
   container_fs_limit_bytes: [({ capacity }) => capacity, 0],
   container_fs_usage_bytes: [({ capacity, free }) => capacity - free, 1024 * MIB],
@@ -118,14 +121,14 @@ const MACHINE: Readonly<Record<string, Expectation<KernelAt>>> = {
   machine_cpu_sockets: exactly(({ sockets }) => sockets),
 };
 
-/** Of the machine's own group, where its files say something else. */
+/** For the root cgroup, whose files hold other values. */
 const OF_MACHINE: Readonly<Record<string, Expectation<KernelAt>>> = {
   container_spec_memory_limit_bytes: exactly(({ memoryBytes }) => memoryBytes),
   container_spec_memory_swap_limit_bytes: exactly(({ swapBytes }) => swapBytes),
   container_start_time_seconds: gauge(61, ({ bootedMs }) => bootedMs / 1000),
 };
 
-/** Of a metric with a group; undefined for one that has a constant value. */
+/** The expectation for a metric of a cgroup; undefined for a metric with a constant value. */
 function expectationOf(name: string, labels: Labels, id: string): Expectation<KernelAt> | undefined {
   const ofGroup = (of: OfGroup) => (at: KernelAt) => {
     const group = at.group(id);
@@ -155,7 +158,7 @@ function expectationOf(name: string, labels: Labels, id: string): Expectation<Ke
 const NO_ROOM: Room = { capacity: NaN, free: NaN, available: NaN, inodes: NaN, inodesFree: NaN };
 
 export interface Held {
-  /** How many values the kernel confirmed or not. */
+  /** Number of values compared with the kernel's. */
   readonly compared: number;
   readonly troubles: readonly string[];
 }
@@ -183,7 +186,7 @@ export function heldMetrics(
   return { compared, troubles };
 }
 
-/** The metrics of resources have the figures of cAdvisor's, under names of their own for nodes and pods. */
+/** Resource metrics have the same values as cAdvisor's; nodes, pods and swap have other metric names. */
 const plain = (name: string) =>
   name
     .replace(/^(?:node|pod)_/, "container_")

@@ -1,4 +1,4 @@
-/** Where the groups, files and networks of the workload are, found through the API server and the kernel. */
+/** Finds the cgroups, files and networks of the workload through the API server and the kernel. */
 import assert from "node:assert/strict";
 import { existsSync, lstatSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const KUBELET = "/var/lib/kubelet";
 const SNAPSHOTS = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs/snapshots";
 const TIERS: Readonly<Record<string, string>> = { BestEffort: "besteffort", Burstable: "burstable", Guaranteed: "" };
 
-/** All of a directory, itself included; each inode once. */
+/** The size of a directory tree, including the directory itself; each inode counts once. */
 function walked(path: string): Files {
   const seen = new Map<string, number>();
   const walk = (one: string): void => {
@@ -24,7 +24,7 @@ function walked(path: string): Files {
   return { bytes: [...seen.values()].reduce((sum, bytes) => sum + bytes, 0), inodes: seen.size };
 }
 
-/** The files directly in a directory. */
+/** The size of the files directly in a directory. */
 function filesIn(path: string): Files {
   const files = readdirSync(path, { withFileTypes: true }).filter((entry) => !entry.isDirectory());
   const bytes = files.reduce((sum, { name }) => sum + lstatSync(join(path, name)).blocks * BLOCK_BYTES, 0);
@@ -32,7 +32,7 @@ function filesIn(path: string): Files {
 }
 
 export interface WorkloadPlaces extends NodePlaces {
-  /** Every group that is read. */
+  /** Every cgroup that is read. */
   readonly groups: readonly string[];
   readonly kubeletGroup: string;
 }
@@ -91,7 +91,7 @@ function podPlaces(node: ClusterNode, namespace: string, { metadata, spec, statu
   };
 }
 
-/** The directory of what a container has written, from the mounts of its first process. */
+/** The overlay's upper directory, which a container writes to, from the mounts of its first process. */
 function upperOf(group: string): string {
   const [pid = ""] = readFileSync(join("/sys/fs/cgroup/memory", group, "cgroup.procs"), "utf8").split("\n");
   const mounts = readFileSync(`/proc/${pid}/mountinfo`, "utf8");
@@ -115,7 +115,7 @@ function volumePlaces(
   return new Map(found);
 }
 
-/** What the runtime has unpacked and what containers have written. */
+/** The size of what the runtime has unpacked and what containers have written. */
 function snapshots(node: ClusterNode): Files {
   const all = node.inside(SNAPSHOTS);
   const each = readdirSync(all).map((name) => walked(join(all, name, "fs")));
@@ -125,7 +125,7 @@ function snapshots(node: ClusterNode): Files {
   };
 }
 
-/** The group of a metric: by its own label, or by its pod and container. */
+/** The cgroup of a metric: by its own label, or by its pod and container. */
 export function groupOfMetric(
   places: WorkloadPlaces,
 ): (name: string, labels: Readonly<Record<string, string>>) => string | undefined {

@@ -1,4 +1,4 @@
-/** How near values of two nodes on one machine are, and where the nodes differ on purpose. */
+/** How close the values of two nodes on one machine must be, and which intended differences there are. */
 import type { Differences, Nearness, Rules } from "./compare.ts";
 
 const MIB = 1024 ** 2;
@@ -9,12 +9,12 @@ const same: Nearness = { kind: "same" };
 const between: Nearness = { kind: "between" };
 const time = (seconds: number): Nearness => ({ kind: "time", seconds });
 
-/** Of the machine as a whole both tell the same, but at moments some seconds apart, on a machine that is busy. */
+/** Both agents report the same values of the whole machine, but some seconds apart, on a busy machine. */
 const MACHINE = present("the machine's own, at another moment");
 
 export const SUMMARY_RULES: Rules = [
   [/\.uid$/, present("each pod's own")],
-  // Of volumes the Go kubelet tells what it saw in the last minute or so.
+  // For volumes, the Go kubelet reports what it measured in about the last minute.
   [/\.time$/, time(150)],
   [/^\.node\.startTime$/, time(60)],
   [/\.startTime$/, time(180)],
@@ -23,7 +23,7 @@ export const SUMMARY_RULES: Rules = [
   [/^\.node\.memory/, within(512 * MIB, 0.2)],
   [/^\.node\.rlimit\.curproc$/, within(100, 0.3)],
   [/\.(?:availableBytes|freeBytes|inodesFree|inodesUsed|usedBytes)$/, within(8 * MIB, 0.05)],
-  // The largest burner may have a twentieth of a CPU, and gets less of a machine that is busy.
+  // The largest burner may use a twentieth of a CPU, and gets less on a busy machine.
   [/\.usageNanoCores$/, within(60_000_000, 0.3)],
   [/\.usageCoreNanoSeconds$/, perSecond(60_000_000, 0.3)],
   [/\.memory\.(?:usageBytes|workingSetBytes|rssBytes)$/, within(6 * MIB, 0.2)],
@@ -42,7 +42,7 @@ export const RESOURCE_RULES: Rules = [
   [/start_time_seconds\{/, within(180, 0)],
 ];
 
-/** The machine's row, and that of the group both agents are in: not still between two moments. */
+/** The series of the machine and of the cgroup that holds both agents: their values change between two readings. */
 const SHARED_ROW = "id=/(?:deckhand-[^,]*)?,";
 const ofShared = (families: string) => new RegExp(`^container_${families}\\{.*${SHARED_ROW}`);
 
@@ -55,7 +55,7 @@ export const CADVISOR_RULES: Rules = [
   [ofShared("(?:processes|file_descriptors|sockets|threads)"), within(100, 0.5)],
   [ofShared("fs_.*"), within(64 * MIB, 0.05)],
   [/^container_network_.*pod=hostnet/, present("each node's own")],
-  // Interfaces of other tests are among them, with whatever goes over them.
+  // These include interfaces of other tests, with any traffic.
   [/^container_network_.*id=\/,/, between],
   [/^container_cpu_cfs_throttled_seconds_total\{/, perSecond(0.6, 0.3)],
   [/^container_cpu_cfs_.*periods_total\{/, perSecond(6, 0.3)],

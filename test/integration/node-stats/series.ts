@@ -1,19 +1,19 @@
-/** What a node tells at three endpoints, as values by names that are alike whichever node they are from. */
+/** The stats of a node at three endpoints, as values under names that are the same for every node. */
 
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import { readExposition } from "../../support/exposition.ts";
 import { STATIC_POD } from "./workload.ts";
 
-export interface Told {
+export interface Reported {
   readonly value: number | string;
-  /** When it was read, where that is told. */
+  /** When the value was read, if the endpoint reports that. */
   readonly atMs: number | undefined;
   readonly isCounter: boolean;
 }
 
-export type Series = ReadonlyMap<string, Told>;
+export type Series = ReadonlyMap<string, Reported>;
 
-/** Turns what a node says into what any node would say: no ids, no names that are its own. */
+/** Replaces a node's own IDs and names with placeholders, so that the text could be any node's. */
 export type Normal = (text: string) => string;
 
 export async function normalOf(cluster: Cluster, node: ClusterNode, namespace: string): Promise<Normal> {
@@ -47,15 +47,15 @@ interface PodList {
 }
 
 export function metricSeries(text: string): Series {
-  const series = new Map<string, Told>();
+  const series = new Map<string, Reported>();
   for (const { name, kind, help, samples } of readExposition(text).values()) {
     series.set(`# ${name}`, { value: `${kind} ${help}`, atMs: undefined, isCounter: false });
     for (const { labels, value, atText } of samples) {
-      const told = Object.keys(labels)
+      const reported = Object.keys(labels)
         .sort()
         .map((label) => `${label}=${labels[label]}`);
       const atMs = atText === undefined ? undefined : Number(atText);
-      series.set(`${name}{${told.join(",")}}`, { value, atMs, isCounter: kind === "counter" });
+      series.set(`${name}{${reported.join(",")}}`, { value, atMs, isCounter: kind === "counter" });
     }
   }
   return series;
@@ -63,9 +63,9 @@ export function metricSeries(text: string): Series {
 
 const COUNTERS = /\.(?:usageCoreNanoSeconds|pageFaults|majorPageFaults|[rt]x(?:Bytes|Errors)|total)$/;
 
-/** Every leaf of a summary by its path; lists by the names of what is in them. */
+/** Every leaf of a summary by its path. Items of lists go by their names. */
 export function summarySeries(text: string): Series {
-  const series = new Map<string, Told>();
+  const series = new Map<string, Reported>();
   const add = (path: string, value: unknown, atMs: number | undefined): void => {
     if (Array.isArray(value)) {
       for (const each of value as readonly Named[]) add(`${path}[${each.name ?? each.podRef?.name}]`, each, atMs);
@@ -81,11 +81,14 @@ export function summarySeries(text: string): Series {
   return series;
 }
 
-/** The network interface a series is of, and whether it is one of the machine's own. */
+/** Match the network interface of a series, and whether the series is of the machine's own interfaces. */
 const INTERFACE = /\.network\.interfaces\[(?<inSummary>[^\]]+)\]|\{.*\binterface=(?<inMetrics>[^,}]+)/;
 const MACHINES = /^\.node\.|\bid=\/[,}]/;
 
-/** Without those interfaces of the machine that came or went meanwhile: whoever reads less often tells of them later. */
+/**
+ * Leaves out interfaces of the machine that were created or removed meanwhile: an agent that reads less often reports
+ * them later.
+ */
 export function withoutPassing(series: Series, lasting: ReadonlySet<string>): Series {
   const interfaceOf = (key: string) => {
     const { inSummary, inMetrics } = INTERFACE.exec(key)?.groups ?? {};

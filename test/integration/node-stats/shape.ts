@@ -1,10 +1,10 @@
-/** Which series a node reports, with those values that are the same on every machine at every moment. */
+/** Which series a node reports, with the values that are the same on every machine at all times. */
 import { readFile } from "node:fs/promises";
 import { release } from "node:os";
 import type { Rules } from "./compare.ts";
 import type { Series } from "./series.ts";
 
-/** Constant on one machine; each is held against the kernel instead. */
+/** Constant on one machine; each of these is compared with the kernel's value instead. */
 const OF_THE_MACHINE: readonly RegExp[] = [
   /\.(?:capacityBytes|inodes)$/,
   /^\.node\.(?:swap\.swapAvailableBytes|rlimit\.maxpid)$/,
@@ -14,7 +14,7 @@ const OF_THE_MACHINE: readonly RegExp[] = [
   /^container_ulimits_soft\{/,
 ];
 
-/** Names that are the machine's, in the keys of its own series. */
+/** Replaces names that depend on the machine in the keys of its series. */
 export type Neutral = (key: string) => string;
 
 export async function neutralKeys(kubeletGroup: string): Promise<Neutral> {

@@ -1,4 +1,4 @@
-/** The values of a summary, held against the kernel's files of the same group, network, file system or directory. */
+/** Compares the values of a summary with the kernel's files of the same cgroup, network, file system or directory. */
 import type {
   CpuStats,
   FsStats,
@@ -13,26 +13,26 @@ import { type GroupAt, type KernelAt, lastingLinks, type Room } from "./kernel.t
 import type { Held } from "./metric-values.ts";
 
 const MIB = 1024 ** 2;
-/** Of memory that is charged in batches to each CPU, the kernel's own files are not exact. */
+/** The kernel charges memory to each CPU in batches, so its own files are not exact. */
 const MEMORY_SLACK = 1 * MIB;
-/** The machine's group and that of the agents never rest. */
+/** The root cgroup and the agents' cgroup change all the time. */
 const SHARED_SLACK = 512 * MIB;
-/** Times are cut to the second. */
+/** Times are truncated to the second. */
 const TIME_SLACK = 1.5;
 
-/** How much is in files, walked over without Deckhand. */
+/** The size of files, measured without Deckhand. */
 export interface Files {
   readonly bytes: number;
   readonly inodes: number;
 }
 
-/** Where things of a pod are. */
+/** The cgroups and files of a pod. */
 export interface PodPlaces {
   readonly group: string;
   /** By container. */
   readonly containers: ReadonlyMap<string, ContainerPlaces>;
   readonly sandbox: string;
-  /** By volume; a claim's volume has no files of its own. */
+  /** By volume. `files` is undefined for a claim's volume, which is measured by its file system. */
   readonly volumes: ReadonlyMap<string, { readonly room: Room; readonly files: Files | undefined }>;
   readonly hosts: Files;
 }
@@ -45,18 +45,18 @@ export interface ContainerPlaces {
 
 export interface NodePlaces {
   readonly pods: ReadonlyMap<string, PodPlaces>;
-  /** Of the summary's system containers, by name. */
+  /** Cgroups of the summary's system containers, by name. */
   readonly system: ReadonlyMap<string, string>;
-  /** Of the node's directories. */
+  /** The file system of the node's directories. */
   readonly room: Room;
-  /** What the runtime keeps of images and containers. */
+  /** The size of the runtime's images and containers. */
   readonly images: Files;
   readonly processesMax: number;
-  /** When the suite began: nothing of a pod is older. */
+  /** When the suite began: no stats of a pod are older. */
   readonly startedMs: number;
 }
 
-/** A look at a summary: when it was asked, and the usage it reported. */
+/** One reading of a summary: when it was requested and answered, and its content. */
 export interface Look {
   readonly summary: Summary;
   readonly askedMs: number;
@@ -106,7 +106,7 @@ export class HeldSummary implements Held {
         seconds,
         gauge(TIME_SLACK, ({ wallMs }) => wallMs / 1000),
       );
-    // Not before that moment, and not after the answer.
+    // The time is not before that moment, and not after the answer.
     else
       this.#hold(
         where,
@@ -201,7 +201,7 @@ export class HeldSummary implements Held {
     this.#hold(`${where}.process_stats.process_count`, pod.process_stats?.process_count, exactly(count));
   }
 
-  /** Its containers' files and logs, its volumes on disk, and its hosts file. */
+  /** The sum of the containers' files and logs, the volumes on disk, and the hosts file. */
   #ephemeral(where: string, pod: Summary["pods"][number], { containers, volumes, hosts }: PodPlaces): void {
     const stats = pod["ephemeral-storage"];
     const onDisk = ["scratch", "settings"].flatMap((name) => volumes.get(name)?.files ?? []);
@@ -265,7 +265,7 @@ export class HeldSummary implements Held {
     );
   }
 
-  /** The rate is what the counter grew by since the earlier look, over the time between. */
+  /** The rate is the counter's growth since the earlier reading, divided by the time in between. */
   #rate(where: string, cpu: CpuStats | undefined): void {
     const earlier = cpuAt(this.#earlier.summary, where);
     if (cpu?.usageNanoCores === undefined || earlier === undefined) return;
@@ -294,7 +294,7 @@ export class HeldSummary implements Held {
     }
   }
 
-  /** Other programs write to the machine's disk meanwhile, and some of it was read a minute ago. */
+  /** Other programs write to the machine's disk meanwhile, and some values were read a minute ago. */
   #room(where: string, stats: FsStats | undefined, room: Room): void {
     this.#hold(
       `${where}.capacityBytes`,

@@ -1,4 +1,4 @@
-/** The same pods for each node of the comparison, each node's in a namespace of its own. */
+/** The same pods for each node of the comparison, in one namespace per node. */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
@@ -22,7 +22,10 @@ const pod = (name: string, node: string, spec: Json): Json => ({
   spec: { nodeName: node, terminationGracePeriodSeconds: 1, ...spec },
 });
 
-/** Two containers: one burns a twentieth of a CPU, the other holds memory in three ways and writes to a volume, its own files and its log. */
+/**
+ * One container burns a twentieth of a CPU. The other holds memory in three ways and writes to a volume, its own files
+ * and its log.
+ */
 const busy = (node: string): Json =>
   pod("busy", node, {
     containers: [
@@ -49,7 +52,7 @@ const busy = (node: string): Json =>
     ],
   });
 
-/** Sends a known number of bytes out of its own network, and gets as many back. */
+/** Sends a known number of bytes from its own network, and receives as many. */
 const talker = (node: string): Json =>
   pod("talker", node, {
     containers: [
@@ -102,9 +105,9 @@ const CLAIM: Json = {
 const PODS = ["busy", "talker", "hostnet", "keeper"] as const;
 export const STATIC_POD = "fixed";
 
-/** Made, running, and done with what they do once. */
+/** Creates the namespace, the objects and a static pod; `waitForWorkload` waits until the pods are ready. */
 export async function startWorkload(cluster: Cluster, node: ClusterNode, namespace: string): Promise<void> {
-  const disk = join(node.folder, "disk");
+  const disk = join(node.directory, "disk");
   await mkdir(disk);
   await cluster.kubectl("create", "namespace", namespace);
   await cluster.kubectl("-n", namespace, "create", "configmap", "settings", "--from-literal=colour=blue");
@@ -113,15 +116,15 @@ export async function startWorkload(cluster: Cluster, node: ClusterNode, namespa
     CLAIM,
     ...[busy, talker, onTheNode, withClaim].map((make) => make(node.name)),
   ];
-  const file = join(cluster.layout.folder, `${namespace}.json`);
+  const file = join(cluster.layout.directory, `${namespace}.json`);
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
   await cluster.kubectl("-n", namespace, "apply", "-f", file);
   const fixed = {
     ...pod(STATIC_POD, node.name, { containers: [container("main", STAY)] }),
     metadata: { name: STATIC_POD, namespace },
   };
-  await mkdir(join(node.folder, "manifests"), { recursive: true });
-  await writeFile(join(node.folder, "manifests", "fixed.json"), JSON.stringify(fixed));
+  await mkdir(join(node.directory, "manifests"), { recursive: true });
+  await writeFile(join(node.directory, "manifests", "fixed.json"), JSON.stringify(fixed));
 }
 
 export async function waitForWorkload(cluster: Cluster, node: ClusterNode, namespace: string): Promise<void> {

@@ -1,4 +1,7 @@
-/** A node of Deckhand's and one of Go's with pods to reach into, and kubectl as a user runs it: with input, a terminal, another way to speak. */
+/**
+ * A Deckhand node and a Go kubelet node with pods for exec, attach and port-forward. Runs kubectl as a user does: with
+ * input, a terminal, and over WebSocket or SPDY.
+ */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -8,7 +11,7 @@ import { join } from "node:path";
 import { type Cluster, type ClusterNode, startCluster } from "../../cluster/cluster.ts";
 import { type CommandOptions, type CommandResult, command, tryCommand } from "../../cluster/command.ts";
 
-/** The two ways in which kubectl can open a stream. */
+/** The two protocols over which kubectl can open a stream. */
 export const WAYS = [
   { name: "WebSocket", carried: "translated", env: flags("true") },
   { name: "SPDY", carried: "piped", env: flags("false") },
@@ -23,16 +26,16 @@ export interface StreamsWorld {
   readonly cluster: Cluster;
   readonly node: ClusterNode;
   readonly goNode: ClusterNode;
-  readonly folder: string;
-  /** Of the node's agent, over the usual one. */
+  readonly directory: string;
+  /** Configuration of the node's agent, in addition to the default. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Whatever its exit code. */
+  /** Does not reject on a nonzero exit code. */
   kubectl(way: Way, args: readonly string[], options?: CommandOptions): Promise<CommandResult>;
   /** Runs until it is killed. */
   start(way: Way, args: readonly string[]): Running;
-  /** How the streams ended of which the agent's log tells, newest last. */
+  /** Streams whose end the agent has logged, newest last. */
   ended(): Promise<readonly EndedStream[]>;
-  /** Of a node's own API, with every right. */
+  /** Sends a request to a node's own API as cluster admin. */
   ask(node: ClusterNode, question: Question): Promise<Answer>;
   end(): Promise<void>;
 }
@@ -62,8 +65,8 @@ export interface Running {
 }
 
 export async function streamsWorld(): Promise<StreamsWorld> {
-  const folder = await mkdtemp(join(tmpdir(), "deckhand-streams-"));
-  const [tlsCertFile, tlsPrivateKeyFile] = [join(folder, "node.crt"), join(folder, "node.key")];
+  const directory = await mkdtemp(join(tmpdir(), "deckhand-streams-"));
+  const [tlsCertFile, tlsPrivateKeyFile] = [join(directory, "node.crt"), join(directory, "node.key")];
   const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tlsPrivateKeyFile];
   await command("openssl", ["req", "-x509", ...newKey, "-out", tlsCertFile, "-subj", "/CN=node", "-days", "2"]);
   const configuration = { tlsCertFile, tlsPrivateKeyFile, logging: { verbosity: 2 } };
@@ -80,7 +83,7 @@ export async function streamsWorld(): Promise<StreamsWorld> {
     cluster,
     node,
     goNode,
-    folder,
+    directory,
     configuration,
     kubectl: (way, args, options) =>
       tryCommand(file, [...first, ...args], { limitMs: 60_000, ...options, env: { ...way.env, ...options?.env } }),
@@ -90,7 +93,7 @@ export async function streamsWorld(): Promise<StreamsWorld> {
       ask({ host, port: 10_250, method, path, headers, cert, key, rejectUnauthorized: false, agent: false }),
     end: async () => {
       await cluster.down();
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
     },
   };
 }
@@ -129,7 +132,7 @@ export function running(file: string, args: readonly string[], env: Readonly<Rec
 }
 
 function endedStreams(log: string): readonly EndedStream[] {
-  const lines = log.split("\n").filter((line) => line.includes("A stream has ended"));
+  const lines = log.split("\n").filter((line) => line.includes("A stream ended"));
   const word = (line: string, name: string) => new RegExp(`"?${name}"?[=:]"?([A-Za-z]+)`).exec(line)?.[1] ?? "";
   return lines.map((line) => ({
     verb: word(line, "verb"),

@@ -1,4 +1,7 @@
-/** What one case is: a pod that is created on the node of each agent, how far it comes, and which observations of it are compared. */
+/**
+ * Defines a case: a pod that is created on the node of each agent, how far the pod gets, and which observations of it
+ * are compared.
+ */
 import type { Container, Pod, PodSpec, Volume, VolumeMount } from "../../../src/api/gen/core-v1.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import { NODES, nameOn, type Side } from "../../golden/sides.ts";
@@ -8,29 +11,29 @@ import { type ClusterFacts, clusterFacts } from "./cluster-facts.ts";
 import { VIEW } from "./container-view.ts";
 import type { Look } from "./observe.ts";
 
-/** How far a pod comes; what is seen of it is taken at these moments. */
+/** How far a pod gets. It is observed at that moment. */
 export type Ending =
   | { readonly kind: "ends"; readonly phase: "Succeeded" | "Failed" }
-  /** Runs, and has printed what it sees; so its volumes are there while the node is looked at. */
+  /** The pod runs and has printed what it sees, so its volumes exist while the node is inspected. */
   | { readonly kind: "runs" }
-  /** A container waits for these reasons, one after the other. */
+  /** A container waits with these reasons, one after the other. */
   | { readonly kind: "waits"; readonly reasons: readonly string[] }
-  /** Nothing of it runs, for so long under that agent. */
+  /** No container of the pod runs for that long under that agent. */
   | { readonly kind: "stays"; readonly forMs: Readonly<Record<Side, number>> }
-  /** An event of the pod holds this text; nothing of it runs. */
+  /** An event of the pod contains this text, and no container of the pod runs. */
   | { readonly kind: "told"; readonly text: string };
 
 export const SUCCEEDS: Ending = { kind: "ends", phase: "Succeeded" };
 export const FAILS: Ending = { kind: "ends", phase: "Failed" };
 export const RUNS: Ending = { kind: "runs" };
 export const waits = (...reasons: readonly string[]): Ending => ({ kind: "waits", reasons });
-export const told = (text: string): Ending => ({ kind: "told", text });
+export const reported = (text: string): Ending => ({ kind: "told", text });
 
-/** Where a pod is made. */
+/** Where a pod is created. */
 export interface Place {
   readonly side: Side;
   readonly node: string;
-  /** Registries, as they stand before an image's name. */
+  /** Registries, as they precede an image's name. */
   readonly open: string;
   readonly guarded: string;
 }
@@ -54,7 +57,7 @@ export const worldOf = (both: BothAgents): World => {
   return { cluster, pods, place, node: (side) => both.node(side), facts };
 };
 
-/** A value that is not compared on either side, because chance decides on it under one of the agents. */
+/** A value that is compared on neither side, because it is random under one of the agents. */
 export interface LeftOut {
   readonly part: keyof Look;
   /** Matches keys of the part. */
@@ -65,21 +68,21 @@ export interface LeftOut {
 export interface Case {
   /** Why the events of its pod have no order. */
   readonly eventsWithoutOrder?: string;
-  /** Part of the pods' names, and the only one of its kind. */
+  /** Part of the pods' names; unique. */
   readonly name: string;
-  /** The rows of the ledger it shows something of. */
+  /** The ledger rows that the case covers. */
   readonly rows: readonly string[];
   readonly ending: Ending;
   readonly spec: Partial<PodSpec> | ((place: Place) => Partial<PodSpec>);
   readonly metadata?: Pick<NonNullable<Pod["metadata"]>, "labels" | "annotations">;
-  /** It comes to its end only at another try. What waits for ever is tried again anyway. */
+  /** The case reaches its ending only after a retry. What waits forever is retried anyway. */
   readonly isTriedAgain?: true;
   readonly leavesOut?: LeftOut;
-  /** How often these events come is chance; that they come is not. */
+  /** The count of these events is random, but they always occur. */
   readonly repeats?: { readonly events: RegExp; readonly why: string };
-  /** Otherwise than by a plain create. */
+  /** Replaces a plain create. */
   readonly create?: (world: World, pod: Pod, side: Side) => Promise<void>;
-  /** Done once, when every pod of the case has printed what it sees; each prints it again and ends. */
+  /** Runs once every pod of the case has printed what it sees. Each pod then prints it again and exits. */
   readonly meanwhile?: (world: World) => Promise<void>;
 }
 
@@ -88,7 +91,7 @@ export const podName = ({ name }: Pick<Case, "name">, side: Side): string => nam
 const waitsForEver = ({ ending }: Case): boolean =>
   ending.kind === "waits" || ending.kind === "told" || ending.kind === "stays";
 
-/** How often it was tried is chance. */
+/** True if the number of attempts is random. */
 export const isTriedAgain = (one: Case): boolean => waitsForEver(one) || one.isTriedAgain === true;
 
 export const failing = (one: Case): boolean =>
@@ -101,11 +104,13 @@ const shell = (script: string, { name = "main", ...more }: Partial<Container>): 
   ...more,
 });
 
-/** Prints what it sees and ends well. */
+/** Prints what it sees and exits with 0. */
 export const viewer = (container: Partial<Container> = {}): Container => shell(VIEW, container);
-/** Prints what it sees and stays. */
+/** Prints what it sees and keeps running. */
 export const lasting = (container: Partial<Container> = {}): Container => shell(`${VIEW}; ${STAY}`, container);
-/** Prints what it sees, and again once the condition of the shell holds and of so many volumes nothing old is left. */
+/**
+ * Prints what it sees, and again once the shell condition holds and the `volumes` volumes have no old data directories.
+ */
 export const watching = (condition: string, volumes: number, container: Partial<Container> = {}): Container =>
   shell(
     `${VIEW}; until ${condition} && ls -d /v/*/..2* | wc -l | grep -qx ${volumes}; do sleep 1; done; ${VIEW}`,
@@ -121,7 +126,7 @@ export interface VolumePodOptions {
   readonly mount?: Partial<VolumeMount>;
 }
 
-/** A pod that stays, with every volume at /v/<its name>. */
+/** A pod that keeps running, with every volume at /v/<its name>. */
 export const withVolumes = (
   volumes: readonly Volume[],
   { pod = {}, container = {}, mount = {} }: VolumePodOptions = {},
@@ -134,6 +139,6 @@ export const withVolumes = (
 export const mountsOf = (volumes: readonly Volume[], more: Partial<VolumeMount> = {}): readonly VolumeMount[] =>
   volumes.map(({ name }) => ({ name, mountPath: `/v/${name}`, ...more }));
 
-/** The same with one volume called `data`. */
+/** As `withVolumes`, with one volume called `data`. */
 export const withVolume = (source: Omit<Volume, "name">, options: VolumePodOptions = {}): Partial<PodSpec> =>
   withVolumes([{ name: "data", ...source }], options);

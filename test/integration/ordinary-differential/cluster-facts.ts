@@ -1,6 +1,7 @@
 /**
- * What is true only of one cluster, one machine or one build of the images: addresses, amounts, digests and the machine's own files.
- * In answers a word stands for each, and only where the value is exactly the one that the cluster has: any other value stays and differs.
+ * What is true only of one cluster, one machine or one build of the images: addresses, amounts, digests and the
+ * machine's own files. Answers have a placeholder for each, only where the value is exactly the cluster's: any other
+ * value stays and differs.
  */
 import { readFile } from "node:fs/promises";
 import type { Node } from "../../../src/api/gen/core-v1.ts";
@@ -15,7 +16,7 @@ type Replacement = readonly [what: RegExp | string, instead: string];
 
 export interface ClusterFacts {
   readonly memoryCapacityBytes: bigint;
-  /** Puts the words in; the text may be JSON. */
+  /** Inserts the placeholders. The text may be JSON. */
   neutral(text: string): string;
 }
 
@@ -31,7 +32,7 @@ export async function clusterFacts(cluster: Cluster, pods: ClusterPods, node: Cl
     [exactly(registry.guarded), "<guarded registry>"],
     [exactly(layout.address), "<control plane>"],
     [exactly(node.address), "<node address>"],
-    // What stands before the node's directory depends on where the machine keeps its clusters.
+    // The path before the node's directory depends on where the machine keeps its clusters.
     [new RegExp(`[^\\s"=]*/${layout.name}/${node.name}/`, "g"), "<node>/"],
     [new RegExp(`\\b${layout.name}\\b`, "g"), "<cluster>"],
   ] satisfies readonly Replacement[];
@@ -57,11 +58,14 @@ async function reportedNode({ api }: ClusterPods, { name }: ClusterNode): Promis
 const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
 const exactly = (text: string): RegExp => new RegExp(`(?<![0-9.])${escaped(text)}(?![0-9])`, "g");
 
-/** Within a text of JSON. */
+/** Replaces a file's content within JSON. */
 const fileFacts = (content: string, instead: string): readonly Replacement[] =>
   content === "" ? [] : [[JSON.stringify(content).slice(1, -1), instead]];
 
-/** Mounts from the disk that holds the node have its type and options; of its own options, when reading a file sets its access time. */
+/**
+ * Mounts from the node's disk have the disk's type and options. Of the mounts' own options, those about access times
+ * are removed.
+ */
 async function diskFacts(node: ClusterNode): Promise<readonly Replacement[]> {
   const { stdout } = await node.run("findmnt", "--noheadings", "--output", "FSTYPE,FS-OPTIONS", "--target", "/var/lib");
   const [type = "", options = ""] = stdout.trim().split(/\s+/);
@@ -78,7 +82,7 @@ interface Manifest {
   readonly layers: readonly { readonly size: number }[];
 }
 
-/** Images hold programs of the machine that built them, so their digests and sizes are those of one build. */
+/** Images contain programs of the machine that built them, so their digests and sizes are those of one build. */
 async function imageWords(registry: string): Promise<(text: string) => string> {
   const read = async (path: string) =>
     (await fetch(`http://${registry}/v2/${path}`, { headers: { accept: MANIFEST_TYPE } })).text();
@@ -112,7 +116,7 @@ const MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json";
 const KIB = 1024n;
 const PAGE_BYTES = 4096n;
 
-/** What a container may have of a node that limits nothing. */
+/** The amounts that a container without limits may use of a node. */
 function amountFacts(memoryBytes: bigint, diskBytes: bigint): readonly Replacement[] {
   const up = (bytes: bigint, unit: bigint) => (bytes + unit - 1n) / unit;
   const ofVariable = (name: string, value: bigint): RegExp =>

@@ -1,16 +1,16 @@
 /**
- * What a container itself sees: arguments, user, environment, hosts, resolver, host name, mounts, and every file below /v. One shell
- * script prints it to the log, and it is read from there.
+ * Collects what a container itself sees: arguments, user, environment, hosts, resolver, host name, mounts, and every
+ * file below /v. One shell script prints all of it to the log, from where the test reads it.
  */
 import { readFile } from "node:fs/promises";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
-import { onMachine, podLogFolderOf } from "../../support/node-files.ts";
+import { onMachine, podLogDirectoryOf } from "../../support/node-files.ts";
 import { type MountLine, parseMountinfo } from "./mountinfo.ts";
 
-const FOLDERS = "/v /var/run/secrets";
+const DIRECTORIES = "/v /var/run/secrets";
 
-/** No `$(` and no `$$` in it: those are the API's. */
+/** Contains no `$(` and no `$$`: the API expands those. */
 export const VIEW = `
 section() { printf '=== %s\\n' "$1"; }
 bytes() { { base64 -w 0 < "$1"; } 2>/dev/null || printf denied; echo; }
@@ -23,7 +23,7 @@ section resolver; bytes /etc/resolv.conf
 section hostname; hostname
 section mounts; cat /proc/self/mountinfo
 section files
-find ${FOLDERS} 2>/dev/null | sort | while IFS= read -r path; do
+find ${DIRECTORIES} 2>/dev/null | sort | while IFS= read -r path; do
   printf '%s|' "$path"
   stat -c '%F|%a|%u|%g' "$path"
   if [ -L "$path" ]; then printf 'link '; readlink "$path"; elif [ -f "$path" ]; then printf 'bytes '; bytes "$path"; else echo none; fi
@@ -37,7 +37,7 @@ export interface SeenFile {
   readonly kind: string;
   readonly mode: string;
   readonly owner: string;
-  /** A link's target, or the content: as text where it is text, otherwise in hexadecimal. */
+  /** The target of a symlink, or the file content: as text if possible, otherwise in hexadecimal. */
   readonly holds: string;
 }
 
@@ -46,24 +46,24 @@ export interface ContainerView {
   readonly user: readonly string[];
   readonly environment: readonly string[];
   readonly hosts: string;
-  /** With its options in order: the Go kubelet gives them in another each time. */
+  /** With sorted options: the Go kubelet's order varies. */
   readonly resolver: string;
   readonly hostname: string;
   readonly mounts: readonly MountLine[];
   readonly files: readonly SeenFile[];
 }
 
-/** All that a container's run printed, with the lines that the runtime broke in two made whole; its complaints come by another way. */
+/** The stdout of one run of a container, with lines that the runtime split joined again. stderr is left out. */
 export async function logText(node: ClusterNode, pod: Pod, container: string, run = 0): Promise<string> {
-  const text = await readFile(onMachine(node, `${podLogFolderOf(pod)}/${container}/${run}.log`), "utf8");
+  const text = await readFile(onMachine(node, `${podLogDirectoryOf(pod)}/${container}/${run}.log`), "utf8");
   const lines = text.matchAll(/^\S+ stdout (?<part>[FP]) (?<line>.*)\n/gm);
   return [...lines].map(([, part, line]) => (part === "P" ? line : `${line}\n`)).join("");
 }
 
-/** How often it has been printed to its end. */
+/** Number of views that the log contains completely. */
 export const viewsEnded = (log: string): number => log.split(END).length - 1;
 
-/** In the order they were printed. What comes before the first is no part of any. */
+/** In the order they were printed. Text before the first view is ignored. */
 export const parseViews = (log: string): readonly ContainerView[] =>
   log
     .split("=== begin\n")
@@ -106,7 +106,7 @@ function filesIn(lines: readonly string[]): readonly SeenFile[] {
   return files;
 }
 
-/** One by one: the bytes of one may be no text. */
+/** Converts each variable separately: the bytes of one may be no text. */
 function variablesIn(base64: string): readonly string[] {
   const each = Buffer.from(base64, "base64").toString("latin1").split("\0").filter(Boolean);
   return each.map((one) => textOf(Buffer.from(one, "latin1"))).toSorted();
@@ -114,7 +114,7 @@ function variablesIn(base64: string): readonly string[] {
 
 const contentOf = (base64: string): string => (base64 === DENIED ? "<denied>" : textOf(Buffer.from(base64, "base64")));
 
-/** As text where it is text, otherwise in hexadecimal. */
+/** As text if possible, otherwise in hexadecimal. */
 export function textOf(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   return Buffer.from(text, "utf8").equals(bytes) ? text : `hex ${bytes.toString("hex")}`;

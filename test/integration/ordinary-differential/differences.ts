@@ -1,7 +1,7 @@
 /**
- * Every intended difference between the two agents, each with its reason. A row rewrites the observations of one agent, so that the
- * rest must be the same. Rows of the Go kubelet are applied to its recorded answers when they are compared, so the recording
- * decides which of them are needed; a row that no case needs fails the suite.
+ * Every intended difference between the two agents, with its reason. A row rewrites the observations of one agent, so
+ * that the rest must be equal. Rows of the Go kubelet apply to its recorded answers at comparison, so the recording
+ * decides which of them are needed. A row that no case needs fails the suite.
  */
 import { readRecording } from "../../golden/recording.ts";
 import { SEQUENCE } from "../../golden/sequence.ts";
@@ -10,10 +10,10 @@ import type { Look } from "./observe.ts";
 
 export interface Difference {
   readonly cases: RegExp;
-  /** What holds of the statuses holds of those in the sequence too. */
+  /** A row for the statuses applies to the statuses in the sequence, too. */
   readonly part: keyof Look | typeof SEQUENCE;
   readonly side: Side;
-  /** In the part as JSON. */
+  /** Matched in the part as JSON. */
   readonly text: RegExp;
   readonly becomes: string;
   readonly why: string;
@@ -40,16 +40,16 @@ const DIFFERENCES: readonly Difference[] = [
     cases: /^image-volume-always$/,
     part: "events",
     side: "go",
-    text: /(?<told>"Normal (?:Pulled|Pulling) - (?:[^"\\]|\\.)*\/files-2:1(?:[^"\\]|\\.)*":)\d+/g,
-    becomes: "$<told>1",
+    text: /(?<reported>"Normal (?:Pulled|Pulling) - (?:[^"\\]|\\.)*\/files-2:1(?:[^"\\]|\\.)*":)\d+/g,
+    becomes: "$<reported>1",
     why: "the Go kubelet pulls the images of volumes again at every sync of a pod, also when its containers run",
   },
   {
     cases: /^dns-/,
     part: "events",
     side: "go",
-    text: /(?<told>"Warning (?:DNSConfigForming|MissingClusterDNS) - (?:[^"\\]|\\.)*":)[1-9]/g,
-    becomes: "$<told>1",
+    text: /(?<reported>"Warning (?:DNSConfigForming|MissingClusterDNS) - (?:[^"\\]|\\.)*":)[1-9]/g,
+    becomes: "$<reported>1",
     why: "the Go kubelet reports it whenever it puts a sandbox's configuration together, however often that is; Deckhand once for each sandbox",
   },
   {
@@ -104,7 +104,7 @@ const DIFFERENCES: readonly Difference[] = [
 
 export const LOOKS = ["statuses", "events", "views", "node", "requests"] as const satisfies readonly (keyof Look)[];
 
-/** The question of a recording that this part of a case answers. */
+/** The recording's key for this part of a case. */
 export const questionOf = (caseName: string, part: keyof Look | typeof SEQUENCE): string => `${caseName} ${part}`;
 
 function isFor({ part, cases }: Difference, question: string): boolean {
@@ -113,7 +113,7 @@ function isFor({ part, cases }: Difference, question: string): boolean {
   return isOfPart && cases.test(question.slice(0, -asked.length - 1));
 }
 
-/** What the answer becomes by the rows for that agent; `needed` is called for each row that changes it. */
+/** Applies the rows for that agent to the answer, and calls `needed` for each row that changes it. */
 function rewrite(side: Side, question: string, answer: unknown, needed: (row: Difference) => void): unknown {
   let text = JSON.stringify(answer);
   for (const row of DIFFERENCES) {
@@ -131,7 +131,7 @@ export const rewriteOfGo = (question: string, answer: unknown): unknown =>
 export const rewriteOfDeckhand = (question: string, answer: unknown, needed: Set<Difference>): unknown =>
   rewrite("deckhand", question, answer, (row) => needed.add(row));
 
-/** Rows that neither the recorded answers need, nor Deckhand's. */
+/** Rows that neither the recorded answers nor Deckhand's need. */
 export function unneededDifferences(suite: string, neededByDeckhand: ReadonlySet<Difference>): readonly Difference[] {
   const needed = new Set(neededByDeckhand);
   for (const { question, answers } of readRecording(suite)) {

@@ -1,15 +1,15 @@
-/** Lines of a mount table, without what differs from mount to mount: numbers, devices, and the places of layers. */
+/** Lines of a mount table, without what differs from mount to mount: ids, devices, and paths of layers. */
 export interface MountLine {
   readonly at: string;
   readonly root: string;
   readonly options: string;
-  /** "shared", "master", "unbindable"; without the numbers of peer groups. */
+  /** "shared", "master", "unbindable"; without the ids of peer groups. */
   readonly propagation: readonly string[];
   readonly type: string;
   readonly superOptions: string;
 }
 
-/** In the order of their paths; mounts upon each other stay in theirs. */
+/** Sorted by path; mounts on the same path keep their order. */
 export const parseMountinfo = (text: string, wanted: (point: string) => boolean): readonly MountLine[] =>
   text
     .split("\n")
@@ -27,10 +27,10 @@ export const parseMountinfo = (text: string, wanted: (point: string) => boolean)
 const unescaped = (field: string): string =>
   field.replaceAll(/\\(?<octal>[0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** What a kernel says of its tmpfs and overlays depends on its version and on how it was built. */
+/** Options of tmpfs and overlay that depend on the kernel's version and build. */
 const OF_THE_KERNEL = /^(?:inode64|volatile|(?:uuid|fsync|xino)=.*)$/;
 
-/** An overlay names its layers. */
+/** Removes paths from the options: an overlay names its layers. */
 const withoutPlaces = (options: string): string =>
   options
     .split(",")

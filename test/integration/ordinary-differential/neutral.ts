@@ -1,6 +1,6 @@
 /**
- * What was seen of one agent, without what differs between two runs: names of pods and nodes, ids, times, addresses, the facts of the
- * cluster and its machine, and values chosen at random. A token stands as what it claims.
+ * Observations of one agent without what differs between two runs: names of pods and nodes, IDs, times, addresses, the
+ * facts of the cluster and its machine, and random values. A token is replaced by its claims.
  */
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { sorted } from "../../support/normal-form.ts";
@@ -13,11 +13,11 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, "<some uid>"],
   [/\b[0-9a-f]{64}\b(?<!sha256:[0-9a-f]{64})/g, "<id>"],
   [/kube-api-access-[a-z0-9]{5}\b/g, "kube-api-access-<chance>"],
-  [/(?<folder>containers\/[^/"\s]+\/)[0-9a-f]{8}\b/g, "$<folder><file>"],
+  [/(?<directory>containers\/[^/"\s]+\/)[0-9a-f]{8}\b/g, "$<directory><file>"],
   // How long a pull took.
   [/ in [0-9.]+m?s \([0-9.]+m?s including waiting\)/g, " in <time> (<time> including waiting)"],
   [/\/proc\/\d+\/fd\/\d+/g, "/proc/<pid>/fd/<fd>"],
-  // Which of the free ranges of users a pod gets.
+  // Which free range of user IDs a pod gets.
   [/(?<="hostId":)\d+/g, "0"],
 ];
 
@@ -50,14 +50,14 @@ export function neutralText(text: string, { pod, place, facts }: Named): string 
     .replaceAll(new RegExp(`\\b${place.node}${WORD_ENDS}`, "g"), "<node>");
 }
 
-/** An underscore stands after names of pods in the names of folders. */
+/** In names of directories an underscore follows the pod's name. */
 const WORD_ENDS = "(?![A-Za-z0-9])";
 
 const whole = (address: string): RegExp => new RegExp(`(?<![0-9.])${address.replaceAll(".", "\\.")}(?![0-9])`, "g");
 
 const TOKEN = /\beyJ[A-Za-z0-9_-]+\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
 
-/** Who may use it where and for how long, instead of its bytes. */
+/** Who may use the token, where and for how long, instead of its bytes. */
 function claimsOf(token: string): string {
   const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) as {
     readonly exp: number;

@@ -1,11 +1,14 @@
-/** What the node's disk and mount table hold of a pod, seen from within the node. */
+/** A pod's files and mounts on the node, read from within the node. */
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import { type MountLine, parseMountinfo } from "./mountinfo.ts";
 
 export interface NodeView {
-  /** By path below the pod's directory, which is ".": "<kind> <mode> <uid>:<gid> <target of a link>". */
+  /**
+   * By path below the pod's directory, which is ".". Each value is "<kind> <mode> <uid>:<gid> -> <target of a
+   * symlink>".
+   */
   readonly tree: Readonly<Record<string, string>>;
   readonly mounts: readonly MountLine[];
 }
@@ -15,13 +18,13 @@ const podDirectory = (uid: string): string => `/var/lib/kubelet/pods/${uid}`;
 export async function nodeView(node: ClusterNode, uid: string): Promise<NodeView> {
   const [tree, table] = await Promise.all([
     entriesBelow(node.inside(podDirectory(uid))),
-    // Beside the root of the process that holds the node's namespaces.
+    // In /proc, next to the root of the process that holds the node's namespaces.
     readFile(join(dirname(node.inside("")), "mountinfo"), "utf8"),
   ]);
   return { tree: Object.fromEntries(tree), mounts: parseMountinfo(table, (point) => point.includes(uid)) };
 }
 
-/** An agent may remove what is being read; what is gone is left out. */
+/** An agent may remove files during the walk; missing files are left out. */
 async function entriesBelow(root: string, path = "."): Promise<readonly (readonly [path: string, facts: string])[]> {
   const place = join(root, path);
   try {
@@ -51,7 +54,7 @@ const KINDS: Readonly<Record<number, string>> = {
   [0o140000]: "s",
 };
 
-/** What is still there of a pod. */
+/** What is left of a pod on the node. */
 export async function leftOf(node: ClusterNode, uid: string): Promise<readonly string[]> {
   const { tree, mounts } = await nodeView(node, uid);
   return [...mounts.map(({ at }) => `mount ${at}`), ...Object.keys(tree)];

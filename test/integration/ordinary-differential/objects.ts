@@ -1,4 +1,7 @@
-/** What the pods refer to: objects of the cluster, and files of the nodes. The same for both sides but where a name says its node. */
+/**
+ * The cluster's objects and the nodes' files to which the pods refer. They are the same for both sides except where a
+ * name contains its node.
+ */
 
 import { writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
@@ -25,9 +28,9 @@ import { onMachine } from "../../support/node-files.ts";
 import type { World } from "./case.ts";
 
 export const NAMESPACE = "default";
-/** Of each node, for host paths and local volumes. */
-export const NODE_FOLDER = "/var/lib/ordinary";
-/** The one image repository that the nodes themselves have credentials for, and one for which theirs are wrong. */
+/** A directory on each node, for host paths and local volumes. */
+export const NODE_DIRECTORY = "/var/lib/ordinary";
+/** The only image repository for which the nodes themselves have credentials, and one for which theirs are wrong. */
 export const NODE_FILE_REPOSITORY = "deckhand/served-19";
 export const NODE_FILE_WRONG_REPOSITORY = "deckhand/served-20";
 const forever = new AbortController().signal;
@@ -92,13 +95,13 @@ function secretsFor({ cluster }: World): readonly Secret[] {
   ];
 }
 
-/** One more with the right credentials. */
+/** Creates another Secret with the right credentials. */
 export async function makeSecret(world: World, name: string): Promise<void> {
   const right = secretsFor(world).find(({ metadata }) => metadata?.name === "pull-right");
   await world.pods.api.create(secrets, { ...right, metadata: named(name) }, forever);
 }
 
-/** Their addresses are chosen here, so that they are the same in every cluster. */
+/** The cluster IPs are chosen here, so that they are the same in every cluster. */
 const SERVICES: readonly Service[] = [
   {
     metadata: named("web"),
@@ -122,15 +125,15 @@ const SERVICES: readonly Service[] = [
 
 export interface Claimed {
   readonly name: string;
-  /** Which node the volume is of; none: of every node. */
+  /** The node to which the volume belongs; undefined means every node. */
   readonly of?: "own" | "other";
   readonly source: Partial<NonNullable<PersistentVolume["spec"]>>;
   readonly claim?: Partial<NonNullable<PersistentVolumeClaim["spec"]>>;
-  /** The claim is made by another. */
+  /** The name of a claim that someone else creates. */
   readonly claimName?: (node: string) => string;
 }
 
-const local = (folder: string) => ({ local: { path: `${NODE_FOLDER}/${folder}` } });
+const local = (directory: string) => ({ local: { path: `${NODE_DIRECTORY}/${directory}` } });
 
 const CLAIMED: readonly Claimed[] = [
   { name: "plain", of: "own", source: local("local-plain") },
@@ -145,8 +148,8 @@ const CLAIMED: readonly Claimed[] = [
   { name: "missing", of: "own", source: local("local-missing") },
   { name: "file", of: "own", source: local("file") },
   { name: "block", of: "own", source: { ...local("block"), volumeMode: "Block" }, claim: { volumeMode: "Block" } },
-  { name: "host", source: { hostPath: { path: `${NODE_FOLDER}/folder` } } },
-  { name: "host-refused", source: { hostPath: { path: `${NODE_FOLDER}/file`, type: "Directory" } } },
+  { name: "host", source: { hostPath: { path: `${NODE_DIRECTORY}/folder` } } },
+  { name: "host-refused", source: { hostPath: { path: `${NODE_DIRECTORY}/file`, type: "Directory" } } },
   { name: "own", of: "own", source: local("local-own"), claimName: (node) => `claim-ephemeral-${node}-data` },
 ];
 
@@ -185,7 +188,7 @@ const claimOf = (name: string, more: Claimed["claim"] = {}): PersistentVolumeCla
   },
 });
 
-/** Everything in the cluster, with the claims bound that can be. */
+/** Creates all objects in the cluster, and waits until every claim is bound that can be. */
 export async function makeObjects(world: World): Promise<void> {
   const { api } = world.pods;
   await api.create(serviceAccounts, { metadata: named("builder") }, forever);
@@ -206,7 +209,7 @@ export async function makeObjects(world: World): Promise<void> {
       );
     }
     await api.create(persistentVolumeClaims, claimOf(claimName("unbound", node)), forever);
-    // Named as the pod's own would be, and not the pod's.
+    // Named like the pod's own claim, but not owned by the pod.
     await api.create(persistentVolumeClaims, claimOf(`claim-ephemeral-foreign-${node}-data`), forever);
     for (const one of CLAIMED.filter(({ claimName: other }) => other === undefined)) {
       await claimBound(world, claimName(one.name, node));
@@ -222,21 +225,21 @@ export async function claimBound({ pods }: World, name: string): Promise<void> {
   await waitUntil(`${name} to be bound`, 30_000, isBound, 200);
 }
 
-/** One way to bind a pod late: nobody schedules it, and it is bound when all is as the test wants it. */
+/** A pod that no scheduler binds. The test binds it once everything is prepared. */
 export const unscheduled = (pod: Pod): Pod => {
   const { nodeName: _, ...spec } = pod.spec ?? { containers: [] };
   return { ...pod, spec: { ...spec, schedulerName: "nobody" } };
 };
 
 export async function bind({ cluster }: World, pod: string, node: string): Promise<void> {
-  const file = join(cluster.layout.folder, `binding-${pod}.json`);
+  const file = join(cluster.layout.directory, `binding-${pod}.json`);
   const target = { apiVersion: "v1", kind: "Node", name: node };
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "Binding", metadata: named(pod), target }));
   await cluster.kubectl("create", "--raw", `/api/v1/namespaces/${NAMESPACE}/pods/${pod}/binding`, "-f", file);
 }
 
 const PREPARE = `umask 022
-mkdir -p ${NODE_FOLDER}; cd ${NODE_FOLDER}
+mkdir -p ${NODE_DIRECTORY}; cd ${NODE_DIRECTORY}
 tree() { mkdir -p $1/deep; echo top > $1/top; echo low > $1/deep/low; ln -s top $1/link; chmod 600 $1/top; chmod 755 $1/deep/low; }
 for folder in plain read sub grouped grouped-read shared own matching mismatch; do tree local-$folder; done
 chown 0:3000 local-matching; chmod 2775 local-matching
@@ -249,7 +252,7 @@ mkdir private; mount --bind private private; mount --make-private private
 mkdir -p nested/below; mount -t tmpfs -o size=1m tmpfs nested/below; echo deep > nested/below/deep
 `;
 
-/** Files of both nodes. The sockets listen until they are closed. */
+/** Creates the files of both nodes. The returned sockets listen until they are closed. */
 export async function prepareNodes(world: World): Promise<readonly Server[]> {
   const { guarded, username, password } = world.cluster.registry;
   const auth = (secret: string) => ({ auth: base64(`${username}:${secret}`) });
@@ -266,7 +269,7 @@ export async function prepareNodes(world: World): Promise<readonly Server[]> {
       const server = createServer();
       await new Promise<void>((resolve, reject) => {
         server.once("error", reject);
-        server.listen(onMachine(node, `${NODE_FOLDER}/socket`), resolve);
+        server.listen(onMachine(node, `${NODE_DIRECTORY}/socket`), resolve);
       });
       return server;
     }),

@@ -1,4 +1,4 @@
-/** Creates the pods of a case, observes all that is to be seen of them, and deletes them again. */
+/** Creates the pods of a case, observes everything about them, and deletes them. */
 import assert from "node:assert/strict";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
@@ -7,7 +7,7 @@ import { matchLimitMs } from "../../golden/selected-cases.ts";
 import { type PodSequence, SEQUENCE, sequenceOf } from "../../golden/sequence.ts";
 import { comparisonMode, SIDES, type Side } from "../../golden/sides.ts";
 import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
-import { toldByBoth } from "../../support/normal-form.ts";
+import { reportedByBoth } from "../../support/normal-form.ts";
 import { type Case, isTriedAgain, podName, type World } from "./case.ts";
 import { logText, parseViews, viewsEnded } from "./container-view.ts";
 import { type Difference, LOOKS, questionOf, rewriteOfDeckhand, rewriteOfGo } from "./differences.ts";
@@ -15,40 +15,40 @@ import { neutral, neutralText } from "./neutral.ts";
 import { leftOf, nodeView } from "./node-view.ts";
 import { type Requests, requestsOf } from "./requests.ts";
 
-/** In neutral form. */
+/** One pod's observation, in neutral form. */
 export interface Observation {
-  /** By moment: the pod's status as it was first seen so; of a state that lasts, the newest. */
+  /** By moment: the pod's status when the state was first observed; for a lasting state, the newest status. */
   readonly statuses: Readonly<Record<string, unknown>>;
-  /** "<type> <reason> <field> <message>", with how often it was reported; 0 where that is chance. */
+  /** "<type> <reason> <field> <message>", with the number of reports; 0 where the number is chance. */
   readonly events: Readonly<Record<string, number>>;
-  /** By container: what it printed, each time. */
+  /** By container: every view that the container printed. */
   readonly views: Readonly<Record<string, unknown>>;
   /** The pod's directory and mounts at that moment. */
   readonly node: unknown;
   readonly requests: Requests;
-  /** What was still there after the pod was gone from the API. */
+  /** What was still on the node after the pod was gone from the API. */
   readonly left: readonly string[];
-  /** Its whole life, from its creation until it was gone. */
+  /** The pod's life from its creation until it was gone. */
   readonly sequence: PodSequence;
 }
 
 export type Seen =
   | { readonly kind: "seen"; readonly seen: Observation }
   | { readonly kind: "never"; readonly why: string };
-/** Of each agent that runs. */
+/** One value for each agent that runs. */
 export type OfSides<T> = ReadonlyMap<Side, T>;
 
 const LIMIT_MS = 100_000;
 const LIVE_LIMIT_MS = 240_000;
-/** How long an agent may take until all that is observed is as recorded. */
+/** How long to wait until all observations equal the recorded ones. */
 const MATCH_LIMIT_MS = 20_000;
-/** While recording: an answer that has not changed for so long is final. */
+/** While recording, an observation that has not changed for this long is final. */
 const QUIET_MS = 8_000;
 const QUIET_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 400;
 const GONE_LIMIT_MS = 120_000;
 
-/** What is seen of the pods while they are there. */
+/** Observes the pods of a case while they exist. */
 export async function see(world: World, one: Case, recording: Recording): Promise<OfSides<Attempt<Look>>> {
   const begun = await onSides((side) => attempt(() => begin(world, one, side)));
   if (one.meanwhile !== undefined) await one.meanwhile(world);
@@ -62,7 +62,7 @@ export async function see(world: World, one: Case, recording: Recording): Promis
   });
 }
 
-/** And what is left of them when they are gone. */
+/** Deletes the pods, and observes what is left of them. */
 export function takeAway(world: World, one: Case, seen: OfSides<Attempt<Look>>): Promise<OfSides<Seen>> {
   return onSides(async (side): Promise<Seen> => {
     const left = await leave(world, one, side);
@@ -76,7 +76,10 @@ async function onSides<T>(work: (side: Side) => Promise<T>): Promise<OfSides<T>>
   return new Map(await Promise.all(SIDES.map(async (side) => [side, await work(side)] as const)));
 }
 
-/** What is compared: without the values that the case leaves out. `needed` collects the rows of the table that change it. */
+/**
+ * The answer that is compared: without the values that the case leaves out. Adds to `needed` the intended differences
+ * that change the answer.
+ */
 export function answerOf(
   one: Case,
   part: keyof Look,
@@ -91,7 +94,7 @@ export function answerOf(
   return side === "go" ? answer : rewriteOfDeckhand(questionOf(one.name, part), answer, needed);
 }
 
-/** The same of its sequence. */
+/** The same for the pod's sequence. */
 export function sequenceAnswer(one: Case, sequence: PodSequence, side: Side, needed: Set<Difference>): unknown {
   const { leavesOut } = one;
   const isKept = (event: string) => leavesOut?.part !== "events" || !leavesOut.keys.test(event);
@@ -115,7 +118,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   }
 }
 
-/** Creates the pod; of one that is to be changed, waits until it has printed what it sees a first time. */
+/** Creates the pod. If the case changes the pod later, waits for the first printed view. */
 async function begin(world: World, one: Case, side: Side): Promise<void> {
   const place = world.place(side);
   const spec = typeof one.spec === "function" ? one.spec(place) : one.spec;
@@ -145,7 +148,7 @@ async function reach(world: World, one: Case, side: Side): Promise<Moments> {
     case "waits": {
       const moments: Record<string, Pod> = {};
       for (const reason of ending.reasons) {
-        // Where a pod has others that run, they run by then.
+        // The pod's other containers, if any, run by then.
         const isSo = ({ status }: Pod) =>
           status?.containerStatuses?.every(({ name: each, state }) =>
             each === "main" ? state?.waiting?.reason === reason : state?.running !== undefined,
@@ -162,15 +165,18 @@ async function reach(world: World, one: Case, side: Side): Promise<Moments> {
       return { stays: pod };
     }
     case "told": {
-      const isTold = async () => (await pods.eventsOf(name)).some(({ message }) => message?.includes(ending.text));
+      const isReported = async () => (await pods.eventsOf(name)).some(({ message }) => message?.includes(ending.text));
       try {
-        await waitUntil(`an event of ${name} with ${ending.text}`, limitMs, isTold, 500);
+        await waitUntil(`an event of ${name} with ${ending.text}`, limitMs, isReported, 500);
       } catch (error) {
         const texts = (await pods.eventsOf(name)).map(({ reason, message }) => `${reason} ${message}`);
         throw new Error(`${name}: no event with ${ending.text}: ${texts.join(" | ")}`, { cause: error });
       }
-      // Events and statuses go different ways.
-      return { told: await pods.first(name, "was reported", ({ status }) => status?.containerStatuses !== undefined) };
+      // Events and statuses arrive independently.
+      return {
+        // The recordings of the Go kubelet have this name.
+        told: await pods.first(name, "was reported", ({ status }) => status?.containerStatuses !== undefined),
+      };
     }
   }
 }
@@ -198,14 +204,14 @@ interface Settling {
   readonly take: <Part extends keyof Look>(part: Part) => Promise<Look[Part]>;
 }
 
-/** The observation once it has come to rest, or as it is when the time for that has passed. */
+/** Returns the observation once it equals the recording, or the current one when the time is up. */
 async function settled(settling: Settling): Promise<Look> {
   if (comparisonMode === "record") return quiet(settling);
   const endMs = performance.now() + matchLimitMs(MATCH_LIMIT_MS);
   for (;;) {
     const seen: Partial<Look> = {};
     let isRecorded = true;
-    // What is cheap to observe comes first; the rest waits until that is as recorded.
+    // Parts that are cheap to observe come first; the others are observed only once these equal the recording.
     for (const part of LOOKS) {
       Object.assign(seen, { [part]: await settling.take(part) });
       isRecorded &&= matches(settling, part, seen);
@@ -216,7 +222,7 @@ async function settled(settling: Settling): Promise<Look> {
   }
 }
 
-/** While recording nothing says what the observation will be, so it must not have changed for a while. */
+/** While recording, there is nothing to compare with: the observation must have been unchanged for a while. */
 async function quiet({ take }: Settling): Promise<Look> {
   const beganMs = performance.now();
   let [changedMs, last] = [beganMs, ""];
@@ -261,7 +267,7 @@ async function look<Part extends keyof Look>(
       ),
     events: async () => {
       const events: Record<string, number> = {};
-      for (const { type, reason, message, count, involvedObject } of toldByBoth(await world.pods.eventsOf(name))) {
+      for (const { type, reason, message, count, involvedObject } of reportedByBoth(await world.pods.eventsOf(name))) {
         const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, names);
         const isChance = isTriedAgain(one) || one.repeats?.events.test(text) === true;
         events[text] = (events[text] ?? 0) + (isChance ? 0 : (count ?? 1));
@@ -281,13 +287,13 @@ async function look<Part extends keyof Look>(
   return parts[part]();
 }
 
-/** Without the resources of the pod as a whole, which the Go kubelet reports one sync later (8.5): those are compared where pods are resized. */
+/** Without pod-level resources, which the Go kubelet reports one sync later (8.5): the resize suite compares them. */
 function withoutWhole(status: Pod["status"]): unknown {
   const { resources: _, allocatedResources: __, ...written } = status ?? {};
   return written;
 }
 
-/** A state it stays in; what belongs to it may come a moment later, such as the end of its sandbox. */
+/** True for a final state; details such as the end of the sandbox may follow a moment later. */
 const isLasting = ({ ending }: Case): boolean => ending.kind === "runs" || ending.kind === "ends";
 
 async function viewsOf(
@@ -300,7 +306,7 @@ async function viewsOf(
   if (!isLasting(one)) return {};
   const views: Record<string, unknown> = {};
   for (const { name, restartCount } of pod.status?.containerStatuses ?? []) {
-    // Of a container that never began there is no log.
+    // A container that never started has no log.
     const log = await logText(world.node(side), pod, name, restartCount).catch(() => "");
     views[name] = neutrally(parseViews(log));
   }
@@ -316,14 +322,15 @@ async function sequence(world: World, one: Case, side: Side): Promise<PodSequenc
     pod,
     isWhole: true,
     versions,
-    events: toldByBoth(await world.pods.eventsOf(name)),
+    events: reportedByBoth(await world.pods.eventsOf(name)),
     calls: world.node(side).criProxy?.calls ?? assert.fail("the node has a proxy"),
+    side,
     neutralStatus: ({ status }) => neutral(withoutWhole(status), names),
     neutralText: (text) => neutralText(text, names),
   });
 }
 
-/** Deletes the pod and waits until the node has nothing of it. */
+/** Deletes the pod and waits until nothing of it is left on the node. */
 async function leave(world: World, one: Case, side: Side): Promise<readonly string[]> {
   const name = podName(one, side);
   const uid = world.pods.latest(name)?.metadata?.uid;

@@ -1,4 +1,7 @@
-/** What the runtime was asked to do for a pod: sandboxes, containers and pulls, each distinct message once and in the order they came. */
+/**
+ * The requests to the runtime for a pod: sandboxes, containers and pulls, each distinct message once, in order of
+ * arrival.
+ */
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { containerHash } from "../../../src/domain/container-config/container-hash.ts";
 import { oomScoreAdj } from "../../../src/domain/resources/oom-score.ts";
@@ -10,9 +13,9 @@ import { textOf } from "./container-view.ts";
 const METHODS = ["RunPodSandbox", "CreateContainer", "PullImage"] as const;
 export type Requests = Readonly<Record<(typeof METHODS)[number], readonly unknown[]>>;
 
-/** What is a set in the messages stands in order. */
+/** Fields that are sets are sorted. */
 const SETS = {
-  // The Go kubelet takes the variables, and a resolver's options, out of a map, so their order is another each time.
+  // The Go kubelet reads the variables, and a resolver's options, from a map, so their order changes each time.
   envs: (one: { readonly key: string }) => one.key,
   options: (one: string) => one,
   hugepageLimits: (one: { readonly pageSize: string }) => one.pageSize,
@@ -43,8 +46,8 @@ export function requestsOf({ calls, pod, memoryCapacityBytes, neutral }: Request
 const HASH = "io.kubernetes.container.hash";
 
 /**
- * With words for two values where they are what follows from the pod's spec: the hash follows from the image's name, which holds the address
- * of the cluster's registry, and the score follows from the size of the machine's memory.
+ * Replaces two values with placeholders if they follow from the pod's spec. The hash follows from the image's name,
+ * which contains the address of the cluster's registry; the score follows from the size of the machine's memory.
  */
 function underived(request: unknown, pod: Pod, memoryCapacityBytes: bigint): unknown {
   const { config, ...others } = request as CreateContainerRequest;
@@ -70,7 +73,7 @@ function underived(request: unknown, pod: Pod, memoryCapacityBytes: bigint): unk
   };
 }
 
-/** Bytes as what they say, and numbers of 64 bits as text. */
+/** Bytes as their text, and 64-bit numbers as strings. */
 function withoutBytes(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (value instanceof Uint8Array) return textOf(Buffer.from(value));

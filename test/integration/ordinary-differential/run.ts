@@ -1,4 +1,6 @@
-/** Runs the cases of a suite, several at once, keeps what was seen of each, and compares it with the recording. */
+/**
+ * Runs the cases of a suite, several at a time, keeps the observations of each, and compares them with the recording.
+ */
 import assert from "node:assert/strict";
 import type { Recording } from "../../golden/recording.ts";
 import { leavesCasesOut, selected } from "../../golden/selected-cases.ts";
@@ -8,7 +10,7 @@ import type { Case, World } from "./case.ts";
 import { type Difference, LOOKS, questionOf } from "./differences.ts";
 import { answerOf, type OfSides, type Seen, see, sequenceAnswer, takeAway } from "./observe.ts";
 
-/** As many as keep the machine busy without crowding it. */
+/** As many cases as keep the machine busy without overloading it. */
 const AT_ONCE = 14;
 
 export class CaseRuns {
@@ -30,7 +32,7 @@ export class CaseRuns {
       for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
         const ran = one;
         const seen = await see(world, ran, this.#recording);
-        // A pod that goes needs no turn.
+        // A pod that is being deleted does not count toward the limit.
         leaving.push(takeAway(world, ran, seen).then((all) => void this.#ran.set(ran.name, { one: ran, seen: all })));
       }
     };
@@ -38,7 +40,7 @@ export class CaseRuns {
     await Promise.all(leaving);
   }
 
-  /** Every case of that row of the ledger is as recorded, and nothing is left of its pods. */
+  /** Asserts that every case of this ledger row equals the recording and that nothing is left of its pods. */
   async alike(row: string): Promise<void> {
     const cases = [...this.#ran.values()].filter(({ one }) => one.rows.includes(row));
     assert.ok(cases.length > 0 || leavesCasesOut, `a case of ${row}`);
@@ -47,7 +49,7 @@ export class CaseRuns {
     assert.equal(troubles.length, 0, `${troubles.length} differences in ${cases.length} cases\n${troubles.join("\n")}`);
   }
 
-  /** Once for each case, of however many rows it is. */
+  /** Compares each case once, even if it belongs to several rows. */
   #check(one: Case, seen: OfSides<Seen>): Promise<readonly string[]> {
     const found = this.#troubles.get(one.name) ?? this.#compare(one, seen);
     this.#troubles.set(one.name, found);

@@ -1,4 +1,4 @@
-/** Pods with every kind of probe, what becomes of each, and which events it has: under any kubelet. */
+/** Pods with every kind of probe, the state that each reaches, and which events it has, under any kubelet. */
 import type { Container, Pod, PodSpec, Probe } from "../../../src/api/gen/core-v1.ts";
 import { AGNHOST_IMAGE } from "../../cluster/images.ts";
 import { selected } from "../../golden/selected-cases.ts";
@@ -6,24 +6,24 @@ import { conditionOf, hasEndedWhole, STAY, sh } from "../../support/cluster-pods
 
 export interface ProbeCase {
   readonly name: string;
-  /** Of the ledger, that its title names. */
+  /** Ledger rows that the test's title names. */
   readonly rows: readonly string[];
   readonly spec: Partial<PodSpec>;
-  /** What it comes to. */
+  /** The state that the pod reaches. */
   readonly what: string;
   readonly is: (pod: Pod) => boolean;
-  /** Events that it has in any case, without addresses and ids; the recording holds all of them. */
+  /** Events that the pod always has, without addresses and IDs; the recording contains all of them. */
   readonly events: readonly string[];
 }
 
-/** On the node's own network. */
+/** A port on the node's own network. */
 export const HOST_PORT = 18_765;
 
 const READY = "was ready";
 const UNREADY = "was unready";
 export const RESTARTED = "was restarted";
 
-/** Nothing changes a pod of this case any more. */
+/** Whether a pod of this case no longer changes. */
 export const isStill = ({ what }: Pick<ProbeCase, "what">): boolean => what === READY || what === UNREADY;
 
 const statusOf = (pod: Pod) => pod.status?.containerStatuses?.[0];
@@ -36,13 +36,13 @@ const agnhost = (...args: readonly string[]): Container => ({ name: "main", imag
 const WEB = agnhost("netexec", "--http-port=8080", "--udp-port=-1");
 const GRPC = agnhost("grpc-health-checking");
 
-/** With time to answer: a busy machine must not decide. */
+/** With time to answer: a busy machine must not decide the outcome. */
 const QUICK = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 } as const;
 const LATE = { timeoutSeconds: 1 } as const;
-/** Whatever the machine does. */
+/** Tolerates failures that a busy machine causes. */
 const LENIENT = { failureThreshold: 5 } as const;
 
-/** Takes every connection and says nothing. */
+/** Accepts every connection and sends nothing. */
 const silent = (port: number) => `nc -ll -p ${port} -e sleep 30 & ${STAY}`;
 const exec = (...command: readonly string[]): Probe => ({ exec: { command }, ...QUICK });
 const http = (path: string, port: number | string = 8080): Probe => ({ httpGet: { path, port }, ...QUICK });
@@ -100,7 +100,7 @@ const ALL_CASES: readonly ProbeCase[] = [
       { ...sh(STAY), env: [{ name: "WORD", value: "no" }] },
       { readinessProbe: exec("sh", "-c", "echo $(WORD) $(NONE); false") },
     ),
-    // What is in parentheses and no variable is run by the shell.
+    // The shell runs what is in parentheses and is no variable.
     ...unready(failed("Readiness", "no\nsh: NONE: not found\n")),
   },
   {
@@ -244,7 +244,7 @@ const ALL_CASES: readonly ProbeCase[] = [
     spec: one(sh(STAY), { livenessProbe: { ...exec("false"), initialDelaySeconds: 2 } }, { restartPolicy: "Never" }),
     what: "ended",
     is: (pod) => pod.status?.phase === "Succeeded" && hasEndedWhole(pod),
-    // With it the pod ends.
+    // The pod terminates with its only container.
     events: [failed("Liveness", ""), "Killing Stopping container main"],
   },
   {

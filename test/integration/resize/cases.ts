@@ -1,23 +1,24 @@
-/** Pods that are given other resources while they run, and where that is to end. */
+/** Pods whose resources are changed while they run, and the expected result. */
 import type { Container, PodSpec, ResourceRequirements } from "../../../src/api/gen/core-v1.ts";
 import { selectedByName } from "../../golden/selected-cases.ts";
 import { SLEEPER, sh } from "../../support/cluster-pods.ts";
 
 /**
- * "done": carried out; "deferred": it waits; "error": it was granted and cannot be carried out. There is no case for `Infeasible`: the API server
- * v1.36.4 itself refuses requests above the Node's allocatable, and an agent takes what the Node shows.
+ * "done": actuated; "deferred": the resize waits; "error": allocated, but actuation fails. There is no case for
+ * `Infeasible`: the API server v1.36.4 itself rejects requests above the Node's allocatable, and an agent uses what the
+ * Node shows.
  */
 export type Ending = "done" | "deferred" | "error";
 
 export interface ResizeCase {
   readonly rows: readonly string[];
   readonly spec: Partial<PodSpec>;
-  /** One after the other, each when the one before has come to its end. */
+  /** Applied in order, each after the previous change has reached its result. */
   readonly changes: readonly object[];
   readonly ending: Ending;
-  /** Containers that are started again, each once. */
+  /** Containers that are restarted, each once. */
   readonly restarts?: readonly string[];
-  /** The pod never rests, so its status depends on the moment. */
+  /** The pod keeps restarting, so its status depends on the time of observation. */
   readonly goesOn?: true;
 }
 
@@ -49,7 +50,7 @@ const restartsFor = (resourceName: string) => ({
   ],
 });
 
-/** Uses 40 MB and some from when it counts as started. */
+/** Counts as started once it uses a little more than 40 MB. */
 const FULL: Container = {
   ...sh(
     "trap 'exit 0' TERM; x=$(head -c 40000000 /dev/zero | tr '\\0' x); touch /tmp/full; while :; do sleep 1000 & wait; done",

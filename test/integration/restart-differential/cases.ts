@@ -1,4 +1,4 @@
-/** Every restart policy with every way to end. */
+/** Every restart policy with every way for a container to terminate. */
 import type { PodSpec } from "../../../src/api/gen/core-v1.ts";
 import { isSelected } from "../../golden/selected-cases.ts";
 import { BUSYBOX, sh } from "../../support/cluster-pods.ts";
@@ -9,7 +9,8 @@ type Policy = (typeof POLICIES)[number];
 const ENDS = {
   exit0: { containers: [sh("exit 0")] },
   exit1: { containers: [sh("echo why >&2; exit 1")] },
-  // The first process of its own PID namespace could not be killed from within. The API doubles a dollar that is meant.
+  // The first process of its own PID namespace cannot be killed from within, hence hostPID. `$$` in a command becomes
+  // `$`.
   signal: { hostPID: true, containers: [sh("kill -KILL $$$$")] },
   oom: {
     containers: [

@@ -1,4 +1,4 @@
-/** A runtime that refuses one call about a pod: the pod's owner reads the same of it in the events of both agents. */
+/** A runtime that refuses one call about a pod: the events of both agents report it alike to the pod's owner. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
@@ -18,7 +18,7 @@ interface World {
 
 const REFUSAL = { code: 2, details: "the runtime refuses" };
 const WAIT_MS = 120_000;
-/** Longer than it takes to see that the container runs and to begin to refuse. */
+/** Longer than it takes to observe that the container runs and to begin to refuse. */
 const SHORT_LIFE_SECONDS = 5;
 
 interface Refused {
@@ -41,7 +41,7 @@ const REFUSED: readonly Refused[] = [
 export function runtimeRefusals({ recording, pods, proxy }: World): void {
   void suite("a runtime that refuses a call", () => {
     for (const { method, reason, spec } of REFUSED) {
-      test(`[23.2] ${method}: the event ${reason} has the same message, and the pod ends once the runtime does not refuse`, async () => {
+      test(`[23.2] ${method}: the event ${reason} has the same message, and the pod terminates once the runtime stops refusing`, async () => {
         await recording.check(`${method} is refused: ${reason}`, async (side) => {
           const name = `refused-${method.toLowerCase()}-${NODES[side]}`;
           await pods().create(podOn(NODES[side], name, spec));

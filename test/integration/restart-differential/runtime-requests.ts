@@ -1,4 +1,4 @@
-/** What an agent asks of the runtime, message by message and field by field. */
+/** Compares the requests that an agent sends to the runtime, message by message and field by field. */
 import assert from "node:assert/strict";
 import { before, suite, test } from "node:test";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
@@ -98,9 +98,9 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
     return compared;
   };
 
-  void suite("what the runtime receives", () => {
+  void suite("requests that the runtime receives", () => {
     before(async () => {
-      // A pull changes what the runtime says of the image, so it comes when the others run.
+      // A pull changes the image's entry in the runtime, so the pod with the pull starts once the others run.
       const kinds = Object.keys(SPECS) as (keyof typeof SPECS)[];
       for (const batch of [kinds.filter((kind) => kind !== "pulled"), ["pulled"] as const]) {
         const places = batch.flatMap((kind) => SIDES.map((side) => ({ kind, side, name: nameOf(kind, side) })));
@@ -113,15 +113,15 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
       }
     });
 
-    test("[27.3.1][27.3.2][7.1] of each sandbox: name, labels, annotations, DNS, ports, namespaces, security", async (t) => {
+    test("[27.3.1][27.3.2][7.1] RunPodSandbox: name, labels, annotations, DNS, ports, namespaces, security", async (t) => {
       t.diagnostic(`${await compare("RunPodSandbox")} sandboxes compared`);
     });
 
-    test("[27.3.3][27.3.4][27.3.5] of each container: labels, annotations, metadata, command, security, resources", async (t) => {
+    test("[27.3.3][27.3.4][27.3.5] CreateContainer: labels, annotations, metadata, command, security, resources", async (t) => {
       t.diagnostic(`${await compare("CreateContainer")} containers compared`);
     });
 
-    test("[27.2.6][27.3.8] of each container its hash, and of each sandbox its cgroup parent, are the Go kubelet's", async () => {
+    test("[27.2.6][27.3.8] container hashes and cgroup parents equal the Go kubelet's", async () => {
       await recording.check("hashes and cgroup parents", (side) =>
         Object.fromEntries(
           Object.keys(SPECS).map((kind) => {
@@ -147,7 +147,7 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
       );
     });
 
-    test("[27.3.7][7.5] of each container's log: the directory of the sandbox and the number of the run", () => {
+    test("[27.3.7][7.5] container logs are in the sandbox's log directory and named after the restart count", () => {
       for (const side of SIDES) for (const kind of Object.keys(SPECS)) checkLogs(podOf(kind, side), side);
     });
 
@@ -167,7 +167,7 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
       }
     }
 
-    test("[27.3.6] of each image that is pulled", async () => {
+    test("[27.3.6] PullImage requests equal the Go kubelet's", async () => {
       await recording.check("pulled: PullImage", (side) => {
         const pod = podOf("pulled", side);
         const pulls = answered(proxy(side).calls, "PullImage")
@@ -181,7 +181,7 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
       });
     });
 
-    test("[7.17] termination messages are the same: the end of a long file, the end of a long log, and a share for each of many", async () => {
+    test("[7.17] termination messages are the same: the end of a long file, the end of a long log, and a share of the limit per container", async () => {
       const log = { terminationMessagePolicy: "FallbackToLogsOnError" };
       const containers = [
         sh("seq 2000 > /dev/termination-log; exit 1", "long"),
@@ -214,14 +214,14 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
       });
     });
 
-    /** By container. */
+    /** By container name. */
     async function messagesAtEnd(name: string): Promise<ReadonlyMap<string, string | undefined>> {
       const ended = ({ status }: Pod) => status?.phase === "Succeeded" || status?.phase === "Failed";
       const { status } = await pods().first(name, "ended", ended);
       return new Map((status?.containerStatuses ?? []).map((one) => [one.name, one.state?.terminated?.message]));
     }
 
-    test("[7.25][11.8][11.9] and the status of pods that run is the same", async () => {
+    test("[7.25][11.8][11.9] status of running pods equals the Go kubelet's", async () => {
       for (const kind of Object.keys(SPECS)) {
         await recording.check(`${kind}: status`, (side) => neutralStatus(podOf(kind, side)));
       }

@@ -1,15 +1,18 @@
-/** A pod of this suite: its spec, how far it comes under any kubelet, and what the test does to it on the way. */
+/** A pod of this suite: its spec, how far it gets under any kubelet, and what the test does to it meanwhile. */
 import type { Container, Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { conditionOf, hasEndedWhole, isRunning, SLEEPER } from "../../support/cluster-pods.ts";
 
-/** The first state of this kind that a pod rests in, for some seconds at least. */
+/** The first state of this kind that lasts for at least some seconds. */
 interface Until {
   readonly what: string;
   readonly is: (pod: Pod) => boolean;
-  /** "far": as its author wants it. */
+  /** "far": as the pod's author wants. */
   readonly comes: "far" | "short";
-  /** The pod goes on after it, so the number of its events and of its containers depends on the moment: their kinds are compared. */
+  /**
+   * The pod continues after this state, so the numbers of its events and containers depend on timing: only their kinds
+   * are compared.
+   */
   readonly goesOn?: true;
 }
 
@@ -19,9 +22,9 @@ export interface Case {
   readonly until: Until;
   /** An event that only the Go kubelet reports, and why Deckhand does not. */
   readonly onlyGo?: { readonly event: RegExp; readonly why: string };
-  /** The test then deletes it, and compares the last status before it was gone. */
+  /** The test deletes the pod afterwards and compares the last status before the pod was gone. */
   readonly ends?: "well" | "badly";
-  /** Happens once it runs, before the test waits for anything. */
+  /** Happens once the pod runs, before the test waits for anything. */
   readonly meanwhile?: (kubectl: Cluster["kubectl"], name: string) => Promise<unknown>;
 }
 
@@ -44,7 +47,7 @@ export const failed: Until = {
   comes: "short",
 };
 
-/** A container of this list waits with this reason after exactly so many restarts. */
+/** A container of this list waits with this reason after exactly this many restarts. */
 export const waits = (
   list: "initContainerStatuses" | "containerStatuses",
   reason: string,
@@ -60,7 +63,7 @@ export const waits = (
   goesOn: true,
 });
 
-/** All containers run, each after so many restarts. */
+/** All containers run, each after this many restarts. */
 export const ranAgain = (restarts: number): Until => ({
   what: `ran after ${restarts} restarts`,
   is: (pod) => {

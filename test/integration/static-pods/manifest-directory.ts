@@ -1,6 +1,6 @@
 /**
- * A manifest directory that is edited repeatedly and holds files that are no manifests. The integration suite runs it small, the
- * proof `static-pods` at whole size.
+ * A manifest directory that is edited repeatedly and holds files that are no manifests. The integration suite runs it
+ * small, the proof `static-pods` at whole size.
  */
 import assert from "node:assert/strict";
 import { mkdir, symlink, truncate, writeFile } from "node:fs/promises";
@@ -94,7 +94,7 @@ export function manifestDirectory(worldOf: () => StaticWorld, size: DirectorySiz
     const before = staticUid(await worldOf().ready("edited"));
     for (let index = 0; index < size.garbage; index += 1) {
       const name = `garbage-${index}`;
-      await garbage[index % garbage.length]?.(join(worldOf().folder, `${name}.yaml`), name);
+      await garbage[index % garbage.length]?.(join(worldOf().directory, `${name}.yaml`), name);
     }
     await worldOf().put("zz-good.yaml", staticManifest("good"));
     const good = staticUid(await worldOf().ready("good"));

@@ -1,4 +1,4 @@
-/** How pods end, proven from the API server's audit log and from the calls that the runtime got. */
+/** How pods terminate, proven from the API server's audit log and from the calls that the runtime received. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { SLEEPER, sh } from "../../support/cluster-pods.ts";
 import { podCgroupOf } from "../../support/node-files.ts";
 import { callsAbout, runPod, uidOf, type World } from "./world.ts";
 
-/** Ends only when it is killed. */
+/** Ignores SIGTERM; only SIGKILL ends it. */
 const STUBBORN = sh("trap '' TERM; while :; do sleep 1; done");
 
 const isTerminal = ({ requestObject }: Audited): boolean => {
@@ -26,8 +26,8 @@ const stopTimeouts = (world: World, pod: Pod): readonly number[] =>
   );
 
 export function endings(world: () => World): void {
-  void suite("how pods end", () => {
-    test("[6.5][6.6][11.3] containers, sandbox, the last status, and only then the object", async () => {
+  void suite("how pods terminate", () => {
+    test("[6.5][6.6][11.3] containers stop first, then the sandbox; then the last status is published, and only then the object is deleted", async () => {
       const { pods, cluster, node } = world();
       const pod = await runPod(world(), "ends", { containers: [SLEEPER, { ...SLEEPER, name: "second" }] });
       await pods.delete("ends");
@@ -70,7 +70,7 @@ export function endings(world: () => World): void {
       assert.deepEqual(await cgroupsLeft(podCgroupOf(node, pod)), []);
     });
 
-    test("[6.4][7.14] a grace that is shortened while the pod ends takes effect, and two seconds are the least", async () => {
+    test("[6.4][7.14] a grace period that is shortened during termination takes effect, with a minimum of two seconds", async () => {
       const { pods } = world();
       const pod = await runPod(world(), "shortened", { terminationGracePeriodSeconds: 300, containers: [STUBBORN] });
       await pods.delete("shortened");
@@ -83,7 +83,7 @@ export function endings(world: () => World): void {
       assert.equal(callsAbout(world(), pod, "StartContainer").length, 1);
     });
 
-    test("[7.14] containers are told once that they end, and their end is what it was", async () => {
+    test("[7.14] a terminated container keeps its exit code, and its pod has the event Stopping container", async () => {
       const { pods } = world();
       await runPod(world(), "told", { containers: [SLEEPER] });
       await pods.delete("told");
@@ -96,7 +96,7 @@ export function endings(world: () => World): void {
       );
     });
 
-    test("[6.7] a pod deleted by force is gone at once, and its containers soon after", async () => {
+    test("[6.7] a force-deleted pod is removed at once, and its containers soon after", async () => {
       const { pods, node } = world();
       const pod = await runPod(world(), "forced", { terminationGracePeriodSeconds: 300, containers: [STUBBORN] });
       await pods.delete("forced", 0);
@@ -107,7 +107,7 @@ export function endings(world: () => World): void {
       await waitUntil("its cgroup to go", 30_000, async () => (await cgroupsLeft(podCgroupOf(node, pod))).length === 0);
     });
 
-    test("[6.1] a pod deleted while it starts ends without having started more", async () => {
+    test("[6.1] a pod deleted during CreateContainer terminates without StartContainer", async () => {
       const { pods, proxy } = world();
       const created = Promise.withResolvers<void>();
       const unhook = proxy.hook("CreateContainer", { after: () => created.promise });
@@ -132,7 +132,7 @@ export function endings(world: () => World): void {
   });
 }
 
-/** A process in this group that cannot be killed before it is thawed: it holds the group. */
+/** A process in this cgroup that cannot be killed before it is thawed, so that the cgroup cannot be removed. */
 async function frozenIn(group: string, freezer: string) {
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   const procs = (controller: string, path: string) => join("/sys/fs/cgroup", controller, path, "cgroup.procs");

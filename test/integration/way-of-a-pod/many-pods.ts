@@ -1,6 +1,7 @@
 /**
- * Many pods on one Deckhand node: the node is Ready soon after the agent's start, a Deployment is placed by the scheduler, many pods
- * are created at once, and an idle node sends few calls. The integration suite runs it small, the proof `way-of-a-pod` at whole size.
+ * Many pods on one Deckhand node: the node is Ready soon after the agent's start, the scheduler places a Deployment,
+ * many pods are created at once, and an idle node sends few calls. The integration suite runs small sizes, the proof
+ * `way-of-a-pod` the full size.
  */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
@@ -67,7 +68,7 @@ export function manyPods(worldOf: () => World, size: ManyPodsSize): void {
       const cpuSeconds = (await cpuMsOf(agent.pid)) / 1000;
       figure("from the start of the agent to a ready node", Math.round(seconds * 100) / 100, "s");
       figure("CPU time of the agent until then", Math.round(cpuSeconds * 100) / 100, "s");
-      // Beside other test files the cores are shared: there the agent's own time counts.
+      // Beside other test files the cores are shared: the agent's CPU time counts instead.
       const limited = size.isAlone ? seconds : cpuSeconds;
       assert.ok(limited <= READY_SECONDS_MAX, `ready after ${seconds} s, ${cpuSeconds} s of CPU time`);
     });
@@ -84,7 +85,7 @@ export function manyPods(worldOf: () => World, size: ManyPodsSize): void {
         metadata: { name: "many", namespace: "default" },
         spec: { replicas: size.replicas, selector: { matchLabels: { app: "many" } }, template },
       };
-      const file = join(cluster.layout.folder, "deployment.json");
+      const file = join(cluster.layout.directory, "deployment.json");
       await writeFile(file, JSON.stringify(deployment));
       const startedMs = performance.now();
       await cluster.kubectl("create", "-f", file);
@@ -138,7 +139,7 @@ export function manyPods(worldOf: () => World, size: ManyPodsSize): void {
       const minutes = size.idleMs / MINUTE_MS;
       figure("calls to the runtime in an idle minute", calls.length / minutes, "1/min");
       figure("requests to the API server in an idle minute", requests.length / minutes, "1/min");
-      // One more than the rate allows: a period may begin just before and end just after the interval.
+      // One more than the rate allows: a period may begin just before the interval and end just after it.
       assert.ok(calls.length <= Math.ceil(CRI_PER_MINUTE_MAX * minutes) + 1, `${calls.length} calls`);
       assert.ok(requests.length <= Math.ceil(API_PER_MINUTE_MAX * minutes) + 1, `${requests.length} requests`);
       const crowd = running("crowd-").map(({ metadata }) => metadata?.name ?? "");

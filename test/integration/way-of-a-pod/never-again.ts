@@ -1,4 +1,4 @@
-/** A container that must not run twice, whose agent dies before it could say that it has ended. */
+/** A container that must not run twice, and whose agent dies before it has published the container's termination. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
@@ -12,7 +12,7 @@ import { runPod, uidOf, type World } from "./world.ts";
 const RUNS_MS = 4_000;
 const signal = new AbortController().signal;
 
-/** What is done to the dead container while nobody looks. */
+/** What happens to the dead container while no agent runs. */
 type Meanwhile = "nothing" | "containerRemoved" | "allRemoved";
 
 export function neverAgain(world: () => World): void {
@@ -35,14 +35,14 @@ export function neverAgain(world: () => World): void {
     }
   }
 
-  /** The container ends while `held` stands still, the agent is killed, and things go on. */
+  /** The container ends while `held` is paused; then the agent is killed and restarted, and `held` resumes. */
   async function dies(name: string, held: Component, agent: Component, meanwhile: Meanwhile): Promise<Pod> {
     const spec = { restartPolicy: "Never", containers: [sh(`sleep ${RUNS_MS / 1000}; exit 7`)] };
     const pod = await runPod(world(), name, spec);
     await held.pause();
     try {
       await waitUntil("the container to end", 20_000, () => hasEnded(pod), 100);
-      // Long enough for an agent that is awake to note the end.
+      // Long enough for an agent that is not paused to observe and journal the termination.
       await pause(1_000);
       await agent.kill();
       await removeWhatIsDead(pod, meanwhile);
@@ -55,7 +55,7 @@ export function neverAgain(world: () => World): void {
 
   void suite("a container that must not run twice, whose agent is killed before its end is published", () => {
     for (const meanwhile of ["nothing", "containerRemoved", "allRemoved"] as const) {
-      test(`[7.2][7.10][27.4.3] the end was seen, and of the dead container ${meanwhile}: it keeps its exit code`, async () => {
+      test(`[7.2][7.10][27.4.3] an observed termination keeps its exit code, with the dead container meanwhile: ${meanwhile}`, async () => {
         const { cluster, node } = world();
         const agent = cluster.component(`kubelet@${node.name}`);
         const name = `never-${meanwhile.toLowerCase()}`;
@@ -68,7 +68,7 @@ export function neverAgain(world: () => World): void {
       });
     }
 
-    test("[7.19] nobody saw the end and nothing is left: it is told as lost, and not run again", async () => {
+    test("[7.19] an unobserved termination of a removed container is ContainerStatusUnknown, and the container does not run again", async () => {
       const { cluster, node } = world();
       const agent = cluster.component(`kubelet@${node.name}`);
       const pod = await dies("never-unseen", agent, agent, "containerRemoved");

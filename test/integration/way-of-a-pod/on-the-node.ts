@@ -1,4 +1,7 @@
-/** What a pod has on its node: folders, logs, last words, namespaces, a host name; and containers that cannot start. */
+/**
+ * What a pod has on its node: directories, logs, termination messages, namespaces, a host name; and containers that
+ * cannot start.
+ */
 import assert from "node:assert/strict";
 import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { suite, test } from "node:test";
@@ -6,7 +9,7 @@ import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { cgroupsLeft } from "../../cluster/cgroups.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { BUSYBOX, SLEEPER, sh } from "../../support/cluster-pods.ts";
-import { linksToLogs, logOf, onMachine, podCgroupOf, podLogFolderOf } from "../../support/node-files.ts";
+import { linksToLogs, logOf, onMachine, podCgroupOf, podLogDirectoryOf } from "../../support/node-files.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const ended = ({ status }: Pod) => status?.phase === "Succeeded" || status?.phase === "Failed";
@@ -19,14 +22,14 @@ async function endOf(world: World, name: string, spec: Parameters<typeof makePod
 
 export function onTheNode(world: () => World): void {
   void suite("what a pod has on its node", () => {
-    folders(world);
-    lastWords(world);
+    directories(world);
+    terminationMessage(world);
     namespaces(world);
   });
 }
 
-function folders(world: () => World): void {
-  test("[7.23][27.1.1][27.1.13] folders for its data, with upstream's modes, and a cgroup", async () => {
+function directories(world: () => World): void {
+  test("[7.23][27.1.1][27.1.13] a pod has data directories with upstream's modes, and a cgroup", async () => {
     const { node } = world();
     const pod = await runPod(world(), "folders", { containers: [SLEEPER] });
     const root = `/var/lib/kubelet/pods/${uidOf(pod)}`;
@@ -41,7 +44,7 @@ function folders(world: () => World): void {
     assert.ok((await cgroupsLeft(podCgroupOf(node, pod))).length > 0);
   });
 
-  test("[14.9] the Burstable tier has the CPU shares of its pods' requests, and the BestEffort tier has two", async () => {
+  test("[14.9] the Burstable cgroup has the CPU shares of its pods' requests, and the BestEffort cgroup has 2", async () => {
     const { node, pods } = world();
     const shares = async (tier: string) =>
       Number(await readFile(`/sys/fs/cgroup/cpu${node.cgroupParent}/kubepods/${tier}/cpu.shares`, "utf8"));
@@ -50,7 +53,7 @@ function folders(world: () => World): void {
     await runPod(world(), "asks-300", { containers: [requesting(300)] });
     await runPod(world(), "asks-200", { containers: [requesting(200)] });
     const added = async () => (await shares("burstable")) - before;
-    // 500m are 512 shares; an empty tier begins with two, and every sum is rounded down.
+    // 500m are 512 shares; an empty QoS cgroup has 2, and every sum is rounded down.
     const isNear = async (wanted: number) => Math.abs((await added()) - wanted) <= 2;
     await waitUntil("the shares of both", 30_000, () => isNear(512));
     assert.equal(await shares("besteffort"), 2);
@@ -58,7 +61,7 @@ function folders(world: () => World): void {
     await waitUntil("the shares to be taken back", 90_000, () => isNear(0));
   });
 
-  test("[7.22][27.1.34][27.1.35] a link by the names of pod and container leads to the log", async () => {
+  test("[7.22][27.1.34][27.1.35] a symlink named after pod and container points to the log", async () => {
     const { node } = world();
     const pod = await runPod(world(), "linked", { containers: [sh("echo here; exec sleep 1000")] });
     const id = pod.status?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
@@ -66,24 +69,24 @@ function folders(world: () => World): void {
     const [link = ""] = await linksToLogs(node, pod);
     assert.equal(link, `linked_default_main-${id}.log`);
     const target = await readlink(onMachine(node, `/var/log/containers/${link}`));
-    assert.equal(target, `${podLogFolderOf(pod)}/main/0.log`);
-    // A container runs before its program has printed anything, and containerd copies what it prints.
+    assert.equal(target, `${podLogDirectoryOf(pod)}/main/0.log`);
+    // A container runs before its program has printed anything, and containerd copies its output.
     await waitUntil("the line in the log", 30_000, async () => /^here$/m.test(await logOf(node, pod)));
-    for (const folder of [podLogFolderOf(pod), `${podLogFolderOf(pod)}/main`]) {
-      assert.equal((await stat(onMachine(node, folder))).mode & 0o777, 0o755, folder);
+    for (const directory of [podLogDirectoryOf(pod), `${podLogDirectoryOf(pod)}/main`]) {
+      assert.equal((await stat(onMachine(node, directory))).mode & 0o777, 0o755, directory);
     }
   });
 
-  test("[7.22][7.24][19.1] a pod that has ended keeps its log; of one that goes on, the last end stays and no more", async () => {
+  test("[7.22][7.24][19.1] a terminated pod keeps its log; a restarting container keeps only its last previous run", async () => {
     const { node, pods, proxy } = world();
     const done = await endOf(world(), "kept", { containers: [sh("echo to be read later")] });
     const again = sh("echo again; sleep 0.1");
     await makePod(world(), "crashing", { containers: [again], restartPolicy: "Always" });
     const isThird = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount === 2;
     const crashing = await pods.first("crashing", "was run a third time", isThird, 90_000);
-    const folder = onMachine(node, `${podLogFolderOf(crashing)}/main`);
+    const directory = onMachine(node, `${podLogDirectoryOf(crashing)}/main`);
     const isTidy = async () => {
-      const logs = (await readdir(folder)).toSorted();
+      const logs = (await readdir(directory)).toSorted();
       return logs.length === 2 && !logs.includes("0.log");
     };
     await waitUntil("the first run's log to go", 30_000, isTidy);
@@ -94,7 +97,7 @@ function folders(world: () => World): void {
     await pods.gone("crashing");
   });
 
-  test("[6.11][7.24][19.1] when it is deleted its folders, logs, links, cgroup and containers go", async () => {
+  test("[6.11][7.24][19.1] deleting a pod removes its directories, logs, links, cgroup and containers", async () => {
     const { node, pods } = world();
     const pod = pods.latest("linked") ?? assert.fail();
     await pods.delete("linked");
@@ -110,8 +113,8 @@ function folders(world: () => World): void {
   });
 }
 
-function lastWords(world: () => World): void {
-  test("[7.17] what a container writes to its file is its last word, of which the last 4096 bytes count", async () => {
+function terminationMessage(world: () => World): void {
+  test("[7.17] the last 4096 bytes of the termination message file are the message", async () => {
     const zeros = (count: number, letter: string) => `head -c ${count} /dev/zero | tr '\\0' ${letter}`;
     const message = sh(`(${zeros(904, "x")}; ${zeros(4096, "y")}) > /dev/termination-log; exit 3`);
     const pod = await endOf(world(), "words", { containers: [message] });
@@ -119,7 +122,7 @@ function lastWords(world: () => World): void {
     assert.equal(terminatedOf(pod)?.message, "y".repeat(4096));
   });
 
-  test("[7.17] without a file the end of the log is, if it asked for that and failed", async () => {
+  test("[7.17] FallbackToLogsOnError uses the end of the log of a failed container without a file", async () => {
     const script = (code: number) => ({
       ...sh(`seq 100 | sed 's/^/line /'; exit ${code}`),
       terminationMessagePolicy: "FallbackToLogsOnError",
@@ -133,7 +136,7 @@ function lastWords(world: () => World): void {
 }
 
 function namespaces(world: () => World): void {
-  test("[7.27] its host name is its own, shortened where it must be", async () => {
+  test("[7.27] a pod has its own host name, truncated to 63 characters", async () => {
     const { node } = world();
     const long = `a${"-b".repeat(40)}`;
     const cases = [
@@ -150,7 +153,7 @@ function namespaces(world: () => World): void {
     }
   });
 
-  test("[7.28] namespaces are its own, the pod's or the node's, as it asks", async () => {
+  test("[7.28] network and PID namespaces are the container's, the pod's or the node's, as the pod requests", async () => {
     const { node } = world();
     const look = sh(
       "cat /proc/1/comm; ls /sys/class/net | sort | tr '\\n' ' '; echo; ls /proc 2>/dev/null | grep -c '^[0-9]'",
@@ -169,7 +172,7 @@ function namespaces(world: () => World): void {
     assert.ok(Number(count) > 20, `${count} processes`);
   });
 
-  test("[7.28] what processes share to talk by is the pod's, or the node's where it asks", async () => {
+  test("[7.28] the IPC namespace is the pod's, or the node's with hostIPC", async () => {
     const { node } = world();
     const look = (name: string) => sh("readlink /proc/self/ns/ipc", name);
     const own = async (name: string, spec: Parameters<typeof makePod>[2]) => {
@@ -183,14 +186,14 @@ function namespaces(world: () => World): void {
     assert.deepEqual(await own("ipc-node", { hostIPC: true }), [machine, machine]);
   });
 
-  test("[11.8] a pod on the node's network has the node's address", async () => {
+  test("[11.8] a pod with hostNetwork has the node's address", async () => {
     const { node } = world();
     const pod = await runPod(world(), "on-network", { hostNetwork: true, containers: [SLEEPER] });
     assert.equal(pod.status?.podIP, node.address);
     assert.equal(pod.status?.hostIP, node.address);
   });
 
-  test("[7.18] containers that cannot start say why, and the others of the pod run", async () => {
+  test("[7.18] containers that cannot start report why, and the pod's other containers run", async () => {
     const { pods } = world();
     await makePod(world(), "troubled", {
       containers: [

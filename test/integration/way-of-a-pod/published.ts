@@ -1,4 +1,4 @@
-/** What the API server is told of a pod, field by field. */
+/** What Deckhand publishes of a pod to the API server, field by field. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
@@ -63,7 +63,7 @@ export function published(world: () => World): void {
       }
     });
 
-    test("[11.4][11.7] five conditions are ours, each with the generation it speaks of", () => {
+    test("[11.4][11.7] the kubelet publishes five conditions, each with its observedGeneration", () => {
       const conditions = pod.status?.conditions ?? [];
       assert.deepEqual(conditions.map(({ type }) => type).toSorted(), OWNED);
       for (const { type, status, observedGeneration, lastTransitionTime } of conditions) {
@@ -74,7 +74,7 @@ export function published(world: () => World): void {
       assert.equal(pod.status?.observedGeneration, pod.metadata?.generation);
     });
 
-    test("[11.5] before it runs the reasons name the containers, and a time moves only with its status", () => {
+    test("[11.5] before the pod runs the conditions name its unready containers, and a transition time changes only with its status", () => {
       const seen = world()
         .pods.versions("fields")
         .filter(({ kind, pod: at }) => kind !== "deleted" && conditionOf(at, "Ready") !== undefined);
@@ -97,7 +97,7 @@ export function published(world: () => World): void {
       }
     });
 
-    test("[11.8][11.9] addresses, class and start time are there, and the start time stays", () => {
+    test("[11.8][11.9] addresses, QoS class and start time are published, and the start time stays", () => {
       const { node, pods } = world();
       const { status } = pod;
       assert.ok(status?.podIP?.startsWith(node.podRange.replace(/0\/24$/, "")), String(status?.podIP));
@@ -111,7 +111,7 @@ export function published(world: () => World): void {
       assert.equal(times.size, 1);
     });
 
-    test("[4.2][27.3.2] the runtime is told where a pod is from and since when; the API server is not", () => {
+    test("[4.2][27.3.2] the sandbox has the annotations config.source and config.seen, and the pod in the API server has neither", () => {
       const call = answered(world().proxy.calls, "RunPodSandbox").find((one) => podUidOfCall(one) === uidOf(pod));
       const { "kubernetes.io/config.seen": seen = "", ...rest } =
         (call?.request as RunPodSandboxRequest | undefined)?.config?.annotations ?? {};
@@ -120,7 +120,7 @@ export function published(world: () => World): void {
       assert.deepEqual(world().pods.latest("fields")?.metadata?.annotations, undefined);
     });
 
-    test("[7.6][10.2] containers start in the order of the spec, and after each the pod is looked at, it alone and at once", () => {
+    test("[7.6][10.2] containers start in the order of the spec, and within 500 ms of the last start the agent queries this pod alone", () => {
       const { proxy } = world();
       const runs = runsOf(proxy.calls, uidOf(pod));
       assert.deepEqual(
@@ -138,7 +138,7 @@ export function published(world: () => World): void {
       assert.ok(next.startedWallMs - endedMs < 500, `${next.startedWallMs - endedMs} ms later`);
     });
 
-    test("[10.3] the runtime's events tell the end of a container: no whole list is read before it runs again", async () => {
+    test("[10.3] runtime events report a container's termination: no full list is read before the container runs again", async () => {
       const { pods, proxy } = world();
       const streams = proxy.calls.filter(({ method }) => method === "GetContainerEvents");
       assert.ok(
@@ -158,19 +158,19 @@ export function published(world: () => World): void {
         return method === "ListContainers" && isWhole && startedWallMs >= endedMs && startedWallMs <= startedMs;
       });
       assert.deepEqual(lists, []);
-      // A runtime without events is listed every second.
+      // Without events, the agent lists the runtime every second.
       assert.ok(startedMs - endedMs < 1_000, `${startedMs - endedMs} ms from its end to its next start`);
     });
 
-    test("[7.6][11.4] that a sandbox is ready is told while the image is still being pulled", async () => {
+    test("[7.6][11.4] PodReadyToStartContainers is published while the image is still being pulled", async () => {
       const { pods, proxy } = world();
       const pulled = Promise.withResolvers<void>();
       const unhook = proxy.hook("PullImage", { before: () => pulled.promise });
       try {
         const image = { ...SLEEPER, imagePullPolicy: "Always", image: BUSYBOX };
         await makePod(world(), "pulled", { containers: [image] });
-        const isTold = (at: Pod) => conditionOf(at, "PodReadyToStartContainers")?.status === "True";
-        const early = await pods.first("pulled", "had a sandbox", isTold);
+        const isReported = (at: Pod) => conditionOf(at, "PodReadyToStartContainers")?.status === "True";
+        const early = await pods.first("pulled", "had a sandbox", isReported);
         assert.equal(early.status?.phase, "Pending");
         assert.equal(early.status?.containerStatuses?.[0]?.state?.waiting?.reason, "ContainerCreating");
       } finally {
@@ -180,7 +180,7 @@ export function published(world: () => World): void {
       await pods.running("pulled");
     });
 
-    test("[11.2] nothing is read before it is written: no GET of a pod, and every patch is bound to the UID", async () => {
+    test("[11.2] the node sends no GET of a pod before a patch, and every patch is bound to the UID", async () => {
       const { cluster, node } = world();
       const requests = (await requestsBy(cluster, nodeUser(node.name))).filter(({ resource }) => resource === "pods");
       assert.deepEqual(
@@ -197,12 +197,14 @@ export function published(world: () => World): void {
       }
     });
 
-    test("[11.2] what somebody else writes into a field of ours is put right", async () => {
+    test("[11.2] another client's change of a field that the kubelet owns is reverted", async () => {
       const { pods: client } = world();
       const { status: before } = await runPod(world(), "meddled", { containers: [SLEEPER] });
-      const [told = assert.fail("it has a container")] = before?.containerStatuses ?? [];
+      const [reported = assert.fail("it has a container")] = before?.containerStatuses ?? [];
       const wrong = { type: "Ready", status: "False", reason: "Meddling" };
-      const body = { status: { conditions: [wrong], containerStatuses: [{ ...told, ready: false, restartCount: 9 }] } };
+      const body = {
+        status: { conditions: [wrong], containerStatuses: [{ ...reported, ready: false, restartCount: 9 }] },
+      };
       const name = { name: "meddled", namespace: "default" };
       const { signal } = new AbortController();
       const meddled = await client.api.patch(
@@ -217,10 +219,10 @@ export function published(world: () => World): void {
         Number(metadata?.resourceVersion) > Number(meddled.metadata?.resourceVersion);
       const right = await client.first("meddled", "was put right", (at) => isAfter(at) && isRunning(at), 10_000);
       assert.equal(conditionOf(right, "Ready")?.reason, undefined);
-      assert.deepEqual(right.status?.containerStatuses, [told]);
+      assert.deepEqual(right.status?.containerStatuses, [reported]);
     });
 
-    test("[11.6] a pod with a gate is ready when its containers are and the gate says so", async () => {
+    test("[11.6] a pod with a readiness gate is Ready once its containers are ready and the gate is True", async () => {
       const { pods: client } = world();
       await makePod(world(), "gated", { readinessGates: [{ conditionType: "a.test/open" }], containers: [SLEEPER] });
       const waits = (at: Pod) => conditionOf(at, "Ready")?.reason === "ReadinessGatesNotReady";
@@ -237,7 +239,7 @@ export function published(world: () => World): void {
       await client.running("gated", 10_000);
     });
 
-    test("[11.11] what others wrote into the status survives", async () => {
+    test("[11.11] a condition that another client wrote survives", async () => {
       const { pods: client } = world();
       await makePod(world(), "foreign", { containers: [SLEEPER] });
       await client.running("foreign");
@@ -253,7 +255,7 @@ export function published(world: () => World): void {
       await client.gone("foreign");
     });
 
-    test("[7.4] another image for a container that runs: it is ended, and the new one is run", async () => {
+    test("[7.4] a changed image restarts a running container with the new image", async () => {
       const { pods: client } = world();
       const before = await runPod(world(), "changed", { containers: [SLEEPER] });
       const image = "docker.io/library/busybox:1.36";
@@ -268,7 +270,7 @@ export function published(world: () => World): void {
       assert.ok(events.includes("Killing Container main definition changed, will be restarted"), events.join("\n"));
     });
 
-    test("[7.2] a sandbox that died is replaced by its next attempt, and the containers run again in it", async () => {
+    test("[7.2] a dead sandbox is replaced by its next attempt, in which the containers run again", async () => {
       const { pods: client, node, proxy } = world();
       const before = await runPod(world(), "sandbox", { containers: [SLEEPER] });
       const { signal } = new AbortController();
@@ -276,13 +278,14 @@ export function published(world: () => World): void {
       await withRuntime(node, async (runtime) => {
         const [sandbox] = await runtime.listSandboxes({ labels }, signal);
         assert.ok(sandbox !== undefined);
-        // The agent stops a sandbox that died as well, and the runtime takes its network away for whoever comes first and fails the other.
+        // The agent, too, stops a sandbox that died. The runtime tears down its network for the first caller and fails
+        // the other.
         await waitUntil("its sandbox to be stopped", 30_000, async () => {
           await runtime.stopSandbox(sandbox.id, signal);
           return true;
         });
       });
-      // The container dies first, and may be tried once more in a sandbox that is about to go.
+      // The container dies first, and may be restarted once more in a sandbox that is about to be removed.
       const restarts = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount ?? 0;
       const isNew = (at: Pod) => restarts(at) > 0 && isRunning(at) && at.status?.podIP !== before.status?.podIP;
       await client.first("sandbox", "ran in a new sandbox", isNew);
@@ -290,13 +293,13 @@ export function published(world: () => World): void {
         .filter((call) => podUidOfCall(call) === uidOf(before))
         .map(({ request }) => (request as RunPodSandboxRequest).config?.metadata?.attempt);
       assert.deepEqual(attempts, [0, 1]);
-      const told = "SandboxChanged Pod sandbox changed, it will be killed and re-created.";
+      const reported = "SandboxChanged Pod sandbox changed, it will be killed and re-created.";
       await waitUntil("the event", 10_000, async () =>
-        (await client.eventsOf("sandbox")).some(({ reason, message }) => `${reason} ${message}` === told),
+        (await client.eventsOf("sandbox")).some(({ reason, message }) => `${reason} ${message}` === reported),
       );
     });
 
-    test("[5.1] a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
+    test("[5.1] a pod with an unsupported volume is rejected with the field's name, and nothing of it runs", async () => {
       const { pods: client, node, proxy } = world();
       const volumes = [{ name: "v", nfs: { server: "198.18.255.1", path: "/" } }];
       const spec = { containers: [sh("sleep 1000")], volumes };
@@ -312,7 +315,7 @@ export function published(world: () => World): void {
     });
 
     for (const [name, spec, labels, reason, message] of STRANGERS) {
-      test(`[5.4] a pod for another system is turned away with the reason ${reason}`, async () => {
+      test(`[5.4] a pod for another operating system is rejected with the reason ${reason}`, async () => {
         const { pods: client, node, proxy } = world();
         const pod = podOn(node.name, name, { containers: [sh("sleep 1000")], ...spec });
         await client.create({ ...pod, metadata: { ...pod.metadata, labels } });
@@ -326,7 +329,7 @@ export function published(world: () => World): void {
       });
     }
 
-    test("[5.3] a port of the node is given once, and again when its pod is gone", async () => {
+    test("[5.3] a host port serves one pod at a time, and another once that pod is deleted", async () => {
       const { pods: client, node } = world();
       const wantsPort = (name: string) =>
         podOn(node.name, name, {
@@ -362,7 +365,7 @@ export function published(world: () => World): void {
         "--output=jsonpath={range .items[*]}{.reason}={.involvedObject.uid} {end}",
       );
       assert.ok(uids.includes(`Starting=${uid} `), uids);
-      // Another test has deleted the Node: events of before carry the UID that it had.
+      // Another test has deleted the Node: earlier events carry the UID that it had.
       assert.ok(!/= /.test(uids), uids);
       assert.match(await cluster.kubectl("describe", "node", node.name), /^ +Normal +Starting /m);
     });

@@ -1,4 +1,7 @@
-/** Pods that meet trouble: a runtime that refuses, a network that is away, containers that vanish, a deadline, strangers on the node. */
+/**
+ * Pods with problems: failing runtime calls, no pod network, lost containers, an exceeded deadline, and a sandbox of no
+ * known pod.
+ */
 import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,10 +16,10 @@ import { withRuntime } from "../../support/node-runtime.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const { signal } = new AbortController();
-/** What the gRPC status "unknown" is on the wire. */
+/** The gRPC status code of "unknown". */
 const UNKNOWN = 2;
 
-/** 27.3.11, and the events that we always ask for. */
+/** The RPCs of 27.3.11, and GetContainerEvents, which Deckhand always calls. */
 const RPCS: ReadonlySet<string> = new Set(
   `Version Status RuntimeConfig UpdateRuntimeConfig RunPodSandbox StopPodSandbox RemovePodSandbox ListPodSandbox PodSandboxStatus
   CreateContainer StartContainer StopContainer RemoveContainer ListContainers ContainerStatus UpdateContainerResources
@@ -33,17 +36,17 @@ const nameIn = (request: unknown): string | undefined => {
 const statusIn = (pod: Pod, name = "main") => pod.status?.containerStatuses?.find((status) => status.name === name);
 
 export function troubles(world: () => World): void {
-  const toldOf = (pod: string, reason: string, type: string, message: RegExp) =>
+  const reportOf = (pod: string, reason: string, type: string, message: RegExp) =>
     waitUntil(`${pod} to have the event ${reason}`, 20_000, async () =>
       (await world().pods.eventsOf(pod)).some(
         (event) => event.reason === reason && event.type === type && message.test(event.message ?? ""),
       ),
     );
 
-  void suite("pods in trouble", () => {
-    // Each of them mostly waits, and none is in the way of another.
+  void suite("pods with problems", () => {
+    // Each of these mostly waits, and none affects another.
     void suite("side by side", { concurrency: true }, () => {
-      test("[7.1][6.3] a sandbox that cannot be made is told, and tried again after 10 to 15 s", async () => {
+      test("[7.1][6.3] a failed sandbox creation is reported, and retried after 10 to 15 s", async () => {
         const { pods, proxy } = world();
         let refusals = 0;
         const unhook = proxy.hook("RunPodSandbox", {
@@ -55,7 +58,7 @@ export function troubles(world: () => World): void {
         });
         try {
           await makePod(world(), "refused", { containers: [SLEEPER] });
-          await toldOf(
+          await reportOf(
             "refused",
             "FailedCreatePodSandBox",
             "Warning",
@@ -74,7 +77,7 @@ export function troubles(world: () => World): void {
         }
       });
 
-      test("[7.18] what kept a container from starting is the reason it waits, and it starts when nothing does any more", async () => {
+      test("[7.18] a container waits with the reason of the failed call, and starts once the calls succeed", async () => {
         const { pods, proxy } = world();
         const refuse = (which: (request: unknown) => boolean) => ({
           before: (request: unknown) => {
@@ -120,14 +123,14 @@ export function troubles(world: () => World): void {
           await reasonOf("uninspected", "ImageInspectError");
           await reasonOf("uncreated", "CreateContainerError");
           await reasonOf("unstarted", "RunContainerError");
-          await toldOf("hindered", "Failed", "Warning", /^Error: .*not today/);
+          await reportOf("hindered", "Failed", "Warning", /^Error: .*not today/);
         } finally {
           for (const unhook of unhooks) unhook();
         }
         await pods.running("hindered", 40_000);
       });
 
-      test("[6.10] a pod that is on its node longer than its deadline fails, also when the deadline came later", async () => {
+      test("[6.10] a pod exceeding activeDeadlineSeconds fails, also when the deadline is set later", async () => {
         const { pods } = world();
         await makePod(world(), "overdue", { activeDeadlineSeconds: 3, containers: [SLEEPER] });
         await runPod(world(), "hurried", { activeDeadlineSeconds: 3600, containers: [SLEEPER] });
@@ -144,7 +147,7 @@ export function troubles(world: () => World): void {
           const words = "Pod was active on the node longer than the specified deadline";
           assert.deepEqual([status?.reason, status?.message], ["DeadlineExceeded", words]);
           assert.ok(status?.containerStatuses?.[0]?.state?.terminated !== undefined);
-          await toldOf(name, "DeadlineExceeded", "Normal", new RegExp(`^${words}$`));
+          await reportOf(name, "DeadlineExceeded", "Normal", new RegExp(`^${words}$`));
         }
         const early = pods.versions("overdue").filter(({ pod }) => pod.status?.phase !== "Failed");
         assert.ok(
@@ -154,9 +157,9 @@ export function troubles(world: () => World): void {
       });
     });
 
-    test("[6.2] without a network only pods on the node's own start; the others say so, and start when it is there", async () => {
+    test("[6.2] without a network only hostNetwork pods start; others report NetworkNotReady and start once it is ready", async () => {
       const { pods, proxy, node } = world();
-      const file = join(node.folder, "cni", "10-bridge.conflist");
+      const file = join(node.directory, "cni", "10-bridge.conflist");
       const isReady = async (wanted: boolean) => {
         const last = answered(proxy.calls, "Status").at(-1)?.answer as StatusResponse | undefined;
         return last?.status?.conditions.find(({ type }) => type === "NetworkReady")?.status === wanted;
@@ -168,7 +171,7 @@ export function troubles(world: () => World): void {
         await runPod(world(), "on-the-nodes", { hostNetwork: true, containers: [SLEEPER] });
         const message =
           /^network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:/;
-        await toldOf("netless", "NetworkNotReady", "Warning", message);
+        await reportOf("netless", "NetworkNotReady", "Warning", message);
         assert.ok(!proxy.calls.some((call) => call.method === "RunPodSandbox" && podUidOfCall(call) === uidOf(pod)));
       } finally {
         await rename(`${file}.away`, file);
@@ -176,7 +179,7 @@ export function troubles(world: () => World): void {
       await pods.running("netless", 30_000);
     });
 
-    test("[7.5][7.19] a container that vanished is told as lost, and its next run has the number after its last log", async () => {
+    test("[7.5][7.19] a vanished container is reported as ContainerStatusUnknown, and its next run continues the log numbers", async () => {
       const { cluster, node, pods, proxy } = world();
       const agent = cluster.component(`kubelet@${node.name}`);
       const before = await runPod(world(), "vanished", { containers: [SLEEPER] });
@@ -210,23 +213,23 @@ export function troubles(world: () => World): void {
       assert.deepEqual(logs.stdout.trim().split("\n"), ["0.log", "1.log"]);
     });
 
-    test("[27.3.9] a sandbox that somebody made by hand, without labels, is the node's to end", async () => {
+    test("[27.3.9] a sandbox created outside the agent, without labels, is stopped and removed", async () => {
       const { node, proxy } = world();
       const uid = "5b0c9f5e-0000-4000-8000-00000000beef";
       const cgroupParent = `${node.cgroupParent}/kubepods/besteffort/pod${uid}`;
-      const metadata = { name: "stranger", namespace: "nowhere", uid, attempt: 0 };
+      const metadata = { name: "unknown", namespace: "nowhere", uid, attempt: 0 };
       const namespaces = { network: "node", pid: "container", ipc: "pod" } as const;
       const id = await withRuntime(world().node, (runtime) =>
         runtime.runSandbox({ metadata, cgroupParent, security: { namespaces } }, "", signal),
       );
       const isStopped = async () => answered(proxy.calls, "StopPodSandbox").some((call) => call.id === id);
-      await waitUntil("the stranger to be stopped", 10_000, isStopped);
+      await waitUntil("the unknown sandbox to be stopped", 10_000, isStopped);
       const isGone = async () =>
         (await withRuntime(world().node, (runtime) => runtime.listSandboxes({}, signal))).every((one) => one.id !== id);
-      await waitUntil("the stranger to be gone", 60_000, isGone);
+      await waitUntil("the unknown sandbox to be gone", 60_000, isGone);
     });
 
-    test("[27.3.11] nothing was asked of the runtime that a kubelet does not ask", () => {
+    test("[27.3.11] only RPCs that a kubelet sends were sent to the runtime", () => {
       const asked = new Set(world().proxy.calls.map(({ method }) => method));
       assert.deepEqual(
         [...asked].filter((method) => !RPCS.has(method)),

@@ -1,4 +1,4 @@
-/** What the parts of this suite share: one cluster with one node of Deckhand's, whose calls to the runtime are recorded. */
+/** Shared by the parts of this suite: one cluster with one Deckhand node, whose calls to the runtime are recorded. */
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import type { CriCall, CriProxy } from "../../cluster/cri-proxy.ts";

@@ -1,6 +1,6 @@
 import type { MutantArea } from "../mutant.ts";
 
-/** All of its cases: it starts no cluster. */
+/** Runs all cases of the suite, because it starts no cluster. */
 const SUITE = { suite: "cgroup-differential", cases: "." } as const;
 
 export const CGROUPS: MutantArea = {

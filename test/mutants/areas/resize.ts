@@ -38,7 +38,7 @@ export const RESIZE: MutantArea = {
       find: "`Pod resize ${reason}: ${summary(desired, generation, error)}`",
       replace: "`Pod resize ${reason}: ${summary(desired, generation)}`",
       suite: SUITE,
-      // The others hold the CPU that it lacks.
+      // The other cases hold the CPU that `too-much-now` lacks.
       cases: "^(?:too-much-now|cpu-up|guaranteed|one-up-one-down)$",
       tests: " too-much-now:",
     },

@@ -24,8 +24,8 @@ export const RESTART_POLICY: MutantArea = {
     {
       name: "the event about a back-off is no warning",
       file: "src/controllers/pod-workers/pod-life.ts",
-      find: '("Warning", "BackOff", told)',
-      replace: '("Normal", "BackOff", told)',
+      find: '("Warning", "BackOff", reported)',
+      replace: '("Normal", "BackOff", reported)',
       suite: "roles-differential",
       cases: "^own-policy$",
       tests: " own-policy:",

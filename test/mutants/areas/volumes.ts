@@ -17,8 +17,8 @@ export const VOLUMES: MutantArea = {
     {
       name: "a host directory is created without access for others",
       file: "src/domain/volumes/host-path.ts",
-      find: '{ kind: "makeFolder", mode: 0o755 }',
-      replace: '{ kind: "makeFolder", mode: 0o750 }',
+      find: '{ kind: "makeDirectory", mode: 0o755 }',
+      replace: '{ kind: "makeDirectory", mode: 0o750 }',
       suite: SUITE,
       cases: "^host-folder-made$",
       tests: "\\[13\\.6\\]",

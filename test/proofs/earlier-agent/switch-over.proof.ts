@@ -1,6 +1,7 @@
 /**
- * A node whose agent is replaced by that of another commit, forward and back: no container restarts, no pod is reported as not Ready, a pod that
- * terminates when its agent ends still terminates within its grace period, and each agent reads the journal of the other.
+ * A node's agent is replaced by the agent of another commit, forward and back. No container restarts and no pod is
+ * reported as not Ready. A pod that terminates when its agent ends still terminates within its grace period. Each agent
+ * reads the journal of the other.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -61,7 +62,7 @@ suite(`an agent of commit ${EARLIER} and today's on one node`, () => {
     assert.ok(tookMs >= (GRACE_SECONDS - 1) * 1_000, `removed after ${tookMs} ms, before its grace period ended`);
   }
 
-  /** What today's agent knows of the pod's life: the time of each entry. */
+  /** The time of each entry in today's agent's explanation of the pod. */
   async function timelineMs(name: string): Promise<readonly number[]> {
     const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
     const command = ["explain", "pod", `default/${name}`, "--output", "json"];

@@ -1,6 +1,7 @@
 /**
- * An hour of hostile clients of port 10250, which have one core, delays neither the agent's event loop, nor a probe, nor the node's lease. What is
- * measured meanwhile is read through the API server: the agent counts connections by address, and the clients use up what theirs may have.
+ * For an hour, hostile clients with one core send requests to port 10250. They delay neither the agent's event loop,
+ * nor a probe, nor the node's lease. Measurements are read through the API server, because the agent counts connections
+ * by address and the clients use up the limit of theirs.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -18,7 +19,7 @@ const FLOOD_MS = wholeSize() ? 3_600_000 : 60_000;
 const SCALE = wholeSize() ? "1" : "0.1";
 const LOOP_DELAY_P99_MS_MAX = 50;
 const LOOP_DELAY_MS_MAX = 500;
-/** Ten seconds between two renewals, and a quarter more. */
+/** Ten seconds between two renewals, plus a quarter. */
 const LEASE_MS_MAX = 12_500;
 /** The container is probed every second. */
 const PROBES_MIN = (0.8 * FLOOD_MS) / 1_000;
@@ -33,7 +34,7 @@ suite("hostile clients", () => {
 
   after(() => world.down());
 
-  /** Answers with the number of rounds. */
+  /** Returns the number of rounds. */
   async function flood(untilMs: number, signal: AbortSignal): Promise<number> {
     const args = ["-c", "1", process.execPath, CLIENTS, "10250", SCALE, world.node.address];
     let rounds = 0;
@@ -44,7 +45,7 @@ suite("hostile clients", () => {
     return rounds;
   }
 
-  /** Until then: every half minute the loop's delays, every second the age of the lease. */
+  /** Until `untilMs`, samples the event loop's delays every 30 s and the age of the lease every second. */
   async function observe(untilMs: number, signal: AbortSignal) {
     const seen = { p99s: [] as number[], maxima: [] as number[], leases: [] as number[] };
     for (let look = 1; performance.now() < untilMs && !signal.aborted; look += 1) {
@@ -65,7 +66,7 @@ suite("hostile clients", () => {
     const untilMs = performance.now() + FLOOD_MS;
     const stop = new AbortController();
     const both = [flood(untilMs, stop.signal), observe(untilMs, stop.signal)] as const;
-    // One that fails ends the other.
+    // If one of them fails, the other stops.
     for (const one of both) one.catch(() => stop.abort());
     const [rounds, { p99s, maxima, leases }] = await Promise.all(both);
     figure("rounds of hostile clients", rounds, "rounds");

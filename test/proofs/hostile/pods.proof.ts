@@ -1,6 +1,7 @@
 /**
- * What hostile pods cost the other pods of the node: pods beside hostile ones start, are probed and show their logs as fast as beside ordinary ones.
- * Two nodes of one cluster take turns, so that the control plane, which shares the cores, burdens both alike.
+ * The cost of hostile pods for the other pods of the node: pods beside hostile ones start, are probed and return logs
+ * as fast as beside ordinary ones. Two nodes of one cluster take turns, so that the control plane, which shares the
+ * cores, burdens both alike.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
@@ -11,7 +12,7 @@ import { ask } from "../../integration/node-metrics/scrape.ts";
 import { wholeSize } from "../../size.ts";
 import { HostileWorld, probedOn } from "../../support/hostile-world.ts";
 
-/** Of each node. */
+/** Rounds on each node. */
 const ROUNDS = wholeSize() ? 100 : 30;
 /** A pod is probed once a second, and on a fast machine the rounds take less than a second each. */
 const PROBES_MIN = 20;
@@ -46,7 +47,7 @@ suite("hostile pods", () => {
     return tookMs;
   };
 
-  /** Of one node, in milliseconds. */
+  /** Measurements of one node, in milliseconds. */
   class Measured {
     readonly node: ClusterNode;
     readonly start: number[] = [];
@@ -98,7 +99,7 @@ suite("hostile pods", () => {
     const beginSeconds = await world.lastProbeSeconds();
     const [beside, without] = [new Measured(first), new Measured(second)];
     for (const node of [beside, without]) await node.begin();
-    // The machine's speed changes by the minute: the nodes take turns.
+    // The nodes take turns, because the machine's speed changes by the minute.
     for (let index = 0; index < ROUNDS; index += 1) {
       for (const node of index % 2 === 0 ? [beside, without] : [without, beside]) await node.round(`round-${index}`);
     }

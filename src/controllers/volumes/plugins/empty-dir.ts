@@ -1,10 +1,13 @@
-/** An empty directory of the pod's own: on the node's disk, in memory, or of huge pages. What is in it is the pod's, so it is set up once. */
+/**
+ * An empty directory for the pod: on the node's disk, in memory, or on huge pages. The pod owns its content, so the
+ * directory is set up only once.
+ */
 import type { Pod, Volume } from "../../../api/gen/core-v1.ts";
 import { hugepageVolumeSize, isHugepageMedium, memoryVolumeBytes } from "../../../domain/volumes/memory-volume.ts";
 import { type PlanContext, refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
 import { giveToGroup, isMounted, makeOwnDirectory, markReady, mountMemory, mountOnce } from "../set-up.ts";
 
-/** Undefined: the node's disk. */
+/** Undefined: on the node's disk. */
 type Mount = ((work: SetUpWork) => Promise<unknown>) | undefined;
 
 export const emptyDirPlugin: VolumePlugin = {
@@ -48,7 +51,7 @@ async function setUp(work: SetUpWork, mount: Mount): Promise<SetUpVolume> {
   const isReady = (await files.facts(`${marker}/ready`)) !== undefined;
   const isThere = mount === undefined ? (await files.facts(path)) !== undefined : await isMounted(work);
   if (!isReady || !isThere) {
-    // The mark of what is gone, with the memory that it was in, says nothing of what takes its place.
+    // The ready file of lost content, for example in memory, is not valid for the new directory.
     if (isReady) await files.removeTree(marker);
     await makeOwnDirectory(work);
     await mount?.(work);

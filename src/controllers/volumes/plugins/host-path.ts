@@ -1,4 +1,4 @@
-/** A path of the node, named by the pod or by a PersistentVolume. Nothing is mounted, and nobody measures it. */
+/** A path of the node, specified by the pod or by a PersistentVolume. It is neither mounted nor measured. */
 import { hostPathStep } from "../../../domain/volumes/host-path.ts";
 import { refused, type SetUpWork, type VolumePlugin } from "../plugin.ts";
 import { VolumeFailure } from "../volume-failure.ts";
@@ -28,6 +28,6 @@ async function check({ ports: { mounts }, signal }: SetUpWork, path: string, typ
   if (type === "") return;
   const step = hostPathStep(path, type, await mounts.kindOf(path, signal));
   if (step.kind === "refused") throw new VolumeFailure("MountVolume.SetUp failed", step.message);
-  if (step.kind === "makeFolder") await mounts.makeFolder(path, step.mode, signal);
+  if (step.kind === "makeDirectory") await mounts.makeDirectory(path, step.mode, signal);
   if (step.kind === "makeFile") await mounts.makeFile(path, step.mode, signal);
 }

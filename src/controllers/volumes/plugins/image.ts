@@ -1,4 +1,7 @@
-/** The files of an image. The worker pulls it when the first container that mounts it starts, and the runtime mounts it: there is no path. */
+/**
+ * The files of an image. The worker pulls the image when the first container that mounts it starts. The runtime mounts
+ * the image, so there is no path.
+ */
 import type { VolumePlugin } from "../plugin.ts";
 
 export const imagePlugin: VolumePlugin = {

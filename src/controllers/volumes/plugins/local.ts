@@ -1,13 +1,15 @@
 /**
- * A directory or block device of this node, behind a PersistentVolume. A device is formatted where it is empty and mounted once for all pods; each pod
- * gets a bind mount. The first pod that mounts the volume gives it to its group.
+ * A directory or block device of this node behind a PersistentVolume. An empty device is formatted; a device is mounted
+ * once for all pods, and each pod gets a bind mount. The first pod that mounts the volume applies its fsGroup.
  */
+
 import type { PersistentVolume } from "../../../api/gen/core-v1.ts";
 import { errorText } from "../../../base/error-text.ts";
+import { podSubject } from "../../../domain/events/recorded-event.ts";
 import { podNameOfObject } from "../../../domain/pod/pod-names.ts";
 import { formatStep } from "../../../domain/volumes/format-plan.ts";
 import { podFileGroup } from "../../../domain/volumes/fs-user.ts";
-import { deviceMountFolder } from "../../../domain/volumes/layout.ts";
+import { deviceMountDirectory } from "../../../domain/volumes/layout.ts";
 import type { MountPoint } from "../../../ports/mounts.ts";
 import { noteMounting } from "../note-mounting.ts";
 import { refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
@@ -36,7 +38,7 @@ export const localPlugin: VolumePlugin = {
   },
   unstage: ({ name, uid, rootDir, ports, staged, signal }) =>
     staged.release(name, uid, async () => {
-      const directory = deviceMountFolder(rootDir, name);
+      const directory = deviceMountDirectory(rootDir, name);
       const table = await ports.mounts.table();
       const own = table.find(({ path }) => path === directory);
       if (own === undefined) return;
@@ -45,7 +47,7 @@ export const localPlugin: VolumePlugin = {
       );
       if (isUsed) return;
       await ports.mounts.unmount(directory, { lazy: false }, signal);
-      await ports.files.removeFolder(directory);
+      await ports.files.removeDirectory(directory);
     }),
 };
 
@@ -62,13 +64,14 @@ async function setUp(work: SetUpWork, local: LocalVolume): Promise<SetUpVolume> 
   const found = await ports.mounts.kindOf(source, signal);
   const failure = (message: string) => new VolumeFailure("MountVolume.NewMounter initialization failed", message);
   if (found === "absent") throw failure(`path "${source}" does not exist`);
-  if (found !== "folder" && found !== "blockDevice") throw failure("only directory and block device are supported");
-  await ports.files.makeFolder(path.slice(0, path.lastIndexOf("/")), PARENT_MODE);
-  // Before the device is mounted: by this directory the next agent knows that a device may have to be released.
-  if (found === "blockDevice") await ports.mounts.makeFolder(path, PARENT_MODE, signal);
-  const mounted = found === "folder" ? source : await stage(work, local);
+  if (found !== "directory" && found !== "blockDevice") throw failure("only directory and block device are supported");
+  await ports.files.makeDirectory(path.slice(0, path.lastIndexOf("/")), PARENT_MODE);
+  // Created before the device is mounted: the directory shows the next kubelet process that the device may have to be
+  // unmounted.
+  if (found === "blockDevice") await ports.mounts.makeDirectory(path, PARENT_MODE, signal);
+  const mounted = found === "directory" ? source : await stage(work, local);
   const options = [...(readOnly ? ["ro"] : []), ...mountOptions];
-  // One pod after the other: the first gives the volume to its group.
+  // One pod after the other: the first one applies its fsGroup.
   await staged.inTurn(`bind ${name}`, async () => {
     const when = await mountOnce(work, () => ports.mounts.bind(mounted, path, options, signal));
     if (await isSharedVolume(work)) return;
@@ -78,20 +81,20 @@ async function setUp(work: SetUpWork, local: LocalVolume): Promise<SetUpVolume> 
   return { path, readOnly, selinuxRelabel: !readOnly, measured };
 }
 
-/** Answers with the directory of the device's file system. */
+/** Returns the directory where the device is mounted. */
 function stage(work: SetUpWork, local: LocalVolume): Promise<string> {
   const { pod, volume, name, rootDir, ports, staged, signal } = work;
   const { uid } = podNameOfObject(pod);
   return staged.stage(name, uid, async () => {
-    const directory = deviceMountFolder(rootDir, name);
+    const directory = deviceMountDirectory(rootDir, name);
     if ((await ports.mounts.table()).some(({ path }) => path === directory)) return directory;
-    await ports.files.makeFolder(directory, 0o750);
+    await ports.files.makeDirectory(directory, 0o750);
     await noteMounting(pod, { volume: volume.name, path: directory }, ports);
     try {
       await formatAndMount(work, local, directory);
     } catch (error) {
       signal.throwIfAborted();
-      await ports.files.removeFolder(directory);
+      await ports.files.removeDirectory(directory);
       const cause = `local: failed to mount device ${local.source} at ${directory} (fstype: ${local.fsType}), error ${errorText(error)}`;
       throw new VolumeFailure("MountVolume.MountDevice failed", cause);
     }
@@ -116,15 +119,18 @@ async function formatAndMount(
   await mounts.mountDevice(source, directory, fsType, options, signal);
 }
 
-/** Whether another pod has mounted it too: then its group stays, and an event says so to a pod that wants another. */
-async function isSharedVolume({ pod, podFolder, name, path, ports, signal }: SetUpWork): Promise<boolean> {
-  const podsDirectory = podFolder.slice(0, podFolder.lastIndexOf("/"));
+/**
+ * Whether another pod has mounted the volume too. Then the volume's group stays, and a pod with a different fsGroup
+ * gets an event.
+ */
+async function isSharedVolume({ pod, podDirectory, name, path, ports, signal }: SetUpWork): Promise<boolean> {
+  const podsDirectory = podDirectory.slice(0, podDirectory.lastIndexOf("/"));
   if (!isMountedElsewhere(await ports.mounts.table(), path, podsDirectory)) return false;
   const group = podFileGroup(pod);
   const present = await ports.mounts.groupOf(path, signal);
   if (group === undefined || group === present) return true;
   const message = `The requested fsGroup is ${group}, but the volume ${name} has GID ${present}. The volume may not be shareable.`;
-  ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "AlreadyMountedVolume", message);
+  ports.events.emit(podSubject(pod), "Warning", "AlreadyMountedVolume", message);
   return true;
 }
 

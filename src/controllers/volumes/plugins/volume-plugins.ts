@@ -1,4 +1,4 @@
-/** Every kind of volume that this agent serves. */
+/** All volume plugins. */
 import type { VolumePlugin } from "../plugin.ts";
 import { emptyDirPlugin } from "./empty-dir.ts";
 import { hostPathPlugin } from "./host-path.ts";
@@ -17,9 +17,9 @@ export const VOLUME_PLUGINS: readonly VolumePlugin[] = [
   localPlugin,
 ];
 
-/** Behind these stands a PersistentVolume, whose kind says whether it is served. */
+/** Volumes with a PersistentVolume, whose own type determines whether it is supported. */
 const CLAIMS = ["persistentVolumeClaim", "ephemeral"];
 
-/** The fields of a pod's volume that a pod may use on this node. */
+/** The volume fields that a pod may use on this node. */
 export const volumeSources = (plugins: readonly VolumePlugin[]): ReadonlySet<string> =>
   new Set([...CLAIMS, ...plugins.flatMap(({ sources }) => sources)]);

@@ -1,4 +1,7 @@
-/** ConfigMaps, Secrets, fields of the pod and what is projected from them: files that the agent writes. All but a ConfigMap's are kept in memory. */
+/**
+ * ConfigMap, Secret, downward API and projected volumes: the kubelet writes their files. All except ConfigMap volumes
+ * are kept in memory.
+ */
 import type { Volume } from "../../../api/gen/core-v1.ts";
 import { memoryVolumeBytes } from "../../../domain/volumes/memory-volume.ts";
 import type { SetUpWork, VolumePlugin } from "../plugin.ts";
@@ -35,13 +38,13 @@ function inMemory(name: string, source: keyof Volume): VolumePlugin {
   };
 }
 
-/** The directory for the files, complete before the first of them is written. */
+/** Sets up the directory completely before the first file is written. */
 async function setUp(work: SetUpWork, { ephemeral }: { readonly ephemeral: boolean }, mount: () => Promise<void>) {
   await makeOwnDirectory(work);
   await mount();
   await ownRoot(work);
   await markReady(work);
-  // Only the agent writes into it, and the Go kubelet measures it once.
+  // Only the kubelet writes into the volume, and the Go kubelet measures it once.
   const measured = { how: "walk", once: true, ephemeral } as const;
   return { path: work.path, readOnly: true, selinuxRelabel: true, measured };
 }

@@ -1,8 +1,10 @@
 /**
- * The variables a container starts with: what `envFrom` brings, then `env` in order, of two of one name the later, and last the Services of the
- * cluster where no variable of theirs was set already. A reference to a variable finds those before it.
+ * The environment variables of a container: those of `envFrom`, then `env` in order, and last those of Services. Of two
+ * variables with the same name the later one wins, but a Service's variable never replaces another. A reference
+ * resolves to variables set before it and to those of Services.
  *
- * Pure: what is not known yet is part of the answer, with the keys to wait for, and so is what cannot be, in the words that users know.
+ * Pure: when something is not known yet, the result contains the keys to wait for. When a reference cannot be resolved,
+ * the result contains upstream's message.
  */
 import type { Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Service } from "../../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../../api/resource.ts";
@@ -20,10 +22,10 @@ import { configMapValues, type ObjectValues, secretValues } from "./object-value
 import { variableResource } from "./resource-reference.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 
-/** Beside the keys of objects: the Services as a whole. */
+/** The key to wait for the Services as a whole; other keys are those of objects. */
 export const SERVICES_KEY = "services";
 
-/** A file in one of the pod's volumes, as it was just read. */
+/** A file in one of the pod's volumes, as just read. */
 export type EnvFile =
   | { readonly kind: "noVolume" }
   | { readonly kind: "unreadable" }
@@ -32,9 +34,9 @@ export type EnvFile =
 export interface EnvironmentInputs extends PodPlace {
   readonly pod: Pod;
   readonly container: Container;
-  /** What the node has for pods, by resource. */
+  /** The node's allocatable resources, by resource name. */
   readonly allocatable: Readonly<Record<string, string>>;
-  /** By "namespace/name"; undefined until they were first listed. */
+  /** By "namespace/name"; undefined until the first list. */
   readonly services: ReadonlyMap<string, Service> | undefined;
   readonly lookup: (key: string) => KnownObject<ApiObject> | undefined;
   readonly envFile: (volumeName: string, path: string) => EnvFile;
@@ -42,9 +44,9 @@ export interface EnvironmentInputs extends PodPlace {
 
 export type ContainerEnvironment =
   | { readonly kind: "ready"; readonly variables: readonly EnvironmentVariable[] }
-  /** Nobody knows yet: `message` is what is wrong for as long as `for` is not known. */
+  /** Not decidable yet: `message` is the error for as long as the keys in `for` are unknown. */
   | { readonly kind: "waits"; readonly for: readonly string[]; readonly message: string }
-  /** `over`: the objects whose change may help. */
+  /** `over`: the keys of the objects whose change may resolve this. */
   | { readonly kind: "refused"; readonly message: string; readonly over: readonly string[] };
 
 type Stop = Exclude<ContainerEnvironment, { kind: "ready" }>;
@@ -52,7 +54,7 @@ type Variables = Map<string, Uint8Array>;
 
 export function containerEnvironment(inputs: EnvironmentInputs): ContainerEnvironment {
   const { pod, container, services } = inputs;
-  // A static pod may be what brings the API server up.
+  // Static pods do not wait for Services: one of them may start the API server.
   if (services === undefined && !isStaticPod(pod)) {
     const message = "services have not yet been read at least once, cannot construct envvars";
     return { kind: "waits", for: [SERVICES_KEY], message };
@@ -87,7 +89,7 @@ function addAll(own: Variables, { configMapRef, secretRef, prefix = "" }: EnvFro
         : ABSENT;
   if (found.kind === "waits" || found.kind === "refused") return found;
   if (found.kind === "absent") return undefined;
-  // Any key is taken for a name: which names there may be is not ours to say.
+  // Any key is accepted as a variable name: the kubelet does not validate names.
   for (const key of found.values.keys) {
     const value = found.values.valueOf(key);
     if (value !== undefined) own.set(`${prefix}${key}`, value);
@@ -95,7 +97,7 @@ function addAll(own: Variables, { configMapRef, secretRef, prefix = "" }: EnvFro
   return undefined;
 }
 
-/** "absent": the variable is optional and what it is taken from is not there. */
+/** "absent": the variable is optional and its source does not exist. */
 type Value = { readonly kind: "value"; readonly value: Uint8Array } | typeof ABSENT | Stop;
 const ABSENT = { kind: "absent" } as const;
 
@@ -165,7 +167,7 @@ function valuesIn(
   }
 }
 
-/** All at once, so that they are waited for together. */
+/** Returns all unknown objects at once, so that the container waits for them together. */
 function unknownOf({ pod, container, lookup }: EnvironmentInputs): readonly string[] {
   const named = referencesOf({ metadata: pod.metadata ?? {}, spec: { containers: [container] } });
   const keys = named.map(({ kind, namespace, name }) => objectKey(kind, namespace, name));

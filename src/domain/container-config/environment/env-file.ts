@@ -1,19 +1,20 @@
 /**
- * A file of variables that an init container wrote: lines `NAME='value'`, where a value may go over several lines and nothing inside it is
- * special. Comments begin with `#`. Everything else is refused: a file that a shell would read otherwise must not be half understood.
+ * Parses a file of variables that an init container wrote: lines of `NAME='value'`, where a value may span several
+ * lines and nothing inside it is special. Comments begin with `#`. Everything else is refused, because a file that a
+ * shell would read differently must not be partly understood.
  */
 import { utf8Bytes } from "../../../base/utf8.ts";
 
 export type EnvFileAnswer =
   | { readonly kind: "value"; readonly value: Uint8Array }
-  /** Not in the file, or there without a value. */
+  /** The key is not in the file, or has no value. */
   | { readonly kind: "absent" }
   | { readonly kind: "refused"; readonly message: string };
 
 /** Longer lines are refused. */
 const LINE_BYTES_MAX = 64 * 1024 - 1;
 
-/** The first value of the key. What stands after it is not looked at. */
+/** Returns the first value of the key. Lines after it are not parsed. */
 export function valueInEnvFile(content: Uint8Array, key: string): EnvFileAnswer {
   const wanted = binary(utf8Bytes(key));
   const lines = linesOf(content);
@@ -41,7 +42,9 @@ type Refused = Extract<EnvFileAnswer, { kind: "refused" }>;
 const refused = (message: string): Refused => ({ kind: "refused", message });
 const invalid = (where: string, what: string) => refused(`invalid environment variable format ${where}: ${what}`);
 
-/** `rest` is what follows the opening quote; undefined: a blank after the equals sign, which makes the value empty. */
+/**
+ * `rest` is the text after the opening quote; undefined: a blank follows the equals sign, which makes the value empty.
+ */
 function assignmentOf(
   line: string,
   number: number,
@@ -80,14 +83,14 @@ function quotedFrom(
   return invalid(`starting at line ${from + 1}`, "unclosed single quote");
 }
 
-/** A break at the end begins no line, and a carriage return before a break belongs to it. */
+/** A newline at the end begins no further line, and a carriage return before a newline belongs to the newline. */
 function linesOf(content: Uint8Array): readonly string[] {
   const lines = binary(content).split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines.map((line) => line.replace(/\r$/, ""));
 }
 
-/** One character for each byte, so that values which are no text come through. */
+/** One character per byte, so that values that are not valid UTF-8 are preserved. */
 function binary(content: Uint8Array): string {
   const parts: string[] = [];
   for (let at = 0; at < content.length; at += 4096) parts.push(String.fromCharCode(...content.subarray(at, at + 4096)));

@@ -1,6 +1,6 @@
 /**
- * References to variables in a text: `$(NAME)` stands for the variable's value, `$$` for a dollar. A variable that does not exist and whatever
- * else a dollar begins stay as they are written. What a value holds is never looked through again.
+ * Expands variable references in a text: `$(NAME)` becomes the variable's value, `$$` a dollar sign. References to
+ * unknown variables and any other text after a dollar sign stay as written. Values are not expanded again.
  */
 import { concatBytes } from "../../../base/bytes.ts";
 import { utf8Bytes, utf8Text } from "../../../base/utf8.ts";
@@ -8,7 +8,7 @@ import type { EnvironmentVariable } from "../../runtime/container.ts";
 
 const REFERENCE = /\$(?:\$|\((?<name>[^)]*)\)|\()/g;
 
-/** Bytes, because the value of a Secret may be no text. */
+/** Returns bytes, because the value of a Secret may not be valid UTF-8. */
 export function expand(text: string, valueOf: (name: string) => Uint8Array | undefined): Uint8Array {
   const parts: Uint8Array[] = [];
   let done = 0;
@@ -22,7 +22,7 @@ export function expand(text: string, valueOf: (name: string) => Uint8Array | und
   return concatBytes([...parts, utf8Bytes(text.slice(done))]);
 }
 
-/** For a text in which every variable must have a value: those that have none are named. */
+/** Expands a text in which every variable must have a value; `missing` names those that have none. */
 export function expandFully(
   text: string,
   environment: readonly EnvironmentVariable[],

@@ -1,4 +1,4 @@
-/** What a pod says of itself, by field path: for a variable of its containers, and for a file in one of its volumes. */
+/** Resolves field references to a pod, by field path: for variables of its containers and for files in its volumes. */
 import type { ObjectFieldSelector, Pod } from "../../../api/gen/core-v1.ts";
 import { goQuote } from "../../../base/go-text.ts";
 import { labelKeyTroubles } from "../../../base/names.ts";
@@ -7,7 +7,7 @@ export type ReferredText =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "refused"; readonly message: string };
 
-/** What is known of a pod's place while its containers start. */
+/** The IPs of a pod and its node, as known while the pod's containers start. */
 export interface PodPlace {
   readonly podIps: readonly string[];
   readonly hostIps: readonly string[];
@@ -16,7 +16,7 @@ export interface PodPlace {
 const text = (value: string): ReferredText => ({ kind: "text", text: value });
 const refused = (message: string): ReferredText => ({ kind: "refused", message });
 
-/** Paths that a variable may name. Some of them are known and still have no value. */
+/** Paths that a variable may reference. Some of them are valid and still have no value. */
 const PATHS = new Set([
   "metadata.annotations",
   "metadata.labels",
@@ -50,7 +50,7 @@ export function variableField(
   if (!PATHS.has(fieldPath)) return refused(`field label not supported: ${fieldPath}`);
   switch (fieldPath) {
     case "spec.nodeName":
-    case "spec.host": // As the first clients of v1 called it.
+    case "spec.host": // The name that the first v1 clients used.
       return text(pod.spec?.nodeName ?? "");
     case "spec.serviceAccountName":
       return text(pod.spec?.serviceAccountName ?? "");
@@ -67,7 +67,7 @@ export function variableField(
   }
 }
 
-/** What a file of a volume may show: what is part of the pod's metadata. */
+/** The fields that a file in a volume may show: those of the pod's metadata. */
 export function podField(fieldPath: string, { metadata }: Pod): ReferredText {
   const subscripted = subscriptOf(fieldPath);
   if (subscripted !== undefined) return ofSubscript(fieldPath, subscripted, metadata);
@@ -103,14 +103,14 @@ function ofSubscript(fieldPath: string, { path, key }: Subscripted, metadata: Po
   return text(Object.hasOwn(map, key) ? (map[key] ?? "") : "");
 }
 
-/** "metadata.labels['key']", with any key. */
+/** Parses "metadata.labels['key']", with any key. */
 function subscriptOf(fieldPath: string): Subscripted | undefined {
   const opens = fieldPath.indexOf("['");
   if (opens <= 0 || !fieldPath.endsWith("']") || opens + 4 > fieldPath.length) return undefined;
   return { path: fieldPath.slice(0, opens), key: fieldPath.slice(opens + 2, -2) };
 }
 
-/** One `key="value"` to a line, sorted by key, without a break at the end. */
+/** One `key="value"` per line, sorted by key, without a newline at the end. */
 export function formatMap(map: Readonly<Record<string, string>>): string {
   const sorted = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted.map(([key, value]) => `${key}=${goQuote(value)}`).join("\n");

@@ -1,4 +1,4 @@
-/** What a ConfigMap or Secret holds, by key. Keys are the user's: `__proto__` is one like any other. */
+/** The values of a ConfigMap or a Secret, by key. Users choose the keys: `__proto__` is a key like any other. */
 import type { ConfigMap, Secret } from "../../../api/gen/core-v1.ts";
 import { base64Bytes } from "../../../base/base64.ts";
 import { utf8Bytes } from "../../../base/utf8.ts";
@@ -11,13 +11,13 @@ export interface ObjectValues {
   readonly valueOf: ValueOf;
 }
 
-/** Its texts only: what it holds as bytes is for files. */
+/** Only `data`: values in `binaryData` are available to files only. */
 export const configMapValues = ({ data }: ConfigMap): ObjectValues => valuesOf(data ?? {}, utf8Bytes);
 
-/** A value that is no base64 never comes from an API server; it counts as not there. */
+/** A value that is not valid base64 never comes from an API server; it counts as missing. */
 export const secretValues = ({ data }: Secret): ObjectValues => valuesOf(data ?? {}, base64Bytes);
 
-/** Decoded when asked for: an object may be large, and one key of it wanted. */
+/** Decodes on access: an object may be large when only one of its keys is needed. */
 const valuesOf = (
   data: Readonly<Record<string, string>>,
   decode: (text: string) => Uint8Array | undefined,

@@ -1,6 +1,7 @@
 /**
- * How much of a resource a container may have or asks for, in units of a divisor, rounded up. A limit that is not set is what the pod as a whole
- * may have, or else what the node has for pods; huge pages are never overcommitted and have no such default.
+ * Resolves references to a container's limits and requests, in units of a divisor, rounded up. A limit that is not set
+ * defaults to the pod-level limit, or else to the node's allocatable amount. Huge pages are never overcommitted and
+ * have no such default.
  */
 import type { Container, Pod, ResourceFieldSelector, ResourceRequirements } from "../../../api/gen/core-v1.ts";
 import { parseQuantity, type Quantity, quantityMilliValue, quantityValue } from "../../../base/quantity.ts";
@@ -10,7 +11,7 @@ import type { ReferredText } from "./field-reference.ts";
 type Amounts = Readonly<Record<string, string>>;
 
 const DEFAULTED = ["cpu", "memory", "ephemeral-storage"];
-/** Of those, the ones that can be given to a pod as a whole. */
+/** Of those, the resources that can have pod-level limits. */
 const OF_PODS = ["cpu", "memory"];
 
 /** For a variable of `container`, which may name another container of the pod. */
@@ -25,12 +26,12 @@ export function variableResource(
   if (name === "") return amount(selector, container.resources, defaults);
   const found = pod.spec?.containers.find((other) => other.name === name);
   if (found !== undefined) return amount(selector, found.resources, defaults);
-  // The limits of init containers named from elsewhere have no default.
+  // Limits of an init container that is referenced by name have no default.
   const init = pod.spec?.initContainers?.find((other) => other.name === name);
   return init === undefined ? notFound(name) : amount(selector, init.resources, {});
 }
 
-/** For a file of a volume. Limits of the pod as a whole do not count there. */
+/** For a file in a volume. Pod-level limits do not apply there. */
 export function volumeResource(selector: ResourceFieldSelector, { spec }: Pod, allocatable: Amounts): ReferredText {
   const name = selector.containerName ?? "";
   const containers = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])];
@@ -69,6 +70,6 @@ function amount(
   return { kind: "text", text: divided(parseQuantity(given ?? "0"), parseQuantity(unit), inUnits) };
 }
 
-/** In double precision, as upstream divides: the last digits of very large amounts depend on it. */
+/** Divides in double precision, as upstream does: the last digits of very large amounts depend on it. */
 const divided = (value: Quantity, unit: Quantity, inUnits: (quantity: Quantity) => bigint): string =>
   BigInt(Math.ceil(Number(inUnits(value)) / Number(inUnits(unit)))).toString();

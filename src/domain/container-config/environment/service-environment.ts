@@ -1,12 +1,15 @@
 /**
- * The variables by which containers find Services: those of their own namespace where the pod wants them, and always the API server's own,
- * `kubernetes` of the namespace `default`. Services without an address of the cluster have none.
+ * The environment variables of Services. A pod gets those of its own namespace if it enables service links, and always
+ * those of the API server's Service, `kubernetes` in the namespace `default`. Services without a cluster IP have no
+ * variables.
  */
 import type { Service } from "../../../api/gen/core-v1.ts";
 
 const MASTER = { namespace: "default", name: "kubernetes" } as const;
 
-/** By name, the Services in the order of their names. Where two spell a variable alike the later one counts. */
+/**
+ * By variable name, in the order of Service names. Where two Services produce the same variable, the later one wins.
+ */
 export function serviceEnvironment(
   services: Iterable<Service>,
   namespace: string,
@@ -18,7 +21,7 @@ export function serviceEnvironment(
     const { clusterIP = "" } = service.spec ?? {};
     if (clusterIP === "" || clusterIP === "None") continue;
     const isMaster = where === MASTER.namespace && name === MASTER.name;
-    // One of the same name in the pod's own namespace stands before the master's.
+    // A Service with the same name in the pod's own namespace takes precedence over the API server's.
     if (isMaster ? !chosen.has(name) : links && where === namespace) chosen.set(name, service);
   }
   const sorted = [...chosen].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -43,7 +46,7 @@ function variablesOf(name: string, { spec }: Service): readonly (readonly [strin
 
 type Port = NonNullable<NonNullable<Service["spec"]>["ports"]>[number];
 
-/** As Docker once told containers of each other. */
+/** The variables of Docker links. */
 function linkOf(prefix: string, address: string, port: Port): readonly (readonly [string, string])[] {
   const link = `${prefix}_PORT_${port.port}_${protocolOf(port)}`;
   return [

@@ -1,8 +1,9 @@
 /**
- * The client's end of a SPDY/3.1 connection to a runtime's streaming server. The windows of SPDY are not used: the servers there are (all of one
- * Go library) neither grant nor heed them, and whoever waited for one would wait for ever. What holds both sides back is the connection itself.
+ * The client side of a SPDY/3.1 connection to a runtime's streaming server. SPDY flow control windows are not used:
+ * existing servers (all based on one Go library) neither send nor respect them, so waiting for one would block forever.
+ * Backpressure comes from the connection itself.
  *
- * Nothing may be written to a stream before the server has replied to it: such data is dropped over there.
+ * Nothing may be written to a stream before the server's reply: the server drops such data.
  */
 import type { Duplex } from "node:stream";
 import { controlFrame, dataHead, hasFinished, SpdyFault, SpdyReader, streamOf, TYPE } from "./frames.ts";
@@ -11,14 +12,14 @@ import { headerBlock, uint32 } from "./header-block.ts";
 export interface SpdyListener {
   replied(stream: number): void;
   data(stream: number, bytes: Buffer): void;
-  /** Nothing more comes on it. Servers end a stream either way, by finishing or by resetting it, and mean the same. */
+  /** No more data arrives on this stream. Servers end streams by FIN or by RST_STREAM, with the same meaning. */
   finished(stream: number): void;
   drained(): void;
-  /** Once, and the last one. */
+  /** Called once, as the last event. */
   ended(fault: Error | undefined): void;
 }
 
-/** Frames are written whole, and a server reads one at a time. */
+/** Frames are written whole, and servers read one at a time. */
 const DATA_BYTES_MAX = 65_536;
 
 export class SpdyConnection {
@@ -41,7 +42,7 @@ export class SpdyConnection {
   open(headers: Readonly<Record<string, string>>): number {
     const stream = this.#nextStream;
     this.#nextStream += 2;
-    // No stream it belongs to, and the two bytes of priority and slot.
+    // No associated stream, and two bytes for priority and slot.
     const head = [uint32(stream, 0), Buffer.alloc(2)];
     this.#socket.write(controlFrame(TYPE.synStream, ...head, headerBlock(headers, stream === 1)));
     return stream;
@@ -57,7 +58,7 @@ export class SpdyConnection {
     return room;
   }
 
-  /** Says that nothing more comes on a stream from here. */
+  /** Sends FIN: no more data follows on this stream. */
   finish(stream: number): void {
     this.#socket.write(dataHead(stream, 0, true));
   }
@@ -70,7 +71,7 @@ export class SpdyConnection {
     this.#socket.resume();
   }
 
-  /** What was written before arrives before. */
+  /** Earlier writes are delivered first. */
   close(): void {
     this.#socket.end(controlFrame(TYPE.goAway, uint32(0, 0)), () => this.destroy());
   }
@@ -105,13 +106,13 @@ export class SpdyConnection {
         if (hasFinished(flags)) this.#listener.finished(streamOf(payload));
         return;
       case TYPE.ping:
-        // Those of a server have even numbers; an odd one would be the answer to one of ours.
+        // Server pings have even IDs; an odd one would be the reply to a ping of ours.
         if (streamOf(payload) % 2 === 0) this.#socket.write(controlFrame(TYPE.ping, payload));
         return;
       case TYPE.synStream:
         throw new SpdyFault("a stream that nobody asked for");
       default:
-        // Settings and windows bind nobody here; "go away" is followed by the end of the connection.
+        // Settings and window updates have no effect here; GOAWAY is followed by the end of the connection.
         return;
     }
   }

@@ -11,7 +11,7 @@ const readAll = (chunks: readonly Uint8Array[]): readonly SpdyEvent[] => {
   return chunks.flatMap((chunk) => [...reader.read(chunk)]);
 };
 
-/** Data that was cut is one again. */
+/** Joins data that was split into chunks. */
 function joined(events: readonly SpdyEvent[]): readonly string[] {
   const out: string[] = [];
   const data = new Map<number, string>();
@@ -53,7 +53,8 @@ void test("[20.8] frames are read alike however the connection cuts them, and em
 void test("header blocks are one zlib stream that names the dictionary of SPDY/3, each readable when it has come", () => {
   const blocks = ["error", "stdin", "stdout"].map((streamtype, index) => headerBlock({ streamtype }, index === 0));
   const head = blocks[0]?.subarray(0, 6).toString("hex");
-  // 0x78bb: deflate with a window of 32 KB, "a dictionary is used"; a multiple of 31, as zlib asks. Then the dictionary's checksum.
+  // 0x78bb: deflate with a 32 KB window and the flag "a dictionary is used"; zlib requires a multiple of 31. Then the
+  // dictionary's checksum.
   assert.equal(head, "78bbe3c6a7c2");
   assert.equal(0x78bb % 31, 0);
   const raw = Buffer.concat(blocks).subarray(6);
@@ -61,7 +62,7 @@ void test("header blocks are one zlib stream that names the dictionary of SPDY/3
   const one = (value: string) =>
     Buffer.concat([uint32(1), uint32(10), Buffer.from("streamtype"), uint32(value.length), Buffer.from(value)]);
   assert.ok(plain.equals(Buffer.concat([one("error"), one("stdin"), one("stdout")])));
-  // Each ends with the empty block that makes the other side hand out what it has.
+  // Each block ends with an empty deflate block, which makes the receiver output everything it has.
   for (const block of blocks) assert.equal(block.subarray(-4).toString("hex"), "0000ffff");
 });
 
@@ -69,7 +70,7 @@ void test("a control frame of another version, or too long to be held, is a faul
   assert.throws(() => readAll([Buffer.from([0x80, 2, 0, 1, 0, 0, 0, 0])]), SpdyFault);
   const whole = controlFrame(TYPE.headers, Buffer.alloc(SPDY_CONTROL_BYTES_MAX));
   assert.equal(readAll([whole]).length, 1);
-  // The head alone is refused: nothing of what follows it is held.
+  // The frame's head alone is rejected: nothing of its payload is buffered.
   const head = controlFrame(TYPE.headers, Buffer.alloc(SPDY_CONTROL_BYTES_MAX + 1)).subarray(0, 8);
   assert.throws(() => readAll([head]), { name: "SpdyFault", message: "a control frame too long" });
 });

@@ -1,6 +1,6 @@
 /**
- * The frames of SPDY/3.1, as far as a client of a streaming server needs them. Data is handed on as it comes, not held until its frame is whole;
- * control frames are held, and may not be long.
+ * SPDY/3.1 frames, as far as a client of a streaming server needs them. Data is passed on as it arrives, without
+ * waiting for the whole frame. Control frames are buffered, and their size is limited.
  */
 
 import { SPDY_CONTROL_BYTES_MAX } from "../../limits.ts";
@@ -28,7 +28,7 @@ export class SpdyFault extends Error {
   override readonly name = "SpdyFault";
 }
 
-/** Takes bytes as they come, however they are cut. */
+/** Accepts bytes in chunks of any size. */
 export class SpdyReader {
   #headBytes = Buffer.alloc(0);
   #head: Head | undefined;
@@ -85,7 +85,7 @@ function parseHead(bytes: Buffer): Head {
 
 export const hasFinished = (flags: number): boolean => (flags & FLAG_FIN) !== 0;
 
-/** The stream a control frame is about, or the number of a ping. */
+/** The stream ID of a control frame, or the ID of a ping. */
 export function streamOf(payload: Buffer): number {
   if (payload.length < 4) throw new SpdyFault("a control frame too short");
   return payload.readUInt32BE(0) & STREAM_ID;

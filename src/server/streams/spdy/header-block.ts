@@ -1,14 +1,15 @@
 /**
- * The headers of new SPDY/3.1 streams, compressed. All blocks of a connection are one zlib stream that names the dictionary of SPDY/3 and need not
- * use it: each is deflated without looking back and ends at a byte, so no state is kept beyond "the first has been sent". What the other side
- * sends is never inflated: nothing in its headers matters to us, and what is not read cannot blow up.
+ * Compresses the headers of new SPDY/3.1 streams. All header blocks of a connection form one zlib stream that declares
+ * the SPDY/3 dictionary but need not use it. Each block is deflated without back references and ends on a byte
+ * boundary, so the only state is whether the first one was sent. Received headers are never inflated: they are not
+ * needed, and unread data cannot be a decompression bomb.
  */
 import { constants, deflateRawSync } from "node:zlib";
 
-/** 32 KB window, "a dictionary is used", and that dictionary's Adler-32. */
+/** 32 KB window, the flag "a dictionary is used", and the Adler-32 of the SPDY/3 dictionary. */
 const ZLIB_HEAD = Buffer.from([0x78, 0xbb, 0xe3, 0xc6, 0xa7, 0xc2]);
 
-/** Names in lower case. */
+/** Header names must be lower case. */
 export function headerBlock(headers: Readonly<Record<string, string>>, first: boolean): Buffer {
   const entries = Object.entries(headers);
   const plain = Buffer.concat([

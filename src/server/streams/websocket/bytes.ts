@@ -1,4 +1,6 @@
-/** A WebSocket as a stream of bytes: what binary messages hold, one after the other. Anything else in it breaks the stream. */
+/**
+ * A WebSocket as a byte stream: the concatenated content of its binary messages. Any other message breaks the stream.
+ */
 import { Duplex } from "node:stream";
 import { WebSocketConnection } from "./connection.ts";
 import { CLOSE, WebSocketFault } from "./frames.ts";
@@ -17,7 +19,7 @@ export class WebSocketBytes extends Duplex {
       ended: (fault) => this.#ended(fault),
     });
     this.#connection.pause();
-    // Its end is ours.
+    // The stream ends with its socket.
     socket.once("close", () => this.destroy());
   }
 

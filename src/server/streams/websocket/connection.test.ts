@@ -8,7 +8,7 @@ import { OPCODE, writeFrame } from "./frames.ts";
 
 const [PING, BINARY_BEGIN, CONTINUATION, LAST] = [0x89, 0x02, 0x00, 0x80];
 
-/** A client that reads only when told to. */
+/** A client that reads only on `readAll`. */
 class Client extends Duplex {
   readonly got: Buffer[] = [];
   #read = () => {};
@@ -17,7 +17,7 @@ class Client extends Duplex {
     this.got.push(chunk);
     this.#read = done;
   }
-  /** Until all that was written is read. */
+  /** Resolves when everything written has been read. */
   async readAll(): Promise<void> {
     for (let last = -1; last !== this.got.length; ) {
       last = this.got.length;

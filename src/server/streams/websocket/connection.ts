@@ -1,7 +1,7 @@
 /**
- * The server's end of an opened WebSocket: whole messages out and in, pings answered, faults told to the other side in the closing frame. It hands
- * a message on at once and in order. Pausing stops reading, and what cannot be sent is said, so nothing piles up here but one message that is
- * not whole yet and the answer to the last ping.
+ * The server side of an open WebSocket: sends and receives whole messages, answers pings, and reports faults in the
+ * close frame. It passes messages on at once and in order. `pause` stops reading, and `send` reports backpressure. So
+ * only one incomplete message and the answer to the last ping are ever buffered.
  */
 import type { Duplex } from "node:stream";
 import { WEBSOCKET_MESSAGE_BYTES_MAX } from "../../limits.ts";
@@ -9,9 +9,9 @@ import { CLOSE, FrameReader, OPCODE, protocolFault, WebSocketFault, writeFrame }
 
 export interface WebSocketListener {
   message(data: Buffer, kind: "text" | "binary"): void;
-  /** What could not be sent at once is on its way: there is room for more. */
+  /** Pending data has been sent: more can be written. */
   drained(): void;
-  /** Once, and the last one: the other side has closed or broken it, or we have. */
+  /** Called once, as the last event: either side has closed the connection, or it broke. */
   ended(fault: Error | undefined): void;
 }
 
@@ -19,13 +19,13 @@ export class WebSocketConnection {
   readonly #socket: Duplex;
   readonly #listener: WebSocketListener;
   readonly #reader = new FrameReader();
-  /** What came of a message in parts: `#filled` bytes of it, with room for more. */
+  /** The fragments of an incomplete message: `#filled` bytes in a larger buffer. */
   #message = Buffer.alloc(0);
   #filled = 0;
   #unanswered: Buffer | undefined;
   #kind: "text" | "binary" | undefined;
   #state: "open" | "closing" = "open";
-  #told = false;
+  #reported = false;
 
   constructor(socket: Duplex, listener: WebSocketListener) {
     this.#socket = socket;
@@ -56,8 +56,8 @@ export class WebSocketConnection {
   }
 
   /**
-   * What was sent before arrives before: whatever still comes is read and dropped, because closing on unread bytes would reset the connection
-   * under what is on its way. Who calls it gives the other side a limit to close its end, once `sent` says that nothing is left to send.
+   * Delivers earlier messages first. Later input is read and dropped, because closing on unread bytes would reset the
+   * connection and lose data in flight. After `sent` the caller limits how long the other side may take to close.
    */
   close(code: number = CLOSE.normal, sent: () => void = () => {}): void {
     if (this.#state !== "open") return sent();
@@ -90,7 +90,9 @@ export class WebSocketConnection {
     this.#listener.drained();
   }
 
-  /** Only the last ping needs an answer (RFC 6455, 5.5.3): who sends them and does not read fills nothing. */
+  /**
+   * Only the last ping needs an answer (RFC 6455, 5.5.3), so a client that sends pings without reading fills no buffer.
+   */
   #answer(payload: Buffer): void {
     if (this.#state !== "open") return;
     if (this.#socket.writableNeedDrain) this.#unanswered = payload;
@@ -121,7 +123,10 @@ export class WebSocketConnection {
     this.#listener.message(whole, kind);
   }
 
-  /** Into one buffer: a part may be a single byte, and an object for each would weigh a hundred times as much. */
+  /**
+   * Appends to one buffer: a fragment may be a single byte, and an object per fragment would take a hundred times the
+   * memory.
+   */
   #append(payload: Buffer): void {
     const needed = this.#filled + payload.length;
     if (this.#message.length < needed) {
@@ -140,8 +145,8 @@ export class WebSocketConnection {
   }
 
   #tell(fault: Error | undefined): void {
-    if (this.#told) return;
-    this.#told = true;
+    if (this.#reported) return;
+    this.#reported = true;
     this.#listener.ended(fault);
   }
 }

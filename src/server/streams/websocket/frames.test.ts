@@ -77,6 +77,6 @@ void test("a long frame that comes byte by byte costs its length, not its square
   const started = process.cpuUsage();
   for (let at = 0; at < bytes.length; at += 1) frames += [...reader.read(bytes.subarray(at, at + 1))].length;
   assert.equal(frames, 1);
-  // Copied anew with each byte it would be 500 GB: minutes.
+  // Copying all bytes again for each one would move 500 GB and take minutes.
   assert.ok(process.cpuUsage(started).user < 20_000_000);
 });

@@ -1,6 +1,6 @@
 /**
- * The frames of RFC 6455 as a server reads and writes them. Only what is masked, whole by the rules and no longer than a limit is read; everything
- * else is a `WebSocketFault`, after which the connection is of no use. No extension is spoken.
+ * Reads and writes the frames of RFC 6455 as a server. It accepts only masked, valid frames within the size limit.
+ * Anything else throws a `WebSocketFault`, after which the connection is unusable. No extensions are supported.
  */
 import { WEBSOCKET_MESSAGE_BYTES_MAX } from "../../limits.ts";
 
@@ -14,7 +14,7 @@ export const CLOSE = { normal: 1000, goingAway: 1001, protocolError: 1002, unsup
 
 export class WebSocketFault extends Error {
   override readonly name = "WebSocketFault";
-  /** What the other side is told in the closing frame. */
+  /** The status code for the close frame. */
   readonly code: number;
   constructor(code: number, text: string) {
     super(text);
@@ -35,7 +35,7 @@ interface Head {
   readonly length: number;
 }
 
-/** Takes bytes as they come, however they are cut. Holds no more memory than twice of what came. */
+/** Accepts bytes in chunks of any size. Buffers at most twice the received bytes. */
 export class FrameReader {
   #headBytes = Buffer.alloc(0);
   #head: Head | undefined;
@@ -94,7 +94,7 @@ export class FrameReader {
   }
 }
 
-/** Undefined while too little is known to say. */
+/** Undefined while more bytes are needed. */
 function headSize(bytes: Buffer): number | undefined {
   const second = bytes[1];
   if (second === undefined) return undefined;
@@ -124,7 +124,7 @@ function lengthOf(bytes: Buffer, short: number): number {
 
 export const protocolFault = (what: string) => new WebSocketFault(CLOSE.protocolError, what);
 
-/** A whole message or control frame, without a mask, as servers send it. */
+/** Encodes a whole message or control frame, unmasked, as servers must. */
 export function writeFrame(opcode: number, ...parts: readonly Uint8Array[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   return Buffer.concat([frameHead(opcode, length), ...parts]);

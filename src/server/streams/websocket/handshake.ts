@@ -1,4 +1,4 @@
-/** The opening of a WebSocket as a server answers it: which subprotocol, or why not. */
+/** The server side of the WebSocket handshake: the subprotocol, or the reason for a rejection. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { Refusal } from "../../route.ts";
@@ -15,14 +15,14 @@ export function isUpgradeRequest({ headers }: IncomingMessage): boolean {
 export const isWebSocketRequest = (request: IncomingMessage): boolean =>
   isUpgradeRequest(request) && request.headers.upgrade?.toLowerCase() === "websocket";
 
-/** In the order in which the client would have them. A token among them is nobody's business here. */
+/** In the client's order of preference. Skips a bearer token among the protocols. */
 export const offeredProtocols = ({ headers }: IncomingMessage): readonly string[] =>
   (headers["sec-websocket-protocol"] ?? "")
     .split(",")
     .map((protocol) => protocol.trim())
     .filter((protocol) => protocol !== "" && !protocol.startsWith(TOKEN_PROTOCOL));
 
-/** What is written to the client before its first frame. A request that is no proper opening is refused with 400. */
+/** The 101 response. An invalid handshake is rejected with 400. */
 export function acceptance({ headers, method }: IncomingMessage, protocol: string | undefined): string {
   const key = headers["sec-websocket-key"] ?? "";
   if (method !== "GET") throw new Refusal(400, "a WebSocket is opened with GET");

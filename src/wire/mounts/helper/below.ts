@@ -1,7 +1,8 @@
 /**
- * Finds what a relative path names inside a volume, while whoever uses the volume may change any name in it at any moment. Each part is opened
- * below the folder that is held already, never through a link; a link is read and walked like the rest of the path, and only if that stays
- * inside. So the worst that a change can bring about is another place of the same volume.
+ * Resolves a relative path inside a volume, while users of the volume may change any name in it at any moment. Each
+ * component is opened below the directory that is held already, never through a symbolic link. A link is read and
+ * walked like the rest of the path, and only if it stays inside. So the worst effect of a change is another place in
+ * the same volume.
  */
 import { chmodSync, mkdirSync, readlinkSync } from "node:fs";
 import { errnoOf } from "../../host/errno.ts";
@@ -13,7 +14,7 @@ const TRIES_MAX = 10;
 
 interface Part {
   readonly name: string;
-  /** Of a link's target: such a part is never made. */
+  /** The component comes from a link's target: it is never created. */
   readonly linked: boolean;
 }
 
@@ -25,7 +26,7 @@ const partsOf = (path: string, linked: boolean): readonly Part[] =>
     .filter((name) => name !== "" && name !== ".")
     .map((name) => ({ name, linked }));
 
-/** Folders that are not there are made, with the mode of the volume. */
+/** Missing directories are created, with the mode of the volume. */
 export function openBelow(volume: string, subPath: string): Place {
   const parts = partsOf(subPath, false);
   if (subPath.startsWith("/") || parts.some(({ name }) => name === "..")) {
@@ -38,11 +39,11 @@ export function openBelow(volume: string, subPath: string): Place {
 class Walk implements Disposable {
   readonly #mode: number;
   readonly #root: string;
-  /** From the volume to where the walk has come: the way back is the way it came, not what ".." says by then. */
+  /** From the volume to the current entry: ".." returns the way the walk came, not to what ".." names by then. */
   readonly #held: Place[];
 
   constructor(volume: string) {
-    const root = Place.folder(volume);
+    const root = Place.directory(volume);
     this.#held = [root];
     this.#mode = Number(root.stat().mode) & 0o7777;
     this.#root = readlinkSync(root.path);
@@ -101,16 +102,17 @@ class Walk implements Disposable {
     try {
       mkdirSync(path, { mode: this.#mode });
     } catch (error) {
-      if (errnoOf(error) === "EEXIST") return; // Somebody was quicker: it is looked at like anything else.
+      if (errnoOf(error) === "EEXIST") return; // Another process was faster: inspect it like any other entry.
       throw error;
     }
     using made = Place.at(path);
-    // mkdir takes no set-group bit, and what is there by now may be something else: only a folder is changed, and only the one that is held.
+    // mkdir ignores the set-group-ID bit, and the entry may have been replaced: change only a directory, and only the
+    // one held.
     const { mode } = made.stat();
     if (made.stat().isDirectory() && (Number(mode) & 0o7777) !== this.#mode) chmodSync(made.path, this.#mode);
   }
 
-  /** The parts of a link's target. An absolute one must name a place in the volume, which is how the node sees it. */
+  /** The components of a link's target. An absolute one must name a place in the volume, as the node sees it. */
   #follow(name: string): readonly Part[] {
     const target = this.#targetOf(name);
     if (!target.startsWith("/")) return partsOf(target, true);

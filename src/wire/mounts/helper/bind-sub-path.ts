@@ -1,6 +1,6 @@
 /**
- * A part of a volume, bound to where a container takes it from. What is bound is what was found and is held, not what its name leads to by
- * then; and what is mounted in the end is compared with it.
+ * Binds a subPath of a volume to where a container takes it from. What is bound is what was resolved and is held, not
+ * what its name leads to by then. In the end the mounted file is compared with the resolved one.
  */
 import { lstatSync } from "node:fs";
 import type { SubPathBind } from "../../../ports/mounts.ts";
@@ -9,15 +9,15 @@ import { bindDescriptorCall } from "../tool-arguments.ts";
 import { openBelow } from "./below.ts";
 import { isSameFile } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
-import { inMadeFolder, makeTarget, mount, readTable, unmount } from "./mounting.ts";
+import { inMadeDirectory, makeTarget, mount, readTable, unmount } from "./mounting.ts";
 
-/** As which descriptor the tool gets the place. */
+/** The descriptor under which the tool inherits the file. */
 const INHERITED = 3;
 
 export async function bindSubPath({ volume, subPath, target }: SubPathBind): Promise<void> {
   using place = openBelow(volume, subPath);
   const wanted = place.stat();
-  const path = inMadeFolder(target);
+  const path = inMadeDirectory(target);
   if (mountsAt(readTable(), path).length > 0) {
     if (isSameFile(lstatSync(path, { bigint: true }), wanted)) return;
     await unmount({ path, lazy: false });

@@ -1,11 +1,11 @@
 /**
- * Places in the file system held by descriptor. Node has no openat: an entry is named through /proc/self/fd, which leads to the very folder
- * that is held, whatever has become of its name.
+ * Entries of a file system, held by descriptor. Node has no openat: an entry is addressed through /proc/self/fd, which
+ * leads to exactly the directory that is held, even if it was renamed or removed.
  */
 import { type BigIntStats, closeSync, constants, fstatSync, opendirSync, openSync, readFileSync } from "node:fs";
 import { errnoOf } from "../../host/errno.ts";
 
-/** Node has no name for it: a handle on the place, which opens nothing, asks no server and wakes no device. */
+/** Node has no constant for it: a handle on a path that opens no file, contacts no server and wakes no device. */
 const O_PATH = 0o10000000;
 
 export class Place implements Disposable {
@@ -15,17 +15,17 @@ export class Place implements Disposable {
     this.fd = fd;
   }
 
-  /** What the path itself names: a link is held, not followed. */
+  /** The entry that the path itself names: a symbolic link is held, not followed. */
   static at(path: string | Buffer): Place {
     return new Place(openSync(path, O_PATH | constants.O_NOFOLLOW));
   }
 
-  /** Through links: only for paths that no container can alter. */
-  static folder(path: string): Place {
+  /** Follows symbolic links: only for paths that no container can change. */
+  static directory(path: string): Place {
     return new Place(openSync(path, O_PATH | constants.O_DIRECTORY));
   }
 
-  /** For calls that follow a link: they arrive here, and not at what a link that is held points to. */
+  /** For calls that follow links: they reach this entry, not the target of a link that is held. */
   get path(): string {
     return `/proc/self/fd/${this.fd}`;
   }
@@ -40,7 +40,10 @@ export class Place implements Disposable {
     return fstatSync(this.fd, { bigint: true });
   }
 
-  /** Which mount it lies on: a bind mount of the same file system has the same device number, but not the same id. */
+  /**
+   * The mount on which the entry lies: a bind mount of the same file system has the same device number, but another
+   * mount ID.
+   */
   mountId(): string {
     return /^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${this.fd}`, "latin1"))?.[1] ?? "";
   }
@@ -53,21 +56,26 @@ export class Place implements Disposable {
 export const isSameFile = (one: BigIntStats, other: BigIntStats): boolean =>
   one.dev === other.dev && one.ino === other.ino;
 
-/** Of folders in a volume. A walk holds two descriptors for each level; a path of names of one letter is not longer than this. */
+/**
+ * Maximum depth of directories in a volume. A walk holds two descriptors per level; a path of one-letter names is not
+ * longer.
+ */
 export const DEPTH_MAX = 2048;
 
-/** The entries of a folder, each held until the next is asked for. One that is gone when its turn comes is left out. */
+/**
+ * The entries of a directory, each held until the next one is requested. An entry that is gone by its turn is left out.
+ */
 export function* entriesOf(place: Place): Iterable<Place> {
   // Names are bytes, which this encoding keeps.
-  const folder = opendirSync(place.path, { encoding: "latin1" });
+  const directory = opendirSync(place.path, { encoding: "latin1" });
   try {
-    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
       const name = Buffer.from(entry.name, "latin1");
       using held = unlessGone(() => Place.at(place.entry(name)));
       if (held !== undefined) yield held;
     }
   } finally {
-    folder.closeSync();
+    directory.closeSync();
   }
 }
 

@@ -1,4 +1,4 @@
-/** What is on a block device, by the machine's own tools. */
+/** Probes, checks and formats block devices with the machine's tools. */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { BlockFormat, CheckOutcome } from "../../../ports/mounts.ts";
 import { codeOfOutput, parseCheck, parseProbe, toolFailure } from "../tool-answers.ts";
@@ -6,7 +6,7 @@ import { checkCall, formatCall, probeCall } from "../tool-arguments.ts";
 import { HelperError } from "./helper-error.ts";
 import { runTool } from "./run-tool.ts";
 
-/** Every known file system has its mark within. */
+/** Every known file system has its signature in this range. */
 const START_BYTES = 256 * 1024;
 
 export async function formatOf(device: string): Promise<BlockFormat> {
@@ -18,7 +18,9 @@ export async function formatOf(device: string): Promise<BlockFormat> {
   return found;
 }
 
-/** A device that cannot be read looks empty to the tool, and what looks empty is formatted: so its start is read first. */
+/**
+ * A device that cannot be read looks empty to the tool, and an empty device gets formatted: so its start is read first.
+ */
 function readStart(device: string): void {
   const fd = openSync(device, constants.O_RDONLY);
   try {

@@ -1,19 +1,21 @@
-/** Plain files and folders where a container finds them by a path of the machine's own: links are followed, as the machine would. */
+/**
+ * Plain files and directories at paths of the host that containers use. Symbolic links are followed, as the host would.
+ */
 import { type BigIntStats, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { PathKind } from "../../../ports/mounts.ts";
+import type { PathKind } from "../../../domain/volumes/path-kind.ts";
 import { errnoOf } from "../../host/errno.ts";
 import { HelperError } from "./helper-error.ts";
 
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-/** What mkdir and open take; the rest is set after. */
+/** The mode bits that mkdir and open apply; the others are set afterwards. */
 const PLAIN_BITS = 0o1777;
 
 export function kindOf(path: string): PathKind {
   const found = statOrNothing(path);
   if (found === undefined) return "absent";
   if (found.isFile()) return "file";
-  if (found.isDirectory()) return "folder";
+  if (found.isDirectory()) return "directory";
   if (found.isSocket()) return "socket";
   if (found.isCharacterDevice()) return "charDevice";
   return found.isBlockDevice() ? "blockDevice" : "other";
@@ -30,22 +32,25 @@ function statOrNothing(path: string): BigIntStats | undefined {
   }
 }
 
-/** The helper has no umask. One by one: Node's own way of making several calls a read-only file system a missing one. */
-export function makeFolder(path: string, mode: number): void {
+/**
+ * Creates one level at a time: Node's recursive mkdir reports a read-only file system as a missing one. The helper has
+ * no umask.
+ */
+export function makeDirectory(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    if (errnoOf(error) === "EEXIST") return expectFolder(path);
+    if (errnoOf(error) === "EEXIST") return expectDirectory(path);
     if (errnoOf(error) !== "ENOENT" || path === dirname(path)) throw error;
-    makeFolder(dirname(path), mode);
-    return makeFolder(path, mode);
+    makeDirectory(dirname(path), mode);
+    return makeDirectory(path, mode);
   }
   if ((mode & ~PLAIN_BITS) !== 0) chmodSync(path, mode);
 }
 
-function expectFolder(path: string): void {
+function expectDirectory(path: string): void {
   const kind = kindOf(path);
-  if (kind !== "folder") throw new HelperError("exists", `${path} is there and no folder but ${kind}`);
+  if (kind !== "directory") throw new HelperError("exists", `${path} is there and no directory but ${kind}`);
 }
 
 export function makeFile(path: string, mode: number): void {

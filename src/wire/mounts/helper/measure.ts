@@ -1,7 +1,7 @@
 /**
- * How full a volume is. A walk counts blocks of half a kilobyte, as the file system does, and the volume's own folder with the rest; a file with
- * several names counts once, and what is mounted inside is another volume. Files come and go while it walks, and whoever uses the volume cannot
- * lead it out: it walks by descriptors.
+ * Measures how full a volume is. A walk counts blocks of 512 bytes, as the file system does, and includes the volume's
+ * own directory. A file with several names counts once, and what is mounted inside belongs to another volume. Files
+ * come and go during the walk. It uses descriptors, so users of the volume cannot lead it out.
  */
 import { type StatsFs, statfsSync } from "node:fs";
 import type { Measured, Taken } from "../../../ports/mounts.ts";
@@ -41,7 +41,7 @@ function takenBy(volume: string, tell: (files: number) => void): Taken {
     inodes += 1;
     tell(inodes);
     if (!found.isDirectory()) return;
-    if (depth === DEPTH_MAX) throw new HelperError("other", "the volume's folders are too deep");
+    if (depth === DEPTH_MAX) throw new HelperError("other", "the volume's directories are too deep");
     for (const entry of entriesOf(place)) count(entry, depth + 1);
   };
   count(root, 0);

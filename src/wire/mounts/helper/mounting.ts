@@ -1,4 +1,7 @@
-/** Mounts and unmounts with the machine's own tools. Each looks into the table first, so that a call that is made again changes nothing. */
+/**
+ * Mounts and unmounts with the machine's tools. Each call checks the mount table first, so that a repeated call changes
+ * nothing.
+ */
 import {
   closeSync,
   constants,
@@ -32,7 +35,7 @@ import {
   unmountCall,
 } from "../tool-arguments.ts";
 import { isSameFile } from "./descriptor.ts";
-import { makeFolder } from "./files.ts";
+import { makeDirectory } from "./files.ts";
 import { HelperError } from "./helper-error.ts";
 import { holderOf } from "./holders.ts";
 import { runTool, type ToolOptions } from "./run-tool.ts";
@@ -43,7 +46,7 @@ const STACKED_MAX = 100;
 
 export const readTable = (): readonly MountPoint[] => parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
 
-/** As the table names it. The end of the path is not looked at: its server may be dead. */
+/** The path as the mount table names it. Its last component is not accessed: the server behind it may be dead. */
 export const inTable = (path: string): string => join(realpathSync(dirname(path)), basename(path));
 
 export async function mount(call: ToolCall, options: ToolOptions = {}): Promise<void> {
@@ -87,14 +90,14 @@ export async function mountDevice({ device, target, type, options }: DeviceMount
   await mount((await hasSystemd()) ? inScope(call, target) : call);
 }
 
-/** A link such as /dev/disk/by-id names the device that the table shows by another name. */
+/** A link such as /dev/disk/by-id names a device that the table lists under another name. */
 function isDevice(device: string, { device: numbers }: MountPoint): boolean {
   const found = statSync(device, { throwIfNoEntry: false });
   if (found === undefined || !found.isBlockDevice()) return false;
   return numbers === `${(found.rdev >> 8) & 0xfff}:${(found.rdev & 0xff) | ((found.rdev >> 12) & 0xfff00)}`;
 }
 
-/** Whether it is there and runs things: it may be installed where something else is process 1. */
+/** Whether systemd is there and runs units: it may be installed where something else is process 1. */
 async function hasSystemd(): Promise<boolean> {
   if (!existsSync("/run/systemd/system")) return false;
   const result = await runTool(scopeProbeCall);
@@ -103,7 +106,7 @@ async function hasSystemd(): Promise<boolean> {
 
 export async function bind({ source, target, options }: RequestOf<"bind">): Promise<void> {
   const wanted = statSync(source, { bigint: true });
-  const path = inMadeFolder(target);
+  const path = inMadeDirectory(target);
   const top = mountsAt(readTable(), path).at(-1);
   if (top !== undefined && !isSameFile(lstatSync(path, { bigint: true }), wanted)) throw isTaken(top);
   if (top === undefined) {
@@ -114,22 +117,25 @@ export async function bind({ source, target, options }: RequestOf<"bind">): Prom
   if (remount !== undefined) await mount(remount);
 }
 
-/** The target as the table names it, its folder made where it was missing. */
-export function inMadeFolder(target: string): string {
-  makeFolder(dirname(target), PARENT_MODE);
+/** The target as the mount table names it; its parent directory is created if missing. */
+export function inMadeDirectory(target: string): string {
+  makeDirectory(dirname(target), PARENT_MODE);
   return inTable(target);
 }
 
-/** A folder is mounted on a folder, and anything else on a file. What was left of the other kind goes, if it is empty. */
-export function makeTarget(path: string, isFolder: boolean): void {
+/**
+ * A directory is mounted on a directory, and anything else on a file. A leftover of the other kind is removed; a
+ * directory only if it is empty.
+ */
+export function makeTarget(path: string, isDirectory: boolean): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isDirectory() && !found.isFile()) {
-    throw new HelperError("unsafePath", `${path} is neither a folder nor a file`);
+    throw new HelperError("unsafePath", `${path} is neither a directory nor a file`);
   }
-  if (found?.isDirectory() === isFolder) return;
+  if (found?.isDirectory() === isDirectory) return;
   if (found?.isDirectory() === true) rmdirSync(path);
   if (found?.isFile() === true) unlinkSync(path);
-  if (isFolder) mkdirSync(path, { mode: PARENT_MODE });
+  if (isDirectory) mkdirSync(path, { mode: PARENT_MODE });
   else closeSync(openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, FILE_MODE));
 }
 
@@ -152,7 +158,7 @@ function nameInTable(path: string): string | undefined {
   try {
     return inTable(path);
   } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined; // Nothing is mounted on what is not there.
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined; // A missing path has no mount.
     throw error;
   }
 }

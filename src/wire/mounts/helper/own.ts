@@ -1,9 +1,9 @@
 /**
- * Gives a volume to a group, each file by a descriptor that holds it: a name may lead somewhere else from one moment to the next. The root comes
- * last, so that one that has the group says that a pass has been through.
+ * Gives a volume to a group (`fsGroup`), each file by a descriptor that holds it: a name may lead elsewhere from one
+ * moment to the next. The root comes last, so a root that has the group proves a complete pass.
  *
- * The Go kubelet goes on into whatever is mounted inside the volume. We do not: a bind mount of the host's own folders, which a privileged
- * container can put there, would be opened to the group.
+ * The Go kubelet continues into whatever is mounted inside the volume. We do not: a privileged container can bind-mount
+ * the host's own directories there, and they would be opened to the group.
  */
 import { type BigIntStats, chmodSync, chownSync } from "node:fs";
 import { errorText } from "../../../base/error-text.ts";
@@ -22,7 +22,7 @@ export function own(request: RequestOf<"own">, onFile: (files: number) => void):
   using root = Place.at(path);
   const { dev, mode, gid, ...found } = shapeOf(root.stat());
   if (found.isLink) throw new HelperError("unsafePath", "the volume is a link");
-  if (onlyIfRootDiffers && rootIsOwned({ mode, gid, isFolder: found.isFolder }, group, readOnly)) {
+  if (onlyIfRootDiffers && rootIsOwned({ mode, gid, isDirectory: found.isDirectory }, group, readOnly)) {
     return { files: 0, refused: 0, firstRefusal: undefined };
   }
   const named = inTable(path);
@@ -36,7 +36,7 @@ interface Shape {
   readonly dev: bigint;
   readonly mode: number;
   readonly gid: number;
-  readonly isFolder: boolean;
+  readonly isDirectory: boolean;
   readonly isLink: boolean;
 }
 
@@ -44,14 +44,14 @@ const shapeOf = (found: BigIntStats): Shape => ({
   dev: found.dev,
   mode: Number(found.mode) & MODE,
   gid: Number(found.gid),
-  isFolder: found.isDirectory(),
+  isDirectory: found.isDirectory(),
   isLink: found.isSymbolicLink(),
 });
 
 class Pass {
   readonly #request: RequestOf<"own">;
   readonly #device: bigint;
-  /** Undefined: nothing is mounted inside, so nobody has to ask. */
+  /** Undefined: nothing is mounted inside, so the mount ID of entries is not checked. */
   readonly #mountId: string | undefined;
   readonly #onFile: (files: number) => void;
   #files = 0;
@@ -72,14 +72,14 @@ class Pass {
   place(place: Place, depth: number): void {
     const shape = shapeOf(place.stat());
     if (shape.dev !== this.#device || (this.#mountId !== undefined && place.mountId() !== this.#mountId)) return;
-    if (depth > DEPTH_MAX) throw new HelperError("other", "the volume's folders are too deep");
-    if (shape.isFolder) for (const entry of entriesOf(place)) this.place(entry, depth + 1);
+    if (depth > DEPTH_MAX) throw new HelperError("other", "the volume's directories are too deep");
+    if (shape.isDirectory) for (const entry of entriesOf(place)) this.place(entry, depth + 1);
     this.#change(place, shape);
     this.#files += 1;
     this.#onFile(this.#files);
   }
 
-  /** A change of owner takes bits away from a file, so the mode is set after it. */
+  /** A change of owner clears mode bits of a file, so the mode is set after it. */
   #change(place: Place, shape: Shape): void {
     const { group, readOnly } = this.#request;
     const mode = shape.isLink ? shape.mode : groupMode(shape, readOnly);

@@ -1,13 +1,14 @@
 /**
- * Reads a file of a volume, while whoever uses the volume may change any name in it at any moment. Each part of the path is opened below the
- * folder that is held already and no link is followed, so what is read is a regular file of the volume.
+ * Reads a file of a volume, while users of the volume may change any name in it at any moment. Each component of the
+ * path is opened below the directory that is held already, and no link is followed. So what is read is a regular file
+ * of the volume.
  */
 import { closeSync, constants, openSync, readSync } from "node:fs";
 import type { RequestOf } from "../protocol.ts";
 import { Place } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
 
-/** A pipe must not be waited for. */
+/** Opening a pipe must not wait for a writer. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK;
 
 export function readBelow({ volume, path, bytesMax }: RequestOf<"readBelow">): Buffer {
@@ -15,7 +16,7 @@ export function readBelow({ volume, path, bytesMax }: RequestOf<"readBelow">): B
   if (path.startsWith("/") || names.length === 0 || names.includes("..")) {
     throw new HelperError("unsafePath", "the path leads out of the volume");
   }
-  let place = Place.folder(volume);
+  let place = Place.directory(volume);
   try {
     for (const name of names) {
       const held = place;
@@ -33,7 +34,7 @@ function contentOf(place: Place, bytesMax: number): Buffer {
   if (!place.stat().isFile()) throw new HelperError("other", "it is no regular file");
   const fd = openSync(place.path, READ);
   try {
-    // One byte more than is allowed, so that it is seen; the file may grow while it is read.
+    // One byte more than is allowed, to detect a longer file; the file may grow while it is read.
     const content = Buffer.alloc(bytesMax + 1);
     let length = 0;
     for (let read = -1; read !== 0 && length <= bytesMax; length += read) {

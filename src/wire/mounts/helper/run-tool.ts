@@ -1,6 +1,7 @@
 /**
- * Runs mount(8), mkfs and the like, with an argument list and never a shell. Whether one takes too long is for the agent to say: it kills the
- * helper with all that it runs. Of a tool that may take long, the agent is told when it has used the processor: a sign that it is not stuck.
+ * Runs mount(8), mkfs and the like, with an argument list and never through a shell. The agent decides whether a tool
+ * takes too long: it kills the helper with everything it runs. For a tool that may take long, the helper reports when
+ * the tool has used CPU time: a sign that it is not stuck.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -12,13 +13,13 @@ import type { ToolCall } from "../tool-arguments.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
-/** The stream that tells the agent of a tool that outlives the helper. */
+/** The stream by which the agent notices a tool that outlives the helper. */
 const LIFELINE = 3;
 
 export interface ToolOptions {
   /** Inherited as descriptor 3. */
   readonly descriptor?: number;
-  /** For a tool that writes to a disk: the agent waits for its end even when the helper is killed. */
+  /** For a tool that writes to a disk: the agent waits for its end even if the helper is killed. */
   readonly onAlive?: () => void;
 }
 
@@ -41,7 +42,8 @@ export function runTool({ command, args }: ToolCall, { descriptor, onAlive }: To
     });
     child.once("exit", (code, signal) => {
       stopLooking();
-      // What it wrote last is read first. A server that it has left behind may hold the streams for ever.
+      // Read the remaining output first, for a limited time: a server that the tool left behind may hold the streams
+      // forever.
       const settle = () =>
         resolve(
           code === null ? { kind: "killed", signal: signal ?? "", ...texts } : { kind: "exited", code, ...texts },
@@ -69,10 +71,10 @@ function watchProgress({ pid }: ChildProcess, onAlive: () => void): () => void {
   return () => cancel();
 }
 
-/** Of a process and those it has started: fsck runs the checker of the type. */
+/** CPU ticks of a process and its children: fsck runs the checker of the file system type. */
 function ticksOf(pid: number): number {
   try {
-    // The name, in parentheses, may hold anything.
+    // The process name, in parentheses, may contain anything.
     const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
       .replace(/^.*\) /s, "")
       .split(" ");

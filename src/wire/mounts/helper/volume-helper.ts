@@ -1,6 +1,6 @@
 /**
- * The helper process: reads a request, does it, answers, and reads the next. One at a time, so most of it may block: whoever waits has a clock
- * and kills it. It ends when its input does.
+ * The helper process: reads a request, executes it, answers, and reads the next. It handles one request at a time, so
+ * most calls may block: the agent has a clock and kills the helper. It exits when its input ends.
  */
 import { writeSync } from "node:fs";
 import type { Readable } from "node:stream";
@@ -11,7 +11,7 @@ import { removeTree } from "../../host/remove-tree.ts";
 import type { HelperReply, HelperRequest } from "../protocol.ts";
 import { bindSubPath } from "./bind-sub-path.ts";
 import { check, format, formatOf } from "./disks.ts";
-import { groupOf, kindOf, makeFile, makeFolder } from "./files.ts";
+import { groupOf, kindOf, makeDirectory, makeFile } from "./files.ts";
 import { failureOf } from "./helper-error.ts";
 import { measure } from "./measure.ts";
 import { bind, mountDevice, mountHugepages, mountMemory, share, unmount } from "./mounting.ts";
@@ -23,14 +23,14 @@ const OUTPUT = 1;
 
 export function runVolumeHelper(input: Readable): Promise<void> {
   process.umask(0);
-  // Nobody is left to hear: what a tool has begun, it ends by itself.
+  // Nobody reads the answer. A tool that is running completes by itself.
   input.once("end", () => process.exit(0));
   input.setEncoding("utf8");
   let begun = "";
   let turn = Promise.resolve();
   return new Promise((_resolve, reject) => {
     input.on("data", (text: string) => {
-      // Ended by "\n" only: other characters that Node's own reader of lines splits at may stand in a path.
+      // Split at "\n" only: a path may contain other characters at which Node's own line reader splits.
       const lines = (begun + text).split("\n");
       begun = lines.pop() ?? "";
       for (const line of lines) turn = turn.then(() => answer(JSON.parse(line) as HelperRequest));
@@ -57,15 +57,15 @@ function say(reply: HelperReply): void {
   }
 }
 
-/** Tells now and then. Without a number: alive, whatever is counted. */
+/** Reports progress at most every 500 ms. Without a number it repeats the last count, as a sign of life. */
 function progress(): (files?: number) => void {
-  let toldMs = hostClock.monotonicMs();
+  let reportedMs = hostClock.monotonicMs();
   let last = 0;
   return (files = last) => {
     last = files;
     const nowMs = hostClock.monotonicMs();
-    if (nowMs - toldMs < TELL_EVERY_MS) return;
-    toldMs = nowMs;
+    if (nowMs - reportedMs < TELL_EVERY_MS) return;
+    reportedMs = nowMs;
     say({ kind: "progress", files });
   };
 }
@@ -90,8 +90,8 @@ async function handle(request: HelperRequest, tell: (files?: number) => void): P
       return kindOf(request.path);
     case "groupOf":
       return groupOf(request.path);
-    case "makeFolder":
-      return makeFolder(request.path, request.mode);
+    case "makeDirectory":
+      return makeDirectory(request.path, request.mode);
     case "makeFile":
       return makeFile(request.path, request.mode);
     case "own":

@@ -1,4 +1,4 @@
-/** What groups moved to and from devices, in the two forms the kernel tells it. */
+/** Parses a cgroup's device I/O, in the two formats of the kernel. */
 import type { DeviceFigures } from "../../../domain/stats/figures.ts";
 import type { DeviceNames } from "./devices.ts";
 
@@ -11,7 +11,7 @@ interface Device {
   readonly requests: ByOperation;
 }
 
-/** Of v1: lines "8:0 Read 4096", and sums that name no device. */
+/** v1: lines "8:0 Read 4096". Totals that name no device are ignored. */
 export function parseBlockIo(requests: string, bytes: string, names: DeviceNames): readonly DeviceFigures[] {
   const devices = new Map<string, Device>();
   for (const [text, kind] of [
@@ -33,7 +33,7 @@ const OF_UNIFIED: Readonly<Record<string, readonly ["bytes" | "requests", string
   wios: ["requests", "Write"],
 };
 
-/** Of v2: lines "8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0". */
+/** v2: lines "8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0". */
 export function parseUnifiedIo(text: string, names: DeviceNames): readonly DeviceFigures[] {
   const devices = new Map<string, Device>();
   for (const line of text.split("\n")) {

@@ -1,13 +1,13 @@
-/** The machine's disks: their names by number, and what /proc/diskstats counts of each. */
+/** The machine's disks: their names by device number, and their counters in /proc/diskstats. */
 import type { DiskFigures } from "../../../domain/stats/figures.ts";
 import { readText } from "./small-files.ts";
 
 export interface DeviceNames {
-  /** Empty for one that is none. */
+  /** Empty if the device is no disk. */
   nameOf(major: number, minor: number): string;
 }
 
-/** Those that cAdvisor takes for disks: not loops, not memory. */
+/** The devices that cAdvisor counts as disks: no loop devices, no RAM disks. */
 const DISK = /^(?:(?:s|v|xv)d[a-z]+\d*|dm-\d+|nvme\d+n\d+(?:p\d+)?)$/;
 
 interface Disk {
@@ -15,7 +15,7 @@ interface Disk {
   readonly figures: DiskFigures;
 }
 
-/** Read once for a whole reading. */
+/** Reads the file once for a whole reading. */
 export class Disks implements DeviceNames {
   readonly #byNumber: ReadonlyMap<string, Disk>;
 

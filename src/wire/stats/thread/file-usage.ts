@@ -1,4 +1,4 @@
-/** How much disk files take, as the file system counts it: blocks of half a kilobyte, not the length that is written on them. */
+/** The disk usage of files as the file system counts it: blocks of 512 bytes, not the nominal length. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { FileUsage } from "../../../domain/stats/figures.ts";
@@ -6,7 +6,7 @@ import { orAbsent } from "./small-files.ts";
 
 const BLOCK_BYTES = 512;
 
-/** A file; or of a folder the files directly in it, without the folder. */
+/** The usage of a file, or of the files directly in a directory, without the directory itself. */
 export function usageOf(path: string): FileUsage | undefined {
   const found = orAbsent(() => lstatSync(path));
   if (found === undefined) return undefined;

@@ -1,12 +1,12 @@
-/** Where the files of a group are, by version; and what every part of its figures is read with. */
+/** Where a cgroup's files are, by cgroup version, and the interface through which all its stats are read. */
 import type { CpuFigures, IoFigures, MemoryFigures } from "../../../domain/stats/figures.ts";
 import type { StatsDetail } from "../../../ports/stats.ts";
 
-/** How a machine keeps its groups. */
+/** Reads the stats of cgroups of one version. */
 export interface GroupReader {
-  /** The folder whose subfolders are the groups below, and which lists their processes. */
-  folderOf(group: string): string;
-  /** Files whose age is the group's. */
+  /** The directory whose subdirectories are the cgroups below, and which lists the processes. */
+  directoryOf(group: string): string;
+  /** Files whose age is the cgroup's age. */
   birthFiles(group: string): readonly string[];
   cpu(group: string, detail: StatsDetail): CpuFigures | undefined;
   memory(group: string, detail: StatsDetail): MemoryFigures | undefined;
@@ -17,5 +17,5 @@ export interface GroupReader {
 
 export const ROOT = "/";
 
-/** Of a path below the root. */
+/** The parent of a cgroup below the root. */
 export const parentOf = (group: string): string => group.slice(0, Math.max(1, group.lastIndexOf("/")));

@@ -1,4 +1,4 @@
-/** The program of the thread: a question comes in, a reading goes out bit by bit. What fails is told by its text. */
+/** The thread's program: receives a request and sends a reading in parts. A failure is sent as its text. */
 import { parentPort, workerData } from "node:worker_threads";
 import { assert } from "../../../base/assert.ts";
 import { errorText } from "../../../base/error-text.ts";
@@ -8,9 +8,9 @@ import { hostClock } from "../../host/clock.ts";
 import type { ThreadAnswer, ThreadData, ThreadQuestion } from "../thread-messages.ts";
 import { type Birth, readFigures } from "./read-figures.ts";
 
-/** Few enough to die young here, while the agent takes them in. */
+/** Few enough to be garbage-collected early here, while the agent receives them. */
 const AT_ONCE = 32;
-/** More groups than any node has. */
+/** More cgroups than any node has. */
 const BIRTHS_MAX = 4_000;
 
 const port = parentPort;

@@ -1,6 +1,7 @@
 /**
- * The machine's own file systems, each device once, and memory by where it is mounted. Those that a server elsewhere answers for are left out:
- * to ask one may never end. So are those that come and go with pods, which the Go kubelet counts if they happened to be there when it started.
+ * The machine's own file systems: each device once, and tmpfs by mount path. File systems of remote servers are left
+ * out, because a query of one may never return. So are mounts that come and go with pods; the Go kubelet counts those
+ * that exist when it starts.
  */
 import { statfsSync } from "node:fs";
 import type { FilesystemFigures, MountFigures } from "../../../domain/stats/figures.ts";
@@ -28,7 +29,7 @@ interface Named {
   readonly mount: MountPoint;
 }
 
-/** The first mount of a device counts, and the root's own before others. */
+/** The first mount of a device counts; the root mount comes before all others. */
 function ownDevices(mounts: readonly MountPoint[]): readonly Named[] {
   const found = new Map<string, Named>();
   const add = (name: string, mount: MountPoint) => {
@@ -46,7 +47,7 @@ function ownDevices(mounts: readonly MountPoint[]): readonly Named[] {
 
 export const filesystemOf = (path: string): FilesystemFigures | undefined =>
   orAbsent(() => {
-    // Blocks are counted in units of `frsize`, which is the file system's own where it has one.
+    // Blocks are counted in units of `frsize`, the file system's own unit, if it has one.
     const facts = statfsSync(path);
     const unit = facts.frsize ?? facts.bsize;
     return {

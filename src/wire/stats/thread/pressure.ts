@@ -1,4 +1,7 @@
-/** Pressure: how long tasks waited for something. "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", and the same for "full". */
+/**
+ * Pressure stall information: how long tasks waited for a resource. The file has a line "some avg10=0.00 avg60=0.00
+ * avg300=0.00 total=0", and the same for "full".
+ */
 import type { PressureFigures, PressureLine } from "../../../domain/stats/figures.ts";
 import { readText } from "./small-files.ts";
 

@@ -1,42 +1,44 @@
-/** How many processes a group has, what they hold open, and the interfaces that they see. */
+/** A cgroup's processes, their open files, and the network interfaces that they see. */
 import { readdirSync, readlinkSync } from "node:fs";
 import type { InterfaceFigures } from "../../../domain/stats/figures.ts";
 import { orAbsent, readText } from "./small-files.ts";
 
-export const processesOf = (folder: string): readonly string[] =>
-  (readText(`${folder}/cgroup.procs`) ?? "").split("\n").filter((pid) => pid !== "");
+export const processesOf = (directory: string): readonly string[] =>
+  (readText(`${directory}/cgroup.procs`) ?? "").split("\n").filter((pid) => pid !== "");
 
 export interface OpenFiles {
   readonly openFiles: number;
   readonly sockets: number;
 }
 
-/** A process that is gone by now holds none. */
+/** A process that has ended meanwhile has none. */
 export function openFilesOf(proc: string, pids: readonly string[]): OpenFiles {
   let openFiles = 0;
   let sockets = 0;
   for (const pid of pids) {
-    const folder = `${proc}/${pid}/fd`;
-    const names = orAbsent(() => readdirSync(folder)) ?? [];
+    const directory = `${proc}/${pid}/fd`;
+    const names = orAbsent(() => readdirSync(directory)) ?? [];
     openFiles += names.length;
     for (const name of names) {
-      if (orAbsent(() => readlinkSync(`${folder}/${name}`))?.startsWith("socket") === true) sockets += 1;
+      if (orAbsent(() => readlinkSync(`${directory}/${name}`))?.startsWith("socket") === true) sockets += 1;
     }
   }
   return { openFiles, sockets };
 }
 
-/** Of a process: its soft limit. -1: as many as it likes. */
+/** The soft limit of a process; -1: unlimited. */
 export function openFilesMax(proc: string, pid: string): number | undefined {
   const soft = /^Max open files\s+(\S+)/m.exec(readText(`${proc}/${pid}/limits`) ?? "")?.[1];
   if (soft === undefined) return undefined;
   return soft === "unlimited" ? -1 : Number(soft);
 }
 
-/** Those that cAdvisor passes over: the machine's ends of pods' cables, and talk with oneself. */
+/**
+ * Interfaces that cAdvisor ignores: loopback, bridges of container engines, and the host's ends of pods' veth pairs.
+ */
 const IGNORED = /^(?:lo|veth|docker|nerdctl)/i;
 
-/** As a process sees them: those of its network. */
+/** The interfaces of the process's network namespace. */
 export const interfacesOf = (proc: string, pid: string): readonly InterfaceFigures[] =>
   parseNetDev(readText(`${proc}/${pid}/net/dev`) ?? "");
 

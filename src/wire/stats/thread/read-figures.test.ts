@@ -1,4 +1,4 @@
-/** What the kernel's files say, from recorded ones: exact figures of both versions. */
+/** Reads recorded kernel files of both cgroup versions and compares the exact stats. */
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ let trees = 0;
 const ID = "3c8c0baaf172cd7732033f872953404ad5a89fd6096fbd757f4f15425322870b";
 const POD = "/kubepods/burstable/pod31f732eb-a48f-45d6-a813-1b999668fbba";
 const CONTAINER = `${POD}/${ID}`;
-/** Groups that count what was moved below them. */
+/** Cgroups whose I/O counters include the cgroups below them. */
 const BETWEEN = ["/kubepods/burstable", POD];
 const BOOTED_S = 1_700_000_000;
 const NOW_MS = (BOOTED_S + 5_000) * 1000;
@@ -43,7 +43,7 @@ vethab: 7 7 7 7 0 0 0 0 7 7 7 7 0 0 0 0
 
 type Files = Readonly<Record<string, string>>;
 
-/** A recorded machine below a folder; process 42 holds a file and a socket. */
+/** A recorded machine below a directory; process 42 has a file and a socket open. */
 function tree(files: Files): string {
   trees += 1;
   const root = join(scratch, String(trees));
@@ -57,7 +57,7 @@ function tree(files: Files): string {
   return root;
 }
 
-/** A group is as old as its oldest file. */
+/** A cgroup is as old as its oldest file. */
 const born = (root: string, path: string) => utimesSync(join(root, path), CREATED_S, CREATED_S);
 
 const ask = (question: Partial<StatsQuestion>): StatsQuestion => ({
@@ -266,16 +266,16 @@ void suite("figures of cgroup v2", () => {
     const { groups } = read(tree({ ...files, ...more }));
     for (const [index, id] of ["/", CONTAINER].entries()) {
       const group = groups.find((one) => one.id === id);
-      const told = [group?.cpu?.pressure, group?.memory?.pressure, group?.io?.pressure];
+      const reported = [group?.cpu?.pressure, group?.memory?.pressure, group?.io?.pressure];
       assert.deepEqual(
-        told.map((figures) => figures?.some),
+        reported.map((figures) => figures?.some),
         [10, 20, 30].map((total) => line(total + index, 1)),
       );
       assert.deepEqual(
-        told.map((figures) => figures?.full.totalUs),
+        reported.map((figures) => figures?.full.totalUs),
         [1, 2, 3],
       );
-      assert.deepEqual([told[0]?.full.avg10, told[2]?.full.avg300], [0.1, 0.3]);
+      assert.deepEqual([reported[0]?.full.avg10, reported[2]?.full.avg300], [0.1, 0.3]);
     }
   });
 

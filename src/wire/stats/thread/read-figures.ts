@@ -1,4 +1,7 @@
-/** One reading, from the first file to the last: the root by itself, then each group that was named with all below it. */
+/**
+ * One reading, from the first file to the last: the root cgroup alone, then each requested cgroup with everything below
+ * it.
+ */
 import { join } from "node:path";
 import type { RecentMap } from "../../../base/recent-map.ts";
 import type { GroupFigures, MemoryFigures, ProcessFigures, StatsReading } from "../../../domain/stats/figures.ts";
@@ -11,25 +14,25 @@ import { usageOf } from "./file-usage.ts";
 import { type GroupReader, ROOT } from "./group-files.ts";
 import { filesystemOf, mountsOfMachine } from "./mounts.ts";
 import { interfacesOf, openFilesMax, openFilesOf, processesOf } from "./processes.ts";
-import { folderNames, mayHaveFolders, readText, statOf } from "./small-files.ts";
+import { directoryNames, mayHaveDirectories, readText, statOf } from "./small-files.ts";
 import { V1Groups } from "./v1.ts";
 import { V2Groups } from "./v2.ts";
 
 export interface FigureRoots {
-  /** Where /proc and /sys are looked for. */
+  /** The directory below which /proc and /sys are read. */
   readonly root: string;
   readonly clock: Pick<Clock, "wallMs">;
-  /** Of one reading for the next: when a group was made is looked up once. */
+  /** Kept from one reading to the next: the creation time of a cgroup is looked up once. */
   readonly births: RecentMap<string, Birth>;
 }
 
 export interface Birth {
   readonly wallMs: number;
-  /** Of its folder. Another of the same name has another. */
+  /** The inode of the cgroup's directory. Another cgroup of the same name has another one. */
   readonly inode: number;
 }
 
-/** A reading without its groups: those are handed on as they are read. */
+/** A reading without its cgroups, which are passed on as they are read. */
 export type ReadingBesideGroups = Omit<StatsReading, "groups">;
 
 export function readFigures(
@@ -100,16 +103,16 @@ class GroupWalk {
   }
 
   #walk(group: string): void {
-    const folder = this.#parts.reader.folderOf(group);
+    const directory = this.#parts.reader.directoryOf(group);
     if (!this.#add(group)) return;
-    for (const name of folderNames(folder)) this.#walk(group === ROOT ? `/${name}` : `${group}/${name}`);
+    for (const name of directoryNames(directory)) this.#walk(group === ROOT ? `/${name}` : `${group}/${name}`);
   }
 
-  /** Whether there may be groups below it. */
+  /** Returns whether there may be cgroups below. */
   #add(group: string): boolean {
     const { reader, question, clock } = this.#parts;
-    const found = statOf(reader.folderOf(group));
-    const isParent = found !== undefined && mayHaveFolders(found);
+    const found = statOf(reader.directoryOf(group));
+    const isParent = found !== undefined && mayHaveDirectories(found);
     if (this.#read.has(group)) return isParent;
     const createdWallMs = this.#createdWallMs(group, found?.ino);
     if (createdWallMs === undefined) return isParent;
@@ -117,7 +120,7 @@ class GroupWalk {
     const readWallMs = clock.wallMs();
     const cpu = reader.cpu(group, detail);
     const memory = reader.memory(group, detail);
-    if (cpu === undefined && memory === undefined && containerIdOfGroup(group) !== undefined) return false; // It is gone.
+    if (cpu === undefined && memory === undefined && containerIdOfGroup(group) !== undefined) return false; // Removed.
     const figures: Mutable<GroupFigures> = { id: group, readWallMs, createdWallMs };
     if (cpu !== undefined) figures.cpu = cpu;
     if (memory !== undefined) figures.memory = group === ROOT ? this.#machineMemory(memory) : memory;
@@ -131,7 +134,7 @@ class GroupWalk {
     return isParent;
   }
 
-  /** Undefined: it is gone. The machine's is cut to the minute, as cAdvisor has it. */
+  /** Undefined: the cgroup is gone. Never before the machine's boot time, rounded down to the minute as in cAdvisor. */
   #createdWallMs(group: string, inode: number | undefined): number | undefined {
     const { births, reader, bootedWallMs } = this.#parts;
     const known = births.get(group);
@@ -144,7 +147,7 @@ class GroupWalk {
     return wallMs;
   }
 
-  /** The machine's group has no limits but what the machine has. */
+  /** The root cgroup has no limits except what the machine has. */
   #machineMemory(memory: MemoryFigures): MemoryFigures {
     const meminfo = readText(join(this.#parts.proc, "meminfo")) ?? "";
     const bytes = (key: string) => Number(new RegExp(`^${key}:\\s+(\\d+)`, "m").exec(meminfo)?.[1] ?? 0) * 1024;
@@ -153,7 +156,7 @@ class GroupWalk {
 
   #addProcesses(group: string, figures: Mutable<GroupFigures>): void {
     const { reader, proc, question } = this.#parts;
-    const pids = processesOf(reader.folderOf(group));
+    const pids = processesOf(reader.directoryOf(group));
     const first = group === ROOT ? "1" : pids[0];
     const id = containerIdOfGroup(group);
     const hasNetwork = group === ROOT || (id !== undefined && question.sandboxes.has(id));

@@ -1,11 +1,11 @@
 /**
- * Small files of the kernel's, read whole into one buffer that is used again and again, without a promise or a copy each: hundreds of groups have
- * a dozen of them. They are taken as single bytes, never decoded.
+ * Reads small kernel files whole, into one buffer that is reused, without a promise or a copy per file: hundreds of
+ * cgroups have a dozen files each. Content is taken as single bytes, never decoded.
  */
 import { closeSync, constants, openSync, readdirSync, readSync, type Stats, statSync } from "node:fs";
 import { errnoOf } from "../../host/errno.ts";
 
-/** It went away, its controller or the kernel has no such thing, or it is a process of which nobody may know. */
+/** The file was removed, the controller or the kernel lacks it, or its process may not be inspected. */
 const ABSENT = new Set(["ENOENT", "ENODEV", "ENOTDIR", "ESRCH", "EOPNOTSUPP", "ENOTSUP", "EACCES", "EPERM", "EINVAL"]);
 
 const SHORT_BYTES = 2048;
@@ -30,7 +30,7 @@ export const readText = (path: string): string | undefined => {
   return length === undefined ? undefined : buffer.toString("latin1", 0, length);
 };
 
-/** How much of the buffer is the file. */
+/** Returns how many bytes of the buffer are the file. */
 function readBytes(path: string): number | undefined {
   let file: number;
   try {
@@ -52,7 +52,7 @@ function readOpen(file: number): number {
   for (;;) {
     const got = readSync(file, buffer, length, buffer.length - length, null);
     length += got;
-    // The kernel stops short of what was asked for only at the end, or after a page or more of it.
+    // The kernel returns less than requested only at the end, or after at least a page.
     if (got === 0 || length < SHORT_BYTES) return length;
     if (length === buffer.length) buffer = Buffer.concat([buffer], buffer.length * 2);
   }
@@ -60,7 +60,7 @@ function readOpen(file: number): number {
 
 const [MINUS, ZERO, NINE, SMALL_M] = [0x2d, 0x30, 0x39, 0x6d];
 
-/** What the file holds, as the only thing in it. "max" is no limit. */
+/** The number that is the file's only content. "max" is Infinity. */
 export function readNumber(path: string): number | undefined {
   const length = readBytes(path);
   if (length === undefined || length === 0) return undefined;
@@ -72,7 +72,7 @@ export function readNumber(path: string): number | undefined {
     if (letter < ZERO || letter > NINE) break;
     value = value * 10 + letter - ZERO;
   }
-  // Beyond what a sum keeps exactly it is taken from its text; anything else than digits and an end too.
+  // A value too large for an exact sum is parsed from its text, and so is anything but digits and a line end.
   const isPlain = at > start && at >= length - 1 && value <= Number.MAX_SAFE_INTEGER;
   if (isPlain) return isNegative ? -value : value;
   return buffer[0] === SMALL_M || at > start ? numberOf(buffer.toString("latin1", 0, length).trim()) : undefined;
@@ -83,7 +83,7 @@ export function numberOf(text: string): number | undefined {
   return /^-?\d+$/.test(text) ? Number(text) : undefined;
 }
 
-/** A file of lines "key value", looked up by key: quickest in the order of the lines. */
+/** A file of lines "key value", looked up by key: fastest in the order of the lines. */
 export class KeyedText {
   readonly #text: string;
   #from = 0;
@@ -97,7 +97,7 @@ export class KeyedText {
     return text === undefined ? undefined : new KeyedText(text);
   }
 
-  /** 0 where there is no such line. */
+  /** 0 if there is no such line. */
   number(key: string): number {
     const start = this.#find(`${key} `);
     if (start === -1) return 0;
@@ -107,7 +107,7 @@ export class KeyedText {
     return Number.isNaN(value) ? 0 : value;
   }
 
-  /** Where its value begins. */
+  /** The position where the key's value begins. */
   #find(key: string): number {
     const text = this.#text;
     if (text.startsWith(key)) return key.length;
@@ -118,13 +118,13 @@ export class KeyedText {
   }
 }
 
-/** The folders in a folder. */
-export const folderNames = (path: string): readonly string[] =>
+/** The names of the subdirectories. */
+export const directoryNames = (path: string): readonly string[] =>
   (orAbsent(() => readdirSync(path, { withFileTypes: true })) ?? [])
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name);
 
-/** A folder that has no folders in it tells so by its count of links, where a file system keeps that: two, its own. */
-export const mayHaveFolders = ({ nlink }: Stats): boolean => nlink !== 2;
+/** A directory without subdirectories has a link count of two, on file systems that maintain it. */
+export const mayHaveDirectories = ({ nlink }: Stats): boolean => nlink !== 2;
 
 export const statOf = (path: string): Stats | undefined => orAbsent(() => statSync(path, { throwIfNoEntry: false }));

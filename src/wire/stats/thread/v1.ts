@@ -1,4 +1,4 @@
-/** Figures of groups of v1: a hierarchy for each controller. It counts no pressure. */
+/** Stats of v1 cgroups: one hierarchy per controller. v1 has no pressure. */
 import { type CpuFigures, type IoFigures, type MemoryFigures, NO_CPU } from "../../../domain/stats/figures.ts";
 import type { StatsDetail } from "../../../ports/stats.ts";
 import type { Hierarchies } from "../../cgroupfs/hierarchies.ts";
@@ -8,15 +8,15 @@ import type { GroupReader } from "./group-files.ts";
 import { parentOf, ROOT } from "./group-files.ts";
 import { KeyedText, readNumber, readText } from "./small-files.ts";
 
-/** v1 shows the largest number of whole pages where there is no limit. */
+/** Without a limit, v1 shows the largest number of whole pages, which is above this value. */
 const UNLIMITED = 2 ** 62;
 /** The kernel shows user and system time in hundredths of a second, on every architecture. */
 const TICK_NS = 10_000_000;
 
-/** Who counts requests: a scheduler that is not everywhere, and the limits of devices. */
+/** What counts requests: the bfq scheduler, which is not everywhere, and I/O throttling. */
 const KINDS = ["bfq", "throttle"] as const;
 
-/** For one reading, in which groups come before those below them. */
+/** Serves one reading, in which cgroups come before those below them. */
 export class V1Groups implements GroupReader {
   readonly knowsPressure = false;
   readonly #mounts: ReadonlyMap<string, string>;
@@ -30,24 +30,24 @@ export class V1Groups implements GroupReader {
     this.#devices = devices;
   }
 
-  folderOf(group: string): string {
-    return this.#folder("cpu", group) ?? this.#folder("memory", group) ?? "";
+  directoryOf(group: string): string {
+    return this.#directory("cpu", group) ?? this.#directory("memory", group) ?? "";
   }
 
   birthFiles(group: string): readonly string[] {
     return ["cpu", "memory"].flatMap((controller) => {
-      const folder = this.#folder(controller, group);
-      return folder === undefined ? [] : [folder, `${folder}/cgroup.clone_children`];
+      const directory = this.#directory(controller, group);
+      return directory === undefined ? [] : [directory, `${directory}/cgroup.clone_children`];
     });
   }
 
   cpu(group: string, detail: StatsDetail): CpuFigures | undefined {
-    const folder = this.#folder("cpuacct", group);
-    const usageNs = folder === undefined ? undefined : readNumber(`${folder}/cpuacct.usage`);
-    if (folder === undefined || usageNs === undefined) return undefined;
+    const directory = this.#directory("cpuacct", group);
+    const usageNs = directory === undefined ? undefined : readNumber(`${directory}/cpuacct.usage`);
+    if (directory === undefined || usageNs === undefined) return undefined;
     if (detail !== "everything") return { ...NO_CPU, usageNs };
-    const modes = KeyedText.read(`${folder}/cpuacct.stat`);
-    const bounds = this.#folder("cpu", group) ?? "";
+    const modes = KeyedText.read(`${directory}/cpuacct.stat`);
+    const bounds = this.#directory("cpu", group) ?? "";
     const quotaUs = Math.max(0, readNumber(`${bounds}/cpu.cfs_quota_us`) ?? 0);
     const stat = quotaUs === 0 ? undefined : KeyedText.read(`${bounds}/cpu.stat`);
     return {
@@ -65,12 +65,12 @@ export class V1Groups implements GroupReader {
     };
   }
 
-  /** The faults are those of the group itself, all else with what is below it: so the Go kubelet has it. */
+  /** Page faults are those of the cgroup itself, everything else includes the cgroups below: as in the Go kubelet. */
   memory(group: string, detail: StatsDetail): MemoryFigures | undefined {
-    const folder = this.#folder("memory", group);
-    const stat = folder === undefined ? undefined : KeyedText.read(`${folder}/memory.stat`);
-    if (folder === undefined || stat === undefined) return undefined;
-    const number = (file: string) => readNumber(`${folder}/memory.${file}`) ?? 0;
+    const directory = this.#directory("memory", group);
+    const stat = directory === undefined ? undefined : KeyedText.read(`${directory}/memory.stat`);
+    if (directory === undefined || stat === undefined) return undefined;
+    const number = (file: string) => readNumber(`${directory}/memory.${file}`) ?? 0;
     const all = detail === "everything";
     return {
       pageFaults: stat.number("pgfault"),
@@ -88,42 +88,44 @@ export class V1Groups implements GroupReader {
       failures: all ? number("failcnt") : 0,
       kernelBytes: all ? number("kmem.usage_in_bytes") : 0,
       reservationBytes: all ? orInfinity(number("soft_limit_in_bytes")) : 0,
-      oomKills: all ? (KeyedText.read(`${folder}/memory.oom_control`)?.number("oom_kill") ?? 0) : 0,
+      oomKills: all ? (KeyedText.read(`${directory}/memory.oom_control`)?.number("oom_kill") ?? 0) : 0,
     };
   }
 
   io(group: string, detail: StatsDetail): IoFigures | undefined {
-    const folder = this.#folder("blkio", group);
-    if (folder === undefined) return undefined;
+    const directory = this.#directory("blkio", group);
+    if (directory === undefined) return undefined;
     if (detail !== "everything") return { devices: [] };
     for (const kind of KINDS) {
-      const requests = this.#requests(kind, folder, group);
+      const requests = this.#requests(kind, directory, group);
       if (requests === undefined) continue;
-      const bytes = readText(`${folder}/blkio.${kind}.io_service_bytes_recursive`);
+      const bytes = readText(`${directory}/blkio.${kind}.io_service_bytes_recursive`);
       return { devices: parseBlockIo(requests, bytes ?? "", this.#devices) };
     }
     return { devices: [] };
   }
 
-  /** Undefined where there was none: without a request there are no bytes, only sums of nothing, and below there was none either. */
-  #requests(kind: (typeof KINDS)[number], folder: string, group: string): string | undefined {
+  /**
+   * Undefined if there were no requests: then all byte counters are zero, and the cgroups below had no requests either.
+   */
+  #requests(kind: (typeof KINDS)[number], directory: string, group: string): string | undefined {
     const idle = this.#idle[kind];
-    const text = idle.has(parentOf(group)) ? undefined : readText(`${folder}/blkio.${kind}.io_serviced_recursive`);
+    const text = idle.has(parentOf(group)) ? undefined : readText(`${directory}/blkio.${kind}.io_serviced_recursive`);
     if (text?.includes(":") === true) return text;
     idle.add(group);
     return undefined;
   }
 
-  /** The root's processes are not counted. */
+  /** The root cgroup's threads are not counted. */
   threads(group: string): { readonly threads: number; readonly threadsMax: number } | undefined {
-    const folder = group === ROOT ? undefined : this.#folder("pids", group);
-    const threads = folder === undefined ? undefined : readNumber(`${folder}/pids.current`);
-    if (folder === undefined || threads === undefined) return undefined;
-    const most = readNumber(`${folder}/pids.max`) ?? Infinity;
+    const directory = group === ROOT ? undefined : this.#directory("pids", group);
+    const threads = directory === undefined ? undefined : readNumber(`${directory}/pids.current`);
+    if (directory === undefined || threads === undefined) return undefined;
+    const most = readNumber(`${directory}/pids.max`) ?? Infinity;
     return { threads, threadsMax: most === Infinity ? 0 : most };
   }
 
-  #folder(controller: string, group: string): string | undefined {
+  #directory(controller: string, group: string): string | undefined {
     const mount = this.#mounts.get(controller);
     return mount === undefined ? undefined : `${mount}${group}`;
   }

@@ -1,4 +1,4 @@
-/** Figures of groups of v2: one hierarchy, whose root has fewer files than the groups below it. */
+/** Stats of v2 cgroups: one hierarchy, whose root has fewer files than the cgroups below it. */
 
 import { statSync } from "node:fs";
 import type { CpuFigures, IoFigures, MemoryFigures, PressureFigures } from "../../../domain/stats/figures.ts";
@@ -12,7 +12,7 @@ import { KeyedText, numberOf, orAbsent, readNumber, readText } from "./small-fil
 
 const NO_BOUNDS = { shares: 0, periodUs: 0, quotaUs: 0 };
 
-/** For one reading, in which groups come before those below them. */
+/** Serves one reading, in which cgroups come before those below them. */
 export class V2Groups implements GroupReader {
   readonly knowsPressure: boolean;
   readonly #path: string;
@@ -27,21 +27,21 @@ export class V2Groups implements GroupReader {
     this.knowsPressure = orAbsent(() => statSync(`${path}/cpu.pressure`)) !== undefined;
   }
 
-  folderOf(group: string): string {
+  directoryOf(group: string): string {
     return `${this.#path}${group}`;
   }
 
   birthFiles(group: string): readonly string[] {
-    return [this.folderOf(group), `${this.folderOf(group)}/cgroup.events`];
+    return [this.directoryOf(group), `${this.directoryOf(group)}/cgroup.events`];
   }
 
   cpu(group: string, detail: StatsDetail): CpuFigures | undefined {
-    const folder = this.folderOf(group);
-    const stat = KeyedText.read(`${folder}/cpu.stat`);
+    const directory = this.directoryOf(group);
+    const stat = KeyedText.read(`${directory}/cpu.stat`);
     if (stat === undefined) return undefined;
     const bounds =
       detail === "everything"
-        ? parseCpuBounds(readText(`${folder}/cpu.weight`), readText(`${folder}/cpu.max`))
+        ? parseCpuBounds(readText(`${directory}/cpu.weight`), readText(`${directory}/cpu.max`))
         : NO_BOUNDS;
     return {
       usageNs: stat.number("usage_usec") * 1000,
@@ -55,16 +55,16 @@ export class V2Groups implements GroupReader {
       shares: bounds.shares,
       periodUs: bounds.periodUs,
       quotaUs: bounds.quotaUs,
-      ...this.#pressure(folder, "cpu", detail),
+      ...this.#pressure(directory, "cpu", detail),
     };
   }
 
   memory(group: string, detail: StatsDetail): MemoryFigures | undefined {
-    const folder = this.folderOf(group);
-    const stat = KeyedText.read(`${folder}/memory.stat`);
+    const directory = this.directoryOf(group);
+    const stat = KeyedText.read(`${directory}/memory.stat`);
     if (stat === undefined) return undefined;
-    const number = (file: string) => readNumber(`${folder}/memory.${file}`);
-    // The root has none of these files.
+    const number = (file: string) => readNumber(`${directory}/memory.${file}`);
+    // The root cgroup has none of these files.
     const isRoot = group === ROOT;
     const all = detail === "everything" && !isRoot;
     const [rssBytes, cacheBytes] = [stat.number("anon"), stat.number("file")];
@@ -76,59 +76,63 @@ export class V2Groups implements GroupReader {
       activeFileBytes: stat.number("active_file"),
       pageFaults: stat.number("pgfault"),
       majorPageFaults: stat.number("pgmajfault"),
-      // As v1 counts it: what is anonymous and what is cached.
+      // As v1 counts it: anonymous plus cached memory.
       usageBytes: isRoot ? rssBytes + cacheBytes : (number("current") ?? 0),
       swapBytes: isRoot ? swappedBytes(readText(this.#meminfo) ?? "") : (number("swap.current") ?? 0),
       limitBytes: (isRoot ? undefined : number("max")) ?? Infinity,
       swapLimitBytes: isRoot ? Infinity : (number("swap.max") ?? 0),
       peakBytes: all ? (number("peak") ?? 0) : 0,
       reservationBytes: all ? (number("min") ?? 0) : 0,
-      oomKills: all ? this.#oomKills(folder) : 0,
+      oomKills: all ? this.#oomKills(directory) : 0,
       failures: 0,
       kernelBytes: 0,
-      ...this.#pressure(folder, "memory", detail),
+      ...this.#pressure(directory, "memory", detail),
     };
   }
 
   io(group: string, detail: StatsDetail): IoFigures | undefined {
-    const folder = this.folderOf(group);
-    const pressure = this.#pressure(folder, "io", detail);
-    const moved = detail === "everything" ? this.#moved(folder, group) : "";
+    const directory = this.directoryOf(group);
+    const pressure = this.#pressure(directory, "io", detail);
+    const moved = detail === "everything" ? this.#moved(directory, group) : "";
     return { devices: parseUnifiedIo(moved, this.#devices), ...pressure };
   }
 
-  /** Below a group that moved nothing, nothing was moved. */
-  #moved(folder: string, group: string): string {
-    const text = this.#idle.has(parentOf(group)) ? "" : (readText(`${folder}/io.stat`) ?? "");
+  /** Below a cgroup that did no I/O, no other cgroup did any. */
+  #moved(directory: string, group: string): string {
+    const text = this.#idle.has(parentOf(group)) ? "" : (readText(`${directory}/io.stat`) ?? "");
     if (text === "" && group !== ROOT) this.#idle.add(group);
     return text;
   }
 
-  /** Without the controller: as many as there are processes. */
+  /** Without the pids controller: the number of processes. */
   threads(group: string): { readonly threads: number; readonly threadsMax: number } | undefined {
-    const folder = this.folderOf(group);
-    const threads = readNumber(`${folder}/pids.current`);
+    const directory = this.directoryOf(group);
+    const threads = readNumber(`${directory}/pids.current`);
     if (threads !== undefined) {
-      const most = readNumber(`${folder}/pids.max`) ?? Infinity;
+      const most = readNumber(`${directory}/pids.max`) ?? Infinity;
       return { threads, threadsMax: most === Infinity ? 0 : most };
     }
-    const listed = readText(`${folder}/cgroup.procs`);
+    const listed = readText(`${directory}/cgroup.procs`);
     return listed === undefined ? undefined : { threads: listed.split("\n").length - 1, threadsMax: 0 };
   }
 
-  /** The group's own, where the kernel tells them from those below it. */
-  #oomKills(folder: string): number {
-    const events = KeyedText.read(`${folder}/memory.events.local`) ?? KeyedText.read(`${folder}/memory.events`);
+  /** The cgroup's own kills, if the kernel separates them from those below it. */
+  #oomKills(directory: string): number {
+    const events = KeyedText.read(`${directory}/memory.events.local`) ?? KeyedText.read(`${directory}/memory.events`);
     return events?.number("oom_kill") ?? 0;
   }
 
-  #pressure(folder: string, what: string, detail: StatsDetail): { readonly pressure?: PressureFigures } {
-    const pressure = detail === "usage" || !this.knowsPressure ? undefined : readPressure(`${folder}/${what}.pressure`);
+  #pressure(directory: string, what: string, detail: StatsDetail): { readonly pressure?: PressureFigures } {
+    const pressure =
+      detail === "usage" || !this.knowsPressure ? undefined : readPressure(`${directory}/${what}.pressure`);
     return pressure === undefined ? {} : { pressure };
   }
 }
 
-/** A weight of 1 to 10000 is told as shares of 2 to 262144, the way cAdvisor does it: not the way back that runtimes take. */
+/**
+ * Converts a weight of 1 to 10000 to shares of 2 to 262144 as cAdvisor does, not by the inverse of the runtimes'
+ * formula.
+ */
 function parseCpuBounds(
   weight: string | undefined,
   max: string | undefined,

@@ -1,4 +1,7 @@
-/** Who a container runs as, what it may, and what it sees of the machine. */
+/**
+ * Pods with security contexts, host ports, memory limits and user namespaces: who their containers run as, which
+ * privileges they have, and what they see of the machine.
+ */
 import type { Container, Pod, PodSpec } from "../../../../src/api/gen/core-v1.ts";
 import { NODES, type Side } from "../../../golden/sides.ts";
 import { podOn, SLEEPER } from "../../../support/cluster-pods.ts";
@@ -9,9 +12,9 @@ import {
   lasting,
   type Place,
   RUNS,
+  reported,
   SUCCEEDS,
   scripted,
-  told,
   VIEW_SCRIPT,
   viewer,
   type World,
@@ -25,7 +28,7 @@ type PodSecurity = NonNullable<PodSpec["securityContext"]>;
 interface More {
   readonly ending?: Ending;
   readonly image?: (place: Place) => string;
-  /** Must hold for the container to end well; it prints what it sees where it does. */
+  /** A shell condition that must hold for the container to succeed. If it holds, the container prints what it sees. */
   readonly condition?: string;
   readonly pod?: Partial<PodSpec>;
 }
@@ -144,7 +147,10 @@ function localhost(localhostProfile: string) {
   return { type: "Localhost", localhostProfile } as const;
 }
 
-/** Of the node, as the cases above name them: one that allows all, and one that forbids to make folders. */
+/**
+ * The node's seccomp profiles under the paths that the cases above name: one allows everything, one forbids creating
+ * directories.
+ */
 export const SECCOMP_FILES = {
   "open.json": { defaultAction: "SCMP_ACT_ALLOW" },
   "below/strict.json": {
@@ -170,7 +176,7 @@ const GREEDY: readonly Case[] = [
 
 const HELD_PORT = 28_090;
 
-/** When another pod has it already. */
+/** Creates the pod while another pod already uses the host port. */
 async function createBeside({ pods }: World, pod: Pod, side: Side): Promise<void> {
   const holder = `ports-holder-${NODES[side]}`;
   const ports = [{ containerPort: 80, hostPort: HELD_PORT }];
@@ -212,7 +218,7 @@ const PORTS: readonly Case[] = [
   },
 ];
 
-/** The node's own root is none of theirs. */
+/** ID 0 in the container is not ID 0 of the node. */
 const MAPPED = "! grep -q '^ *0 *0 ' /proc/self/uid_map && ! grep -q '^ *0 *0 ' /proc/self/gid_map";
 const ownUsers: Partial<PodSpec> = { hostUsers: false };
 
@@ -249,7 +255,7 @@ const USERS: readonly Case[] = [
       {},
       {},
       {
-        ending: told("does not support user namespaces"),
+        ending: reported("does not support user namespaces"),
         pod: { ...ownUsers, runtimeClassName: "strange" },
       },
     ),
@@ -257,7 +263,9 @@ const USERS: readonly Case[] = [
   },
 ];
 
-/** Each pulls an image that others use after it; these run first, so that it is always the same pod that pulls. */
+/**
+ * Each of these cases pulls an image that later cases use. They run first, so that always the same pod pulls the image.
+ */
 const PULLING: readonly string[] = ["nonroot-image-number", "identity-image-name"];
 export const pullsForOthers = ({ name }: Case): boolean => PULLING.includes(name);
 

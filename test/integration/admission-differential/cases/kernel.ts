@@ -1,4 +1,4 @@
-/** The kernel's settings that pods ask for, allowed and not, and the handlers of the runtime that they are run by. */
+/** Cases for sysctls, safe, allowed and not allowed, and for RuntimeClass handlers. */
 import type { Pod } from "../../../../src/api/gen/core-v1.ts";
 import type { RuntimeClass } from "../../../../src/api/gen/node-v1.ts";
 import { runtimeClasses } from "../../../../src/api/resources.ts";
@@ -9,9 +9,9 @@ import {
   type Ending,
   FAILS,
   type LeftOut,
+  reported,
   SUCCEEDS,
   scripted,
-  told,
   VIEW_SCRIPT,
   viewer,
   type World,
@@ -20,7 +20,7 @@ import { bind, unscheduled } from "../../ordinary-differential/objects.ts";
 
 const PROC = "/proc/sys";
 
-/** Ends well only where the kernel has it so. */
+/** A pod whose script succeeds only if the kernel setting has this value. */
 const sysctl = (name: string, asked: string, value: string, ending: Ending = SUCCEEDS): Case => {
   const file = `${PROC}/${asked.replaceAll(".", "/")}`;
   return {
@@ -45,7 +45,7 @@ export const SYSCTL_CASES: readonly Case[] = [
   sysctl("not-of-a-pod", "vm.swappiness", "10", FAILS),
 ];
 
-/** Of these names there are classes in the cluster. */
+/** RuntimeClasses of these names exist in the cluster. */
 const CLASSES: Readonly<Record<string, Omit<RuntimeClass, "metadata">>> = {
   plain: { handler: "test-handler" },
   heavy: { handler: "runc", overhead: { podFixed: { cpu: "10m", memory: "8Mi" } } },
@@ -59,7 +59,7 @@ export async function makeClasses({ pods }: World): Promise<void> {
 export const makeClass = (pods: ClusterPods, name: string, one: Omit<RuntimeClass, "metadata">) =>
   pods.api.create(runtimeClasses, { metadata: { name }, ...one }, forever);
 
-/** Bound when its class is gone, and both agents have heard of that. */
+/** Binds the pod after its RuntimeClass is deleted and both agents have observed the deletion. */
 export async function bindWithoutClass(world: World, pod: Pod, node: string): Promise<void> {
   const runtimeClassName = `gone-${node}`;
   await makeClass(world.pods, runtimeClassName, { handler: "test-handler" });
@@ -72,7 +72,7 @@ export async function bindWithoutClass(world: World, pod: Pod, node: string): Pr
 const forever = new AbortController().signal;
 const HEARD_MS = 2_000;
 
-/** For every case whose pod names a class. */
+/** For every case whose pod names a RuntimeClass. */
 export const UNTIL_CLASSES_ARE_READ: LeftOut = {
   part: "events",
   keys: /^Normal WaitingForRuntimeClass - /,
@@ -90,9 +90,9 @@ const classy = (name: string, runtimeClassName: string, ending: Ending = SUCCEED
 export const CLASS_CASES: readonly Case[] = [
   classy("handler", "plain"),
   classy("overhead", "heavy"),
-  classy("strange-handler", "strange", told("nobody-has-it")),
+  classy("strange-handler", "strange", reported("nobody-has-it")),
   {
-    ...classy("gone", "", told("not found")),
+    ...classy("gone", "", reported("not found")),
     create: (world, pod, side) => bindWithoutClass(world, pod, world.place(side).node),
   },
 ];

@@ -1,4 +1,7 @@
-/** Pods that a node has no room for, or that do not belong on it. Nothing else runs meanwhile: the messages tell what is in use. */
+/**
+ * Pods that exceed a node's capacity or do not match the node. No other pod runs meanwhile, because the messages name
+ * the resources in use.
+ */
 import type { NodeSelectorRequirement, PodSpec } from "../../../../src/api/gen/core-v1.ts";
 import { type Case, type Ending, FAILS, SUCCEEDS, viewer } from "../../ordinary-differential/case.ts";
 
@@ -30,7 +33,7 @@ const placed = (name: string, expression: NodeSelectorRequirement, ending: Endin
   return of(`place-${name}`, ["5.1", "5.3"], { affinity }, ending);
 };
 
-/** Both nodes say they have two of it. */
+/** An extended resource; both nodes report a capacity of two. */
 export const EXTENDED = "example.com/gadget";
 
 export const ROOM_CASES: readonly Case[] = [
@@ -55,10 +58,13 @@ export const ROOM_CASES: readonly Case[] = [
   placed("affinity-matches", { key: "zone", operator: "DoesNotExist" }, SUCCEEDS),
 ];
 
-/** It takes what others are rejected for lack of, so it runs when they are gone: their messages say how much is in use. */
+/**
+ * This case uses the resource for lack of which others are rejected. It runs after those are gone, because their
+ * messages contain the amount in use.
+ */
 export const takesRoom = ({ name }: Case): boolean => name === "room-extended-there";
 
-/** By the exit code of a container something is done that not every node can do. */
+/** A pod with a restart rule for exit code 42, whose action not every node supports. */
 const ruled = (action: string) => ({
   restartPolicy: "Never",
   containers: [
@@ -69,7 +75,7 @@ const ruled = (action: string) => ({
   ],
 });
 
-/** Under agents that were told to do without some features. */
+/** Cases for agents with some feature gates disabled. */
 export const WITHOUT_FEATURES_CASES: readonly Case[] = [
   of("feature-undeclared", ["5.10"], ruled("RestartAllContainers"), FAILS),
   of("feature-not-asked", ["5.10"], ruled("Restart"), SUCCEEDS),
@@ -77,7 +83,7 @@ export const WITHOUT_FEATURES_CASES: readonly Case[] = [
   of("whole-pod-not-asked", ["5.9"], {}, SUCCEEDS),
 ];
 
-/** On a node that says it is short of memory. */
+/** Cases for a node that reports MemoryPressure. */
 export const PRESSURE_CASES: readonly Case[] = [
   of("pressure-best-effort", ["5.6"], {}, FAILS),
   of("pressure-critical", ["5.6"], { priorityClassName: "system-node-critical" }, SUCCEEDS),

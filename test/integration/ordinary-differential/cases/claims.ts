@@ -1,6 +1,6 @@
-/** Volumes behind claims: local ones, those of other nodes and servers, and claims that cannot be used. */
+/** Cases of PersistentVolumeClaims: local volumes, volumes of other nodes and servers, and unusable claims. */
 import type { Volume } from "../../../../src/api/gen/core-v1.ts";
-import { type Case, RUNS, told, withVolume } from "../case.ts";
+import { type Case, RUNS, reported, withVolume } from "../case.ts";
 import { bind, claimBound, claimName, unscheduled } from "../objects.ts";
 
 const claimed = (name: string, more: { readonly readOnly?: true } = {}): Omit<Volume, "name"> => ({
@@ -45,17 +45,17 @@ export const CLAIM_CASES: readonly Case[] = [
       await bind(world, pod.metadata?.name ?? "", world.place(side).node);
     },
   },
-  using("foreign", ["13.16", "13.1"], told("NodeAffinity")),
-  using("missing", ["13.16", "13.1"], told("local-missing")),
-  using("file", ["13.16", "13.1"], told("only directory and block device are supported")),
-  using("unbound", ["13.30", "13.1"], told("failed to process volumes")),
-  using("host-refused", ["13.30", "13.6"], told("hostPath type check failed")),
-  using("block", ["13.30", "13.1"], told("volumeMode")),
-  using("absent", ["13.30", "13.1"], told("failed to process volumes")),
+  using("foreign", ["13.16", "13.1"], reported("NodeAffinity")),
+  using("missing", ["13.16", "13.1"], reported("local-missing")),
+  using("file", ["13.16", "13.1"], reported("only directory and block device are supported")),
+  using("unbound", ["13.30", "13.1"], reported("failed to process volumes")),
+  using("host-refused", ["13.30", "13.6"], reported("hostPath type check failed")),
+  using("block", ["13.30", "13.1"], reported("volumeMode")),
+  using("absent", ["13.30", "13.1"], reported("failed to process volumes")),
   {
     name: "claim-ephemeral-foreign",
     rows: ["13.30"],
-    ending: told("failed to process volumes"),
+    ending: reported("failed to process volumes"),
     spec: withVolume(EPHEMERAL),
   },
 ];

@@ -1,6 +1,6 @@
-/** Variables, commands, names and resolvers. */
+/** Cases of environment variables, commands, host names and DNS resolvers. */
 import type { Container, EnvVar, PodSpec } from "../../../../src/api/gen/core-v1.ts";
-import { type Case, type Ending, FAILS, SUCCEEDS, scripted, told, VIEW_SCRIPT, viewer, waits } from "../case.ts";
+import { type Case, type Ending, FAILS, reported, SUCCEEDS, scripted, VIEW_SCRIPT, viewer, waits } from "../case.ts";
 
 const plain = (container: Partial<Container> = {}, pod: Partial<PodSpec> = {}): Partial<PodSpec> => ({
   containers: [viewer(container)],
@@ -241,19 +241,24 @@ const NAMES: readonly Case[] = [
     "hosts-name-too-long",
     ["7.27", "24.4", "27.1.14"],
     plain({}, { hostname: "h".repeat(40), subdomain: "s".repeat(40), setHostnameAsFQDN: true }),
-    told("too long"),
+    reported("too long"),
   ),
 ];
 
 export const ENVIRONMENT_CASES: readonly Case[] = [...VARIABLES, ...OWN, ...COMMANDS, ...RESOLVERS, ...NAMES];
 
-/** Under agents that were given no resolver for the cluster; the node's own resolver file is another for each step. */
+/** For agents without a cluster DNS server. The node's own resolv.conf is different for each step. */
 export const WITHOUT_CLUSTER_DNS: readonly Case[] = [
   of("dns-cluster-unknown", ["24.1", "24.3"], plain()),
   of("dns-host-file-cut", ["24.3", "24.2"], plain({}, { dnsPolicy: "Default" })),
 ];
 export const WITHOUT_RESOLVER_FILE: readonly Case[] = [
-  of("dns-searches-file-missing", ["24.3"], plain({}, { dnsConfig: { searches: search(32, 8) } }), told("resolv.conf")),
-  of("dns-cluster-file-missing", ["24.1"], plain(), told("resolv.conf")),
-  of("dns-host-file-missing", ["24.2", "24.5"], plain({}, { dnsPolicy: "Default" }), told("resolv.conf")),
+  of(
+    "dns-searches-file-missing",
+    ["24.3"],
+    plain({}, { dnsConfig: { searches: search(32, 8) } }),
+    reported("resolv.conf"),
+  ),
+  of("dns-cluster-file-missing", ["24.1"], plain(), reported("resolv.conf")),
+  of("dns-host-file-missing", ["24.2", "24.5"], plain({}, { dnsPolicy: "Default" }), reported("resolv.conf")),
 ];

@@ -1,4 +1,7 @@
-/** Volumes whose files are made: of ConfigMaps, Secrets, the pod's own fields, tokens, and all of them together; and their changes. */
+/**
+ * Cases of volumes with generated files: ConfigMap, Secret, downwardAPI, service account token and projected; and their
+ * updates.
+ */
 import type { KeyToPath, Volume } from "../../../../src/api/gen/core-v1.ts";
 import { configMaps, pods as podResource, secrets, serviceAccounts } from "../../../../src/api/resources.ts";
 import { SIDES } from "../../../golden/sides.ts";
@@ -8,8 +11,8 @@ import {
   mountsOf,
   podName,
   RUNS,
+  reported,
   SUCCEEDS,
-  told,
   watching,
   withVolume,
   withVolumes,
@@ -56,7 +59,7 @@ const MAPS: readonly Case[] = [
   {
     name: "map-missing",
     rows: ["13.7", "13.1"],
-    ending: told("not found"),
+    ending: reported("not found"),
     spec: withVolumes([
       { name: "fine", configMap: { name: "words" } },
       { name: "absent", configMap: { name: "absent" } },
@@ -65,7 +68,7 @@ const MAPS: readonly Case[] = [
   {
     name: "map-missing-key",
     rows: ["13.7", "13.1", ...LAYOUT],
-    ending: told("references non-existent config key"),
+    ending: reported("references non-existent config key"),
     spec: withVolume({ configMap: { name: "words", ...wants("absent") } }),
   },
   {
@@ -94,13 +97,13 @@ const MAPS: readonly Case[] = [
   {
     name: "secret-missing",
     rows: ["13.7", "13.1"],
-    ending: told("not found"),
+    ending: reported("not found"),
     spec: withVolume({ secret: { secretName: "absent" } }),
   },
   {
     name: "secret-missing-key",
     rows: ["13.7", "13.1"],
-    ending: told("references non-existent secret key"),
+    ending: reported("references non-existent secret key"),
     spec: withVolume({ secret: { secretName: "hidden", ...wants("absent") } }),
   },
 ];
@@ -172,7 +175,7 @@ const OWN: readonly Case[] = [
   {
     name: "own-resources-unknown",
     rows: ["13.9", "13.1"],
-    ending: told("not found"),
+    ending: reported("not found"),
     spec: withVolume({ downwardAPI: { items: [resource("cpu", "limits.cpu", "0", "nobody")] } }),
   },
 ];
@@ -219,7 +222,7 @@ const TOGETHER: readonly Case[] = [
   {
     name: "together-missing",
     rows: ["13.10", "13.1"],
-    ending: told("not found"),
+    ending: reported("not found"),
     spec: withVolume({
       projected: { sources: [{ configMap: { name: "words" } }, { secret: { name: "absent" } }] },
     }),
@@ -227,7 +230,7 @@ const TOGETHER: readonly Case[] = [
   {
     name: "together-missing-key",
     rows: ["13.10", "13.1"],
-    ending: told("references non-existent"),
+    ending: reported("references non-existent"),
     spec: withVolume({ projected: { sources: [{ configMap: { name: "words", ...wants("absent") } }] } }),
   },
 ];
@@ -269,7 +272,7 @@ const TOKENS: readonly Case[] = [
   {
     name: "token-without-account",
     rows: ["13.11", "13.1"],
-    ending: told("token"),
+    ending: reported("token"),
     leavesOut: {
       part: "requests",
       keys: /^RunPodSandbox$/,
@@ -292,8 +295,8 @@ const named = (name: string) => ({ name, namespace: NAMESPACE });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 /**
- * Longer than the Go kubelet waits for volumes in one go, which is 2 minutes and 3 seconds. Deckhand has by then reported every volume that
- * is missing; the simulator shows what it reports after two minutes.
+ * Longer than the Go kubelet waits for volumes at a time, which is 2 minutes and 3 seconds. By then Deckhand has
+ * reported every missing volume; a simulator test covers what it reports after two minutes.
  */
 export const PATIENT_CASES: readonly Case[] = [
   {
@@ -313,7 +316,10 @@ export const PATIENT_CASES: readonly Case[] = [
   },
 ];
 
-/** Changed while a container looks. The Go kubelet takes up to a minute and a half, Deckhand at most a moment. */
+/**
+ * The objects change while a container watches. The Go kubelet takes up to 90 seconds; Deckhand updates the files at
+ * once.
+ */
 export const LIVE_CASES: readonly Case[] = [
   {
     name: "live-files",
@@ -376,7 +382,7 @@ export const LIVE_CASES: readonly Case[] = [
   {
     name: "live-lost-key",
     rows: ["13.8", "13.1"],
-    ending: told("references non-existent config key"),
+    ending: reported("references non-existent config key"),
     spec: withVolume({ configMap: { name: "loses-a-key", ...wants("lost") } }),
     meanwhile: async ({ pods: { api } }) => {
       await api.patch(configMaps, named("loses-a-key"), merge({ data: { lost: null } }), {}, forever);

@@ -1,4 +1,7 @@
-/** Pulls: by policy, with and without credentials, in vain, and of images that are volumes. Each image is used by one case only. */
+/**
+ * Image pulls: by policy, with and without credentials, failing ones, and image volumes. Each image is used by one case
+ * only.
+ */
 import type { Container, LocalObjectReference, Pod, PodSpec } from "../../../../src/api/gen/core-v1.ts";
 import {
   type Case,
@@ -6,8 +9,8 @@ import {
   lasting,
   type Place,
   RUNS,
+  reported,
   SUCCEEDS,
-  told,
   viewer,
   waits,
   withVolume,
@@ -148,8 +151,8 @@ const VOLUMES: readonly Case[] = [
 export const IMAGE_CASES: readonly Case[] = [...POLICIES, ...CREDENTIALS, ...VOLUMES];
 
 /**
- * Under agents that may pull one image per second: the first is pulled, the second is over the limit. The first container has its image and
- * cannot be made: a start would take a loaded machine longer than that second.
+ * For agents that may pull one image per second: the first is pulled, the second exceeds the limit. The first container
+ * has its image and cannot be created, because on a loaded machine a start would take longer than that second.
  */
 export const OVER_THE_LIMIT: readonly Case[] = [
   {
@@ -157,7 +160,7 @@ export const OVER_THE_LIMIT: readonly Case[] = [
     rows: ["9.4"],
     eventsWithoutOrder:
       "the two containers pull beside one another; under the Go kubelet the second waits for the first",
-    ending: told("pull QPS exceeded"),
+    ending: reported("pull QPS exceeded"),
     spec: (place) => ({
       containers: [
         lasting({

@@ -1,4 +1,4 @@
-/** Empty and host folders, the groups of volumes, parts of volumes, and how they are mounted. */
+/** Cases of emptyDir and hostPath volumes, fsGroup, subPath and mount options. */
 import type { Volume } from "../../../../src/api/gen/core-v1.ts";
 import {
   type Case,
@@ -7,20 +7,20 @@ import {
   mountsOf,
   podName,
   RUNS,
+  reported,
   SUCCEEDS,
   scripted,
-  told,
   VIEW_SCRIPT,
   waits,
   withVolume,
   withVolumes,
 } from "../case.ts";
-import { claimName, NODE_FOLDER } from "../objects.ts";
+import { claimName, NODE_DIRECTORY } from "../objects.ts";
 
 const DATA: Volume = { name: "data", emptyDir: {} };
 const host = (name: string, type?: string): Volume => ({
   name: "data",
-  hostPath: { path: `${NODE_FOLDER}/${name}`, ...(type === undefined ? {} : { type }) },
+  hostPath: { path: `${NODE_DIRECTORY}/${name}`, ...(type === undefined ? {} : { type }) },
 });
 const hostCase = (name: string, path: string, type: string | undefined): Case => ({
   name: `host-${name}`,
@@ -31,7 +31,7 @@ const hostCase = (name: string, path: string, type: string | undefined): Case =>
 const hostRefusal = (name: string, path: string, type: string): Case => ({
   name: `host-${name}`,
   rows: ["13.6", "13.1"],
-  ending: told("hostPath type check failed"),
+  ending: reported("hostPath type check failed"),
   spec: withVolumes([host(path, type)]),
 });
 const claimed = (name: string, readOnly = false) => ({
@@ -59,7 +59,7 @@ const EMPTY: readonly Case[] = [
   {
     name: "empty-unknown-medium",
     rows: ["13.4", "13.1", "27.1.12"],
-    ending: told("unknown storage medium"),
+    ending: reported("unknown storage medium"),
     spec: withVolume({ emptyDir: { medium: "Parchment" } }),
   },
   {
@@ -86,7 +86,7 @@ const EMPTY: readonly Case[] = [
   {
     name: "empty-huge-unasked",
     rows: ["13.5"],
-    ending: told("hugePages storage requested"),
+    ending: reported("hugePages storage requested"),
     spec: withVolume({ emptyDir: { medium: "HugePages" } }),
   },
 ];

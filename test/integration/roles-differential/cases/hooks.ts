@@ -1,8 +1,8 @@
-/** Pods that want things done at their start and before their end. */
+/** Pods with postStart and preStop hooks. */
 import { sh } from "../../../support/cluster-pods.ts";
 import { type Cases, exec, ran, sleeper, waits } from "../case.ts";
 
-/** Heeds no signal, so that it ends alike however early it is stopped. */
+/** Ignores SIGTERM, so that it terminates the same way however early it is stopped. */
 const STUBBORN = sh("exec sleep 1000");
 
 export const HOOKS: Cases = {

@@ -1,4 +1,4 @@
-/** Pods whose containers are run again, or not, by rules of their own. */
+/** Pods whose containers restart, or do not, by their own restart rules. */
 import type { Container } from "../../../../src/api/gen/core-v1.ts";
 import { SLEEPER, sh } from "../../../support/cluster-pods.ts";
 import { type Cases, failed, ran, ranAgain, sidecar, waits } from "../case.ts";
@@ -11,11 +11,11 @@ const ruled = (script: string, values: readonly number[], operator = "In"): Cont
 
 const STATE = { volumes: [{ name: "state", emptyDir: {} }] };
 const KEEPS_STATE = { volumeMounts: [{ name: "state", mountPath: "/state" }] };
-/** Another the second time. */
+/** A script that runs `first` the first time, and `then` from the second time on. */
 const secondTime = (then: string, first: string) =>
   `if [ -e /state/done ]; then ${then}; fi; touch /state/done; ${first}`;
 
-/** The first time it runs in its pod it ends so that all are restarted. */
+/** On its first run in the pod the container exits with `code`; 42 restarts all containers. */
 const asksForAllOnce = (name: string, then = "exec sleep 1000", code = 42): Container => ({
   ...sh(secondTime(then, `sleep 3; exit ${code}`), name),
   restartPolicy: "Never",

@@ -1,4 +1,4 @@
-/** Pods that are set up by init containers, and what those leave to the others. */
+/** Pods with init containers, and what these leave to other containers. */
 import type { Pod, PodSpec } from "../../../../src/api/gen/core-v1.ts";
 import { BUSYBOX, SLEEPER, sh } from "../../../support/cluster-pods.ts";
 import { type Cases, failed, ran, sleeper, succeeded, waits } from "../case.ts";
@@ -9,7 +9,7 @@ const setsUp = {
   comes: "far",
 } as const;
 
-/** What an init container wrote is in the environment of the next, by this key. */
+/** The container's environment has a variable from this key of a file that an init container wrote. */
 const withEnvFile = (key: string): Partial<PodSpec> => ({
   volumes: [{ name: "config", emptyDir: {} }],
   initContainers: [

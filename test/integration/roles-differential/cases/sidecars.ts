@@ -1,4 +1,4 @@
-/** Pods that have helpers beside them. */
+/** Pods with sidecars. */
 import { DEAF, SLEEPER, sh } from "../../../support/cluster-pods.ts";
 import { type Cases, failed, ran, sidecar, sleeper, succeeded, waits } from "../case.ts";
 

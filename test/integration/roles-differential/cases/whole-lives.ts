@@ -1,9 +1,9 @@
-/** Pods without helpers or hooks: what is said of them from their start to their end, also when something is done to them on the way. */
+/** Pods without sidecars or hooks: their status from start to end, also when something changes meanwhile. */
 import type { Container } from "../../../../src/api/gen/core-v1.ts";
 import { conditionOf, DEAF, hasFailedWhole, SLEEPER, sh } from "../../../support/cluster-pods.ts";
 import { type Case, type Cases, failed, ran, ranAgain, sleeper, succeeded, waits } from "../case.ts";
 
-/** Of one that ends by itself, well or badly. */
+/** For a container that terminates by itself, with success or failure. */
 const job = (rows: readonly string[], code: 0 | 1, container: Partial<Container>, spec: Case["spec"] = {}): Case => ({
   rows,
   spec: { restartPolicy: "Never", ...spec, containers: [{ ...sh(`exit ${code}`), ...container }] },
@@ -33,7 +33,7 @@ const LAST_WORDS: Cases = {
 type Step = NonNullable<Case["meanwhile"]>;
 
 const GATE = "example.com/open";
-/** As whoever watches over the gate says. */
+/** Sets the condition of the readiness gate, as its controller would. */
 const withGate =
   (status: "True" | "False"): Step =>
   (kubectl, name) => {
@@ -91,7 +91,7 @@ const CHANGED: Cases = {
   },
 };
 
-/** The runtime's own process is the first of a pod whose processes are shared. */
+/** In a pod with a shared PID namespace, PID 1 is the pause process. */
 const SEES_THE_SANDBOX = script('test "$(cat /proc/1/comm)" = pause');
 
 const SHARED: Cases = {
@@ -118,7 +118,7 @@ const ENDS: Cases = {
   "deadline-far": job(["6.10"], 0, {}, { activeDeadlineSeconds: 600 }),
   "deadline-passed": {
     rows: ["6.10"],
-    // Long enough for a busy machine: a pod that has not started by then ends differently, under both agents.
+    // Long enough for a busy machine: a pod that has not started by the deadline ends differently, under both agents.
     spec: { activeDeadlineSeconds: 30, containers: [SLEEPER] },
     until: { what: "had failed", is: hasFailedWhole, comes: "short", goesOn: true },
   },

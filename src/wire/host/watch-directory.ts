@@ -1,24 +1,28 @@
 /**
- * Hints that a folder's entries changed, by inotify. The kernel's watch is on one folder, not on a path: when another folder takes its place,
- * or none, the watch is made anew and the reader gets a hint. Where the kernel refuses a watch (its limit is reached), each look is a hint.
+ * Hints that a directory's entries changed, by inotify. The kernel watches a directory, not a path. When the path leads
+ * to another directory, or to none, the watch is created again and the reader gets a hint. If the kernel refuses a
+ * watch (its limit is reached), every check is a hint.
  */
 import { type FSWatcher, watch } from "node:fs";
 import { stat } from "node:fs/promises";
-import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { Notifier } from "../../concurrency/notifier.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 export interface WatchPauses {
-  /** Between two looks whether the path still leads to the folder that is watched; its end is told by the kernel, a mount over it is not. */
+  /**
+   * The pause between two checks whether the path still leads to the watched directory. The kernel reports the
+   * directory's removal, but not a mount over it.
+   */
   readonly watchedMs: number;
   readonly unwatchedMs: number;
 }
 
-export async function* watchFolder(
+export async function* watchDirectory(
   path: string,
   { clock, pauses, signal }: { readonly clock: Clock; readonly pauses: WatchPauses; readonly signal: AbortSignal },
 ): AsyncGenerator<void, void, void> {
-  const changes = new LatestCell<undefined>(undefined);
-  const watcher = new FolderWatcher({ path, clock, pauses, onChange: () => changes.set(undefined) });
+  const changes = new Notifier();
+  const watcher = new DirectoryWatcher({ path, clock, pauses, onChange: changes.notify });
   try {
     for (let seen = 0; ; ) {
       seen = await changes.changed(seen, signal);
@@ -31,24 +35,24 @@ export async function* watchFolder(
   }
 }
 
-interface FolderWatcherOptions {
+interface DirectoryWatcherOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly pauses: WatchPauses;
   readonly onChange: () => void;
 }
 
-class FolderWatcher {
-  readonly #options: FolderWatcherOptions;
+class DirectoryWatcher {
+  readonly #options: DirectoryWatcherOptions;
   #watcher: FSWatcher | undefined;
-  /** The folder behind the watch, undefined for none; "" matches neither, so that the first look is a hint. */
+  /** The watched directory; undefined for none. The initial "" matches neither, so that the first check is a hint. */
   #watched: string | undefined = "";
   #looking = false;
   #lookAgain = false;
   #closed = false;
   #cancelPause = () => {};
 
-  constructor(options: FolderWatcherOptions) {
+  constructor(options: DirectoryWatcherOptions) {
     this.#options = options;
     void this.#look();
   }
@@ -92,7 +96,7 @@ class FolderWatcher {
     try {
       const watcher = watch(this.#options.path, (event) => {
         this.#options.onChange();
-        if (event === "rename") void this.#look(); // It may be the folder itself that went.
+        if (event === "rename") void this.#look(); // The directory itself may have gone.
       });
       watcher.on("error", () => {
         if (this.#watcher === watcher) this.#watcher = undefined;
@@ -100,12 +104,12 @@ class FolderWatcher {
       });
       return watcher;
     } catch {
-      return undefined; // Gone again, or refused: the next look tries once more.
+      return undefined; // Gone again, or the watch was refused: the next check tries again.
     }
   }
 }
 
-/** Undefined for whatever cannot be looked at: a vanished folder is no failure of a watch. */
+/** Undefined for any path that cannot be inspected: a missing directory is no failure of a watch. */
 async function identity(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true });

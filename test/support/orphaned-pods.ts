@@ -1,4 +1,7 @@
-/** What pods leave on a node whose kubelet was away when they went: folders, logs, a link, and a cgroup in which something still runs. */
+/**
+ * Plants what pods leave on a node when they are deleted while its kubelet is down: directories, logs, a log link, and
+ * a cgroup with a running process.
+ */
 import { spawn } from "node:child_process";
 import { lstat, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -6,35 +9,35 @@ import { makeCgroup, procsFiles } from "../cluster/cgroups.ts";
 import { onMachine } from "./node-files.ts";
 import type { SurvivalWorld } from "./survival-world.ts";
 
-export const EVERYTHING = ["folder", "logs", "link", "cgroup"] as const;
+export const EVERYTHING = ["directory", "logs", "link", "cgroup"] as const;
 
-export interface Stranger {
-  /** What of it is still there. */
+export interface OrphanedPod {
+  /** Which of the planted things still exist. */
   left(): Promise<readonly string[]>;
   isAlive(): boolean;
   cpuShares(): Promise<number>;
   inVolume(): Promise<readonly string[]>;
-  removeFolder(): Promise<void>;
+  removeDirectory(): Promise<void>;
 }
 
-/** `volume`: a file below its folder of volumes; empty for none. */
-export async function plant(world: SurvivalWorld, uid: string, volume: string): Promise<Stranger> {
+/** `volume`: path of a file below the pod's directory of volumes; empty for none. */
+export async function plant(world: SurvivalWorld, uid: string, volume: string): Promise<OrphanedPod> {
   const [node] = world.cluster.nodes;
   if (node === undefined) throw new Error("the cluster has no node");
   const group = `${node.cgroupParent}/kubepods/besteffort/pod${uid}`;
-  const folder = onMachine(node, `/var/lib/kubelet/pods/${uid}`);
-  const kept = join(folder, "volumes", volume);
-  const logs = onMachine(node, `/var/log/pods/gone_stranger_${uid}`);
-  const link = onMachine(node, `/var/log/containers/stranger_gone_app-${uid}.log`);
+  const directory = onMachine(node, `/var/lib/kubelet/pods/${uid}`);
+  const kept = join(directory, "volumes", volume);
+  const logs = onMachine(node, `/var/log/pods/gone_orphan_${uid}`);
+  const link = onMachine(node, `/var/log/containers/orphan_gone_app-${uid}.log`);
   await mkdir(volume === "" ? kept : dirname(kept), { recursive: true });
   if (volume !== "") await writeFile(kept, "somebody's data");
   await mkdir(join(logs, "app"), { recursive: true });
-  await symlink(`/var/log/pods/gone_stranger_${uid}/app/0.log`, link);
+  await symlink(`/var/log/pods/gone_orphan_${uid}/app/0.log`, link);
   await makeCgroup(group);
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   for (const file of await procsFiles(group)) await writeFile(file, String(child.pid));
   const cpu = join("/sys/fs/cgroup/cpu", group);
-  const paths = { folder, logs, link, cgroup: cpu };
+  const paths = { directory, logs, link, cgroup: cpu };
   const isThere = (path: string) =>
     lstat(path).then(
       () => true,
@@ -48,6 +51,6 @@ export async function plant(world: SurvivalWorld, uid: string, volume: string): 
     isAlive: () => child.exitCode === null && child.signalCode === null,
     cpuShares: async () => Number(await readFile(join(cpu, "cpu.shares"), "utf8")),
     inVolume: () => readdir(dirname(kept)),
-    removeFolder: () => rm(folder, { recursive: true }),
+    removeDirectory: () => rm(directory, { recursive: true }),
   };
 }

@@ -1,4 +1,7 @@
-/** The manifests of a folder or of one file, as of now. Remembers what each file last said, and for how long it has made no sense. */
+/**
+ * Reads the current manifests of a directory or a single file. Remembers each file's last content and since when it has
+ * been invalid.
+ */
 import { errorText } from "../../base/error-text.ts";
 import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -20,17 +23,17 @@ interface Parts {
   readonly log: Log;
 }
 
-/** What one file said. */
+/** The last state of one file. */
 interface Remembered {
   readonly bytes: Uint8Array | undefined;
   readonly manifest: StaticManifest | undefined;
-  /** Since when it cannot be used, and why. */
+  /** Since when the file is unusable, and why. */
   readonly bad: { readonly sinceMs: number; readonly reason: string } | undefined;
 }
 
 const LINKS_MAX = 39;
 
-export class ManifestFolder {
+export class ManifestDirectory {
   readonly #options: Options;
   readonly #parts: Parts;
   #remembered = new Map<string, Remembered>();
@@ -41,14 +44,14 @@ export class ManifestFolder {
     this.#parts = parts;
   }
 
-  /** Undefined when nothing can be said: the path is there and cannot be read, or its one file never made sense. */
+  /** Undefined when the state is unknown: the path exists but cannot be read, or its single file was never valid. */
   async read(): Promise<readonly StaticManifest[] | undefined> {
     const { path } = this.#options;
     try {
       const target = await this.#resolve(path);
       if (target === undefined) return this.#nothing();
       this.#missing = false;
-      if (target.kind === "folder") return await this.#readAll(path, target.path);
+      if (target.kind === "directory") return await this.#readAll(path, target.path);
       if (target.kind !== "file") throw new Error("path is not a directory or file");
       return await this.#readSingle(path);
     } catch (error) {
@@ -65,19 +68,19 @@ export class ManifestFolder {
     return [];
   }
 
-  async #readAll(path: string, folder: string): Promise<readonly StaticManifest[]> {
-    const names = (await this.#parts.files.list(folder)).filter((name) => !name.startsWith(".")).toSorted();
+  async #readAll(path: string, directory: string): Promise<readonly StaticManifest[]> {
+    const names = (await this.#parts.files.list(directory)).filter((name) => !name.startsWith(".")).toSorted();
     const now = new Map<string, Remembered>();
     for (const name of names) {
       const file = `${path}/${name}`;
-      const said = await this.#readFile(file, `${folder}/${name}`);
+      const said = await this.#readFile(file, `${directory}/${name}`);
       if (said !== undefined) now.set(file, said);
     }
     this.#remembered = now;
     return [...now.values()].flatMap(({ manifest }) => (manifest === undefined ? [] : [manifest]));
   }
 
-  /** One that turns bad keeps its last good state for ever: there is no other file to go on with. */
+  /** A single file that becomes invalid keeps its last valid manifest forever: no other file provides pods. */
   async #readSingle(path: string): Promise<readonly StaticManifest[] | undefined> {
     const before = this.#remembered.get(path)?.manifest;
     const said = await this.#readFile(path, path);
@@ -87,13 +90,13 @@ export class ManifestFolder {
     return manifest === undefined ? undefined : [manifest];
   }
 
-  /** `path` is how the file is known, `at` where it lies. Undefined when there is no such file any more. */
+  /** `path` identifies the file, `at` is its location. Undefined when the file no longer exists. */
   async #readFile(path: string, at: string): Promise<Remembered | undefined> {
     const before = this.#remembered.get(path);
     try {
       const target = await this.#resolve(at);
       if (target === undefined) return undefined;
-      if (target.kind === "folder")
+      if (target.kind === "directory")
         return this.#unusable(path, before, undefined, "a directory, not recursing into it");
       if (target.kind !== "file") return this.#unusable(path, before, undefined, "not a directory or file");
       const bytes = await this.#parts.files.read(target.path, MANIFEST_BYTES_MAX);
@@ -117,7 +120,7 @@ export class ManifestFolder {
     return { bytes, manifest: kept, bad: { sinceMs, reason } };
   }
 
-  /** Follows links at the end of the path. Undefined when there is nothing at their end, or they go in a circle. */
+  /** Follows symlinks at the end of the path. Undefined if the target does not exist or the symlinks form a loop. */
   async #resolve(path: string): Promise<{ readonly path: string; readonly kind: string } | undefined> {
     const end = await followLinks(this.#parts.files, path, LINKS_MAX);
     return end.kind === "found" ? { path: end.path, kind: end.what } : undefined;

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { takeOwnFlags } from "./own-flags.ts";
+
+const NAMES = { "-o": "output", "--output": "output", "--fail-on": "failOn" } as const;
+
+test("a command's own flags may stand anywhere among the kubelet's flags", () => {
+  const { own, rest } = takeOwnFlags(
+    ["uid", "--config", "/c", "-o", "json", "--v=2", "--fail-on=warning", "-v", "3"],
+    NAMES,
+  );
+  assert.deepEqual(
+    [...own],
+    [
+      ["output", "json"],
+      ["failOn", "warning"],
+    ],
+  );
+  assert.deepEqual(rest, ["uid", "--config", "/c", "--v=2", "-v", "3"]);
+});
+
+test("the last of a repeated flag counts, and a flag without a value is the empty text", () => {
+  assert.equal(takeOwnFlags(["-o=text", "--output=json"], NAMES).own.get("output"), "json");
+  assert.equal(takeOwnFlags(["--output"], NAMES).own.get("output"), "");
+  assert.equal(takeOwnFlags(["--outputs=json"], NAMES).own.get("output"), undefined);
+});
