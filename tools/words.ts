@@ -1,0 +1,103 @@
+/**
+ * `npm run words -- [--list] [path ...]`: counts expressions that belong to no vocabulary of Kubernetes, in identifiers, comments,
+ * strings, titles, file names and Markdown. `--list` prints each place. Exit code 0: none, 1: some, 2: usage error.
+ *
+ * Whole words count, in any case; an identifier is split at capitals, underscores and dashes, so `podFolder` counts. What has to stay
+ * is an exception with its reason, and an exception that nothing needs any more fails the run.
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { git, inRepository } from "./repository.ts";
+
+const EXPRESSIONS =
+  /\b(?:folders?|told|tells of|telling|asked for|taken in|turned away|is over|anew|mend(?:s|ed|ing)?|strangers?|furnish(?:es|ed|ings)?|last words)\b/gi;
+
+const TEXT_FILES = /\.(?:ts|md|sh|ya?ml|json|mjs|go|c|service)$/;
+
+interface Exception {
+  readonly path: RegExp;
+  /** Of the line; all lines of the path when there is none. */
+  readonly line?: RegExp;
+  readonly reason: string;
+}
+
+const EXCEPTIONS: readonly Exception[] = [
+  { path: /ordinary-differential\/observe\.ts$/, line: /\btold: await/, reason: "a name inside recorded answers" },
+  { path: /^tools\/words(?:\.test)?\.ts$/, reason: "the list itself" },
+  { path: /^test\/golden\/journal-b656062\//, reason: "a journal that an earlier agent wrote" },
+  {
+    path: /^docs\/(?:proofs\/|compatibility\.md|gate-times\.json)/,
+    reason: "written by runs, with the titles of their time",
+  },
+  { path: /./, line: /folder-unwritable/, reason: "the name of a finding of doctor is public" },
+  { path: /./, line: /["{ ]told["':]/, reason: "the kind of a record in journals on disk" },
+  {
+    path: /^test\//,
+    line: /ordinary\/folder|host-folder|"folder"|folder\/inner/,
+    reason: "names inside recorded cases",
+  },
+];
+
+export interface Place {
+  readonly path: string;
+  /** 1 for the first; 0 for the file's name. */
+  readonly line: number;
+  readonly expression: string;
+}
+
+/** Splits identifiers into words. */
+const inWords = (text: string): string => text.replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/[_-]/g, " ");
+
+const expressionsIn = (text: string): readonly string[] =>
+  (inWords(text).match(EXPRESSIONS) ?? []).map((expression) => expression.toLowerCase());
+
+/** The places in a file, and the exceptions that it needs. */
+export function placesIn(
+  path: string,
+  text: string,
+  exceptions: readonly Exception[] = EXCEPTIONS,
+): { readonly places: readonly Place[]; readonly needed: ReadonlySet<Exception> } {
+  const places: Place[] = [];
+  const needed = new Set<Exception>();
+  for (const [line, content] of [path, ...text.split("\n")].entries()) {
+    const found = expressionsIn(content);
+    if (found.length === 0) continue;
+    const exception = exceptions.find((one) => one.path.test(path) && (one.line?.test(content) ?? true));
+    if (exception === undefined) places.push(...found.map((expression) => ({ path, line, expression })));
+    else needed.add(exception);
+  }
+  return { places, needed };
+}
+
+function main(): number {
+  let options: { readonly list: boolean; readonly paths: readonly string[] };
+  try {
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
+      options: { list: { type: "boolean", default: false } },
+    });
+    options = { list: values.list, paths: positionals };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    return 2;
+  }
+  const files = git("ls-files", "--", ...options.paths)
+    .split("\n")
+    .filter((path) => TEXT_FILES.test(path));
+  const found = files.map((path) => placesIn(path, readFileSync(inRepository(path), "utf8")));
+  const places = found.flatMap((one) => one.places);
+  if (options.list)
+    for (const { path, line, expression } of places) process.stdout.write(`${path}:${line}: ${expression}\n`);
+  for (const [area, of] of Map.groupBy(places, ({ path }) => path.split("/").slice(0, 2).join("/"))) {
+    process.stdout.write(`${String(of.length).padStart(5)}  ${area}\n`);
+  }
+  const unneeded =
+    options.paths.length > 0 ? [] : EXCEPTIONS.filter((one) => !found.some(({ needed }) => needed.has(one)));
+  for (const { reason } of unneeded) process.stdout.write(`an exception is not needed any more: ${reason}\n`);
+  process.stdout.write(
+    `${places.length} expressions in ${new Set(places.map(({ path }) => path)).size} of ${files.length} files\n`,
+  );
+  return places.length + unneeded.length === 0 ? 0 : 1;
+}
+
+if (import.meta.main) process.exitCode = main();
