@@ -1,20 +1,21 @@
 /**
- * Checks the compatibility ledger against the recorded runs, prints the coverage and writes docs/compatibility.md:
- * `npm run compat`, or `npm run compat -- --check` to find the page up to date instead of writing it.
+ * Checks the compatibility ledger against the recorded runs, prints the coverage and writes the compatibility pages and
+ * the status in the README: `npm run compat`. `npm run compat -- --check` checks that they are up to date instead.
  */
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { parseArgs } from "node:util";
 import { checkLedger } from "./compat/check.ts";
 import { coverage, kinds } from "./compat/coverage.ts";
 import { parseIds, parseLedger } from "./compat/ledger.ts";
-import { compatibilityPage } from "./compat/page.ts";
+import { AREA_DIRECTORY, compatibilityPages, statusSentence } from "./compat/page.ts";
 import { type Age, describeAge } from "./compat/reports.ts";
 import { commitsSince, fingerprint, inRepository, isAncestor, repositoryRoot } from "./repository.ts";
 import { ShapeError } from "./shape.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
-const PAGE = "docs/compatibility.md";
+const READMES = { en: "README.md", zh: "README.zh-CN.md" } as const;
+const [STATUS_BEGIN, STATUS_END] = ["<!-- status: written by npm run compat -->\n", "<!-- /status -->"];
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -37,13 +38,39 @@ function main(): number {
     const parts = kinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
     print(`${label.padEnd(8)} ${String(total).padStart(3)} rows: ${parts} (${donePercent.toFixed(1)} % done)`);
   }
-  const page = compatibilityPage(ledger, rows);
-  const outdated = values.check && (!existsSync(inRepository(PAGE)) || read(PAGE) !== page);
-  if (!values.check) writeFileSync(inRepository(PAGE), page);
+  const pages = new Map(compatibilityPages(ledger, rows));
+  for (const language of ["en", "zh"] as const) {
+    pages.set(READMES[language], withStatus(READMES[language], statusSentence(ledger, rows, language)));
+  }
+  if (!values.check) writePages(pages);
+  const outdated = outdatedPages(pages);
   for (const problem of problems) print(`problem: ${problem}`);
-  if (outdated) print(`problem: ${PAGE} is not up to date: run npm run compat and commit it`);
-  return problems.length > 0 || outdated ? 1 : 0;
+  for (const path of outdated) print(`problem: ${path} is not up to date: run npm run compat and commit it`);
+  return problems.length + outdated.length > 0 ? 1 : 0;
 }
+
+/** The page with this sentence between its markers. */
+function withStatus(path: string, sentence: string): string {
+  const page = existsSync(inRepository(path)) ? read(path) : "";
+  const [begin, end] = [page.indexOf(STATUS_BEGIN), page.indexOf(STATUS_END)];
+  if (begin === -1 || end < begin) throw new ShapeError(`${path} has no place for the status: ${STATUS_BEGIN.trim()}`);
+  return `${page.slice(0, begin)}${STATUS_BEGIN}${sentence}\n${page.slice(end)}`;
+}
+
+const areaPages = (): readonly string[] => globSync(`${AREA_DIRECTORY}/**/*.md`, { cwd: repositoryRoot });
+
+function writePages(pages: ReadonlyMap<string, string>): void {
+  for (const path of areaPages()) if (!pages.has(path)) rmSync(inRepository(path));
+  for (const [path, content] of pages) {
+    mkdirSync(dirname(inRepository(path)), { recursive: true });
+    writeFileSync(inRepository(path), content);
+  }
+}
+
+const outdatedPages = (pages: ReadonlyMap<string, string>): readonly string[] => [
+  ...[...pages].flatMap(([path, content]) => (existsSync(inRepository(path)) && read(path) === content ? [] : [path])),
+  ...areaPages().filter((path) => !pages.has(path)),
+];
 
 const ageOf = (commit: string): Age | undefined =>
   isAncestor(commit) ? { commits: commitsSince(commit), sourceCommits: commitsSince(commit, "src") } : undefined;

@@ -1,4 +1,4 @@
-/** The documents' examples: what they name exists, what is marked runnable runs, and no link leads nowhere. */
+/** Checks that the documents' examples name existing things, that runnable examples run, and that links are valid. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
@@ -12,10 +12,10 @@ import { proofNames } from "./testing/proof-files.ts";
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const scripts = fields(fields(parseJson(read("package.json")), "package.json")["scripts"], "scripts");
 
-/** Types every line of the README that begins so, on a node of ours. */
+/** This test runs every line of the README that begins with "kubectl ", on a test node. */
 const KUBECTL_TYPIST = "test/integration/node-server.test.ts";
 
-/** Pages whose every example is typed by a test, part by part. */
+/** Pages whose every example is run by a test, by section. */
 const TYPED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "docs/install.md": {
     "Building the packages": "test/integration/packages.test.ts",
@@ -47,7 +47,7 @@ function examplesIn(page: string): readonly Example[] {
   }));
 }
 
-/** What is wrong with a line of an example, or undefined. */
+/** The problem with a line of an example, or undefined. */
 function problemOf(line: string): string | undefined {
   const [program = "", ...args] = line.split(" ");
   switch (program) {
@@ -79,7 +79,7 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
   return undefined;
 }
 
-/** Those about a running node are typed on one by the test that is named here. */
+/** The test of the command runs its examples against a running node. */
 function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string | undefined {
   const isTyped =
     ["orphans", "explain", "doctor"].includes(command) &&
@@ -87,7 +87,7 @@ function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string
   return isTyped ? undefined : `no test types "deckhand ${command} ${verb}"`;
 }
 
-/** The parts of a page with examples that no test types. */
+/** The sections of a page with examples that no test runs. */
 function untyped(path: string, page: string): readonly string[] {
   const typists = TYPED[path] ?? {};
   return page.split(/^## /m).flatMap((section) => {
@@ -99,7 +99,7 @@ function untyped(path: string, page: string): readonly string[] {
   });
 }
 
-/** Links to files of the repository; those to the web are not followed. */
+/** Links to files of the repository; web links are not checked. */
 const linksIn = (page: string): readonly string[] =>
   [...page.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].flatMap(([, target = ""]) => (/^[a-z]+:/.test(target) ? [] : [target]));
 
@@ -107,12 +107,12 @@ const pages = globSync(["*.md", "docs/**/*.md", "{src,sim,test,bench}/**/README.
   cwd: repositoryRoot,
 }).toSorted();
 
-describe("the documents", () => {
+describe("documents", () => {
   for (const path of pages) {
     const page = read(path);
     const examples = examplesIn(page);
 
-    test(`${path}: links and examples name what exists`, () => {
+    test(`${path}: links and examples refer to existing files and commands`, () => {
       const broken = linksIn(page).filter((link) => !existsSync(join(dirname(inRepository(path)), link)));
       const wrong =
         path in TYPED
@@ -135,7 +135,22 @@ describe("the documents", () => {
     }
   }
 
-  test("the pages that every user looks for are there, with examples", () => {
+  test("README.md has at most 130 lines, and the Chinese README has its headings, numbers, examples and links", () => {
+    const [english, chinese] = [read("README.md"), read("README.zh-CN.md")];
+    assert.ok(english.trimEnd().split("\n").length <= 130);
+    const prose = (page: string) => page.replaceAll(/^```.*?^```$/gms, "");
+    const shape = (page: string) => ({
+      headings: [...prose(page).matchAll(/^#+ /gm)].map(([level]) => level),
+      numbers: [...prose(page).matchAll(/\d[\d.,]*(?<![.,])/g)].map(([number]) => number).toSorted(),
+      examples: examplesIn(page),
+      links: linksIn(page)
+        .filter((link) => !link.startsWith("README"))
+        .toSorted(),
+    });
+    assert.deepEqual(shape(chinese), shape(english));
+  });
+
+  test("the pages that every user expects exist, with examples", () => {
     for (const path of ["README.md", "CONTRIBUTING.md"]) assert.ok(examplesIn(read(path)).length >= 3, path);
     for (const path of ["CHANGELOG.md", "SECURITY.md", "docs/ARCHITECTURE.md", "docs/compatibility.md"]) {
       assert.ok(pages.includes(path), path);
@@ -144,7 +159,7 @@ describe("the documents", () => {
   });
 });
 
-describe("the check of an example", () => {
+describe("check of an example", () => {
   for (const [line, problem] of [
     ["npm test -- concurrency", undefined],
     ["npm run check", undefined],

@@ -7,12 +7,23 @@ const IDS_PER_TITLE_MAX = 3;
 
 export interface CheckedRow {
   readonly row: Row;
-  /** Its proofs, none of which is fresh: the row counts as partial. */
+  /** Proofs of the row when none is fresh: the row counts as partial. */
   readonly staleProofs: readonly StaleProof[];
+  /** The proofs that passed, in the ledger's order. */
+  readonly evidence: readonly Evidence[];
+}
+
+export interface Evidence {
+  /** As the ledger names it: a test file, or an upstream test. */
+  readonly proof: string;
+  /** How many tests of the file name the row. */
+  readonly tests: number;
+  /** The suite of the last run that contains them. */
+  readonly suite: string;
 }
 
 interface StaleProof {
-  /** As the ledger has it: a test file, or a test of upstream's. */
+  /** As the ledger names it: a test file, or an upstream test. */
   readonly proof: string;
   readonly changed: readonly string[];
 }
@@ -53,10 +64,10 @@ function idProblems({ rows, areas }: Ledger, ids: ReadonlyMap<string, Priority>)
   return [...missing, ...twice, ...wrong];
 }
 
-/** The section a row stands in: its id without the last number. */
+/** The ledger's area of a row: its ID without the last number. */
 export const areaOf = (id: string): string => id.slice(0, id.lastIndexOf("."));
 
-/** A title that has changed since it ran is no longer there to be wrong. */
+/** Titles of tests whose files changed since the run are not checked. */
 function titleProblems(
   runs: readonly RunRecord[],
   ids: ReadonlyMap<string, Priority>,
@@ -74,9 +85,10 @@ function titleProblems(
 
 function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: readonly string[] } {
   const { id, standing } = row;
-  if (standing.kind === "todo" || standing.kind === "wont") return { row, staleProofs: [], problems: [] };
+  if (standing.kind === "todo" || standing.kind === "wont") return { row, staleProofs: [], evidence: [], problems: [] };
   const problems: string[] = [];
   const staleProofs: StaleProof[] = [];
+  const evidence: Evidence[] = [];
   let shownOnRealParts = false;
   for (const proof of standing.proofs) {
     const found = find(proof, id);
@@ -90,8 +102,9 @@ function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: 
       problems.push(
         ...failed.map((title) => `${id}: "${title}" (${proof}) did not pass in the last recorded run (${suite})`),
       );
-    } else if (found.stale.length > 0) {
-      staleProofs.push({ proof, changed: found.stale });
+    } else {
+      evidence.push({ proof, tests: found.tests, suite: found.suite });
+      if (found.stale.length > 0) staleProofs.push({ proof, changed: found.stale });
     }
     // Upstream's own tests run in a whole cluster.
     shownOnRealParts ||= isUpstream(proof) || found.isOnRealParts;
@@ -99,5 +112,5 @@ function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: 
   if (standing.kind === "done" && standing.exact === undefined && !shownOnRealParts) {
     problems.push(`${id} is done, but no proof ran Deckhand on real parts and no "exact" says why that is enough`);
   }
-  return { row, problems, staleProofs: staleProofs.length === standing.proofs.length ? staleProofs : [] };
+  return { row, problems, evidence, staleProofs: staleProofs.length === standing.proofs.length ? staleProofs : [] };
 }

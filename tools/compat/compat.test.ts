@@ -6,7 +6,7 @@ import type { RunRecord, TestRecord } from "../testing/run-record.ts";
 import { checkLedger } from "./check.ts";
 import { coverage } from "./coverage.ts";
 import { type Priority, parseIds, parseLedger } from "./ledger.ts";
-import { compatibilityPage } from "./page.ts";
+import { compatibilityPages, statusSentence } from "./page.ts";
 import { ranOnRealParts } from "./real-parts.ts";
 
 const ids = new Map<string, Priority>([
@@ -51,8 +51,8 @@ const check = (ledger: ReturnType<typeof ledgerOf>, runs: readonly RunRecord[], 
   checkLedger(ledger, ids, runs, fingerprint);
 const problemsOf = (...args: Parameters<typeof check>) => check(...args).problems;
 
-describe("the ledger's check", () => {
-  test("finds nothing wrong with a done row whose proof passed on real parts", () => {
+describe("check of the ledger", () => {
+  test("accepts a done row whose proof passed on real parts", () => {
     assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}])]), []);
   });
 
@@ -70,11 +70,11 @@ describe("the ledger's check", () => {
     ["whose tests name other ids", [runOf([{ name: "[7.14] other" }, { name: "no id" }])]],
     ["while only another file names the id", [runOf([{ file: "b.test.ts" }])]],
   ] as const) {
-    test(`finds a proof ${what}`, () => assert.deepEqual(problemsOf(ledgerOf(done(FILE)), runs), missing));
+    test(`reports a proof ${what}`, () => assert.deepEqual(problemsOf(ledgerOf(done(FILE)), runs), missing));
   }
 
   for (const state of [done(FILE), `state: partial, waits: "x", proofs: ["${FILE}"]`]) {
-    test(`finds a test that did not pass in the last run (${state.slice(7, 14)})`, () => {
+    test(`reports a test that did not pass in the last run (${state.slice(7, 14)})`, () => {
       const earlier = runOf([{}], { startedAt: "2025-01-01T00:00:00Z" });
       assert.deepEqual(problemsOf(ledgerOf(state), [runOf([{ passed: false }]), earlier]), [
         `7.13: "${CRASH}" (${FILE}) did not pass in the last recorded run (integration)`,
@@ -82,7 +82,7 @@ describe("the ledger's check", () => {
     });
   }
 
-  test("takes the last run by time, not by place in the list", () => {
+  test("finds the last run by its time, not by its position in the list", () => {
     const failed = runOf([{ passed: false }], { startedAt: "2025-01-01T00:00:00Z" });
     assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}]), failed]), []);
   });
@@ -96,7 +96,7 @@ describe("the ledger's check", () => {
     assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [report, later]), []);
   });
 
-  test("wants every test of a file that names the id to pass, and no other", () => {
+  test("requires every test of a file that names the id to pass, and no other test", () => {
     const other = { name: "[7.13] other" };
     assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}, { ...other, passed: false }])]), [
       `7.13: "[7.13] other" (${FILE}) did not pass in the last recorded run (integration)`,
@@ -116,7 +116,7 @@ describe("the ledger's check", () => {
     assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}, { file: "b.test.ts" }], { files })]), []);
   });
 
-  test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
+  test("reports a row that only pure tests prove, unless its `exact` says why that is enough", () => {
     for (const suite of ["unit", "integration", "proof:simulated"]) {
       const pure = runOf([{ file: "pure.test.ts" }], { suite, files: { "pure.test.ts": "as it was" } });
       assert.match(problemsOf(ledgerOf(done("pure.test.ts")), [pure]).join(), /no proof ran Deckhand on real parts/);
@@ -124,23 +124,23 @@ describe("the ledger's check", () => {
     }
   });
 
-  test("takes upstream tests by their titles", () => {
+  test("finds upstream tests by their titles", () => {
     const ledger = ledgerOf(done("upstream:Probing container"));
     assert.deepEqual(problemsOf(ledger, [runOf([{ name: "upstream:Probing container" }])]), []);
     assert.match(problemsOf(ledger, []).join(), /no recorded run holds its proof "upstream:Probing container"/);
   });
 
-  test("finds an id in a title that is unknown", () => {
+  test("reports an unknown id in a title", () => {
     assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])]), [
       `a.test.ts: "[7.99] nothing" names 7.99, which is unknown`,
     ]);
   });
 
-  test("does not hold a title against a file that has changed since", () => {
+  test("does not check the title of a test whose file has changed since the run", () => {
     assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])], changed), []);
   });
 
-  test("finds a title with more than three ids", () => {
+  test("reports a title with more than three ids", () => {
     const four = new Map([...ids, ["7.15", "P1"], ["7.16", "P1"]] as const);
     const ledger = parseLedger(
       [
@@ -156,7 +156,7 @@ describe("the ledger's check", () => {
     ]);
   });
 
-  test("finds ids that are missing, unknown, twice or of another priority", () => {
+  test("reports ids that are missing, unknown, listed twice or of another priority", () => {
     const rows = [`{ id: "7.13", title: t, prio: P3, state: todo }`, `{ id: "8.1", title: t, prio: P0, state: todo }`];
     const source = [`areas: { "7": "Containers" }`, "rows:", ...[...rows, rows[1]].map((row) => `  - ${row}`)];
     assert.deepEqual(problemsOf(parseLedger(source.join("\n")), []), [
@@ -171,9 +171,10 @@ describe("the ledger's check", () => {
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const isFile = (proof: string) => !proof.startsWith("upstream:");
-const asTodo = ({ rows }: ReturnType<typeof parseLedger>) => rows.map((row) => ({ row, staleProofs: [] }));
+const asTodo = ({ rows }: ReturnType<typeof parseLedger>) =>
+  rows.map((row) => ({ row, staleProofs: [], evidence: [] }));
 
-describe("the ledger as written", () => {
+describe("the ledger file", () => {
   for (const [what, state, message] of [
     ["done without a proof", "state: done", /row 7\.13: state done without a proof/],
     ["done with an empty list of proofs", "state: done, proofs: []", /row 7\.13: state done without a proof/],
@@ -185,10 +186,10 @@ describe("the ledger as written", () => {
     ["an unknown state", "state: finished", /row 7\.13: state: one of done, partial, todo, wont expected/],
     ["todo that differs", "state: todo, differs: x", /row 7\.13: "differs" does not go with state todo/],
   ] as const) {
-    test(`refuses ${what}`, () => assert.throws(() => ledgerOf(state), message));
+    test(`rejects ${what}`, () => assert.throws(() => ledgerOf(state), message));
   }
 
-  test("holds every id once: 311 behaviours by priority and 64 contracts", () => {
+  test("contains every id once: 311 behaviors by priority and 64 contracts", () => {
     const ledger = parseLedger(read("compat/ledger.yaml"));
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
     assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 59, contract: 64, all: 375 });
@@ -229,7 +230,7 @@ describe("coverage", () => {
     });
   });
 
-  test("counts a row with none but stale proofs as partial, without a problem", () => {
+  test("counts a row with only stale proofs as partial, without a problem", () => {
     assert.deepEqual(lineOf(changed)?.counts, { done: 0, partial: 1, todo: 0, wont: 1 });
     assert.deepEqual(check(twoProofs, [run], changed).problems, []);
   });
@@ -245,18 +246,56 @@ describe("coverage", () => {
   });
 });
 
-test("the page lists every row with its state, note and proofs, and survives pipes and tags in titles", () => {
+describe("the pages", () => {
   const ledger = parseLedger(
-    `areas: { "7": "Containers" }
+    `areas: { "7": "Containers", "8": "Resize" }
 rows:
   - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${FILE}"] }
-  - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${FILE}"] }`,
+  - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${FILE}"] }
+  - { id: "8.1", title: "resize", prio: P0, state: todo }`,
   );
-  const { rows } = checkLedger(ledger, ids, [runOf([{}, { name: "[7.14] other" }])], unchanged);
-  const page = compatibilityPage(ledger, rows);
-  assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${FILE} |`), page);
-  assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${FILE} |`), page);
-  assert.ok(page.includes("| P0 | 1 | 1 | 0 | 0 | 0 | 100.0 % |"), page);
+  const tests = [{}, { name: "[7.14] other" }, { name: "[7.14] one more" }];
+  const { rows } = checkLedger(ledger, ids, [runOf(tests, { suite: "proof:installed" })], unchanged);
+  const pages = compatibilityPages(ledger, rows);
+  const page = (path: string) => pages.get(path) ?? assert.fail([...pages.keys()].join(" "));
+
+  test("the summary has the counts, what each area misses and the intentional differences", () => {
+    const summary = page("docs/compatibility.md");
+    for (const line of [
+      "| P0 | 2 | 1 | 0 | 1 | 0 | 50.0 % |",
+      "| [7. Containers](compatibility/7-containers.md) | 1 | 1 | 0 | 0 |  | plain |",
+      "| [8. Resize](compatibility/8-resize.md) | 0 | 0 | 1 | 0 | resize |  |",
+      "- **7.13 &lt;root>/a\\|b**: by events",
+    ]) {
+      assert.ok(summary.includes(`${line}\n`), `${line}\n\n${summary}`);
+    }
+  });
+
+  test("the page of an area lists every row with its state, note and number of tests", () => {
+    const area = page("docs/compatibility/7-containers.md");
+    const evidence = "evidence/7-containers.md";
+    for (const line of [
+      `| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | [1](${evidence}#713) |`,
+      `| 7.14 | plain | P1 | partial | waits: row 9.1 | [2](${evidence}#714) |`,
+    ]) {
+      assert.ok(area.includes(`${line}\n`), `${line}\n\n${area}`);
+    }
+  });
+
+  test("the evidence of an area names the files, the number of tests and the run", () => {
+    const evidence = page("docs/compatibility/evidence/7-containers.md");
+    const proof = "[proof](../../proofs/installed.md)";
+    assert.ok(evidence.includes(`## 7.14\n\nplain:\n\n- [${FILE}](../../../${FILE}): 2 tests, ${proof}\n`), evidence);
+    assert.equal(page("docs/compatibility/evidence/8-resize.md").includes("## 8.1"), false);
+  });
+
+  test("the sentence of the README counts all rows and names what ordinary workloads miss", () => {
+    assert.equal(
+      statusSentence(ledger, rows, "en"),
+      "Of [3 behaviors and contracts](docs/compatibility.md) of the Go kubelet, **1 are done**, each with passing tests, " +
+        "and 1 in part. Not implemented, of those that ordinary workloads need: Resize (resize).",
+    );
+  });
 });
 
 test("a test file ran on real parts when it started Deckhand beside a real part, whatever it imports", () => {

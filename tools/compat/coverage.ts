@@ -1,4 +1,4 @@
-/** Counts the rows by priority, as they really stand: one whose proofs are all stale is partial. */
+/** Counts the rows by priority and current state: a done row whose proofs are all stale counts as partial. */
 
 import type { CheckedRow } from "./check.ts";
 import { type Priority, priorities, type Standing } from "./ledger.ts";
@@ -14,7 +14,7 @@ export interface CoverageLine {
   readonly label: Priority | "all";
   readonly total: number;
   readonly counts: Readonly<Record<Kind, number>>;
-  /** Rows done, of those that are to be done at all. */
+  /** Share of done rows among all rows that are not "wont". */
   readonly donePercent: number;
 }
 

@@ -1,4 +1,4 @@
-/** The ledger as written: read from YAML into a union per state, or refused with the place that is wrong. */
+/** Parses the ledger from YAML into a union per state, or throws an error that names the invalid entry. */
 import { parse } from "yaml";
 import { assertNever } from "../../src/base/assert.ts";
 import { type Fields, fields, list, optional, record, ShapeError, text } from "../shape.ts";
@@ -12,9 +12,9 @@ export type Standing =
       readonly kind: "done";
       /** Test files whose tests name the row's id in brackets, or `upstream:<title>`. */
       readonly proofs: readonly string[];
-      /** What we do otherwise on purpose. */
+      /** What Deckhand does differently on purpose. */
       readonly differs?: string;
-      /** Why a pure test is enough; without it a proof on real parts is wanted. */
+      /** Why a pure test is enough; without it the row needs a proof on real parts. */
       readonly exact?: string;
     }
   | { readonly kind: "partial"; readonly proofs: readonly string[]; readonly waits: string }
@@ -29,12 +29,12 @@ export interface Row {
 }
 
 export interface Ledger {
-  /** Section number → name. */
+  /** Maps a section's number to its name. */
   readonly areas: Readonly<Record<string, string>>;
   readonly rows: readonly Row[];
 }
 
-/** Which keys an entry may have beside id, title, prio and state. A forgotten one of these is found by its shape. */
+/** The keys an entry may have besides id, title, prio and state. The parser of each state finds a missing key. */
 const keysOf: Readonly<Record<Standing["kind"], readonly string[]>> = {
   done: ["proofs", "differs", "exact"],
   partial: ["proofs", "waits"],
@@ -110,7 +110,7 @@ function oneOf<T extends string>(known: readonly T[], value: unknown, where: str
   return found;
 }
 
-/** The frozen list: id → priority. */
+/** Parses the frozen list: ID → priority. */
 export function parseIds(source: string): ReadonlyMap<string, Priority> {
   const byPriority = fields(parse(source), "ids");
   const ids = priorities.flatMap((priority) =>

@@ -1,4 +1,4 @@
-/** What the recorded runs say about a row's proof: the last run that has its tests decides. */
+/** Finds the recorded result of a row's proof: the last run that contains its tests decides. */
 import type { RunRecord, TestRecord } from "../testing/run-record.ts";
 import { ranOnRealParts } from "./real-parts.ts";
 
@@ -11,18 +11,24 @@ type Proof =
       /** Titles of the tests that did not pass. */
       readonly failed: readonly string[];
     }
-  | { readonly kind: "passed"; readonly isOnRealParts: boolean; readonly stale: readonly string[] };
+  | {
+      readonly kind: "passed";
+      readonly isOnRealParts: boolean;
+      readonly suite: string;
+      readonly tests: number;
+      readonly stale: readonly string[];
+    };
 
-/** Content of a file now, or undefined when it is gone. */
+/** A hash of the file's current content, or undefined when the file no longer exists. */
 export type Fingerprint = (file: string) => string | undefined;
 
 /**
- * `proof` is a test file, which stands for its tests whose titles name the row's id, or `upstream:<title>`. A test belongs to the file
- * that ran and to the file that defines it.
+ * `proof` is a test file, which stands for its tests whose titles name the row's ID, or `upstream:<title>`. A test
+ * belongs to the file that ran and to the file that defines it.
  */
 export type FindProof = (proof: string, id: string) => Proof;
 
-/** Upstream's own tests name no row: they are known by their titles. */
+/** Upstream's own tests name no row: they are identified by their titles. */
 export const isUpstream = (proof: string): boolean => proof.startsWith("upstream:");
 
 export function proofFinder(runs: readonly RunRecord[], fingerprint: Fingerprint): FindProof {
@@ -40,7 +46,8 @@ export function proofFinder(runs: readonly RunRecord[], fingerprint: Fingerprint
     const failed = tests.filter((test) => !test.passed).map((test) => test.name);
     const isOnRealParts = tests.some(({ file }) => ranOnRealParts(run, file));
     if (failed.length > 0) return { kind: "failed", isOnRealParts, suite: run.suite, failed };
-    return { kind: "passed", isOnRealParts, stale: changedFiles(run, tests, fingerprint) };
+    const stale = changedFiles(run, tests, fingerprint);
+    return { kind: "passed", isOnRealParts, suite: run.suite, tests: tests.length, stale };
   };
 }
 
@@ -58,7 +65,7 @@ const filesOf = ({ file, definedIn }: TestRecord): readonly string[] =>
 const inOrder = (runs: readonly RunRecord[]): readonly RunRecord[] =>
   runs.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
 
-/** The files of these tests whose content is not what ran. */
+/** The files of these tests whose content has changed since the run. */
 export function changedFiles(
   run: RunRecord,
   tests: readonly TestRecord[],
@@ -68,6 +75,6 @@ export function changedFiles(
   return [...files].filter((file) => fingerprint(file) !== run.files[file]);
 }
 
-/** The ids a title names in brackets. */
+/** The IDs that a title names in brackets. */
 export const idsIn = (title: string): readonly string[] =>
   [...title.matchAll(/\[(\d+(?:\.\d+)+)\]/g)].flatMap(([, id]) => (id === undefined ? [] : [id]));

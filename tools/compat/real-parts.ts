@@ -1,11 +1,11 @@
-/** Whether a test file ran Deckhand on real parts, by what the file started when it ran. */
+/** Decides whether a test file ran Deckhand on real parts, from the parts that the file started in a recorded run. */
 import type { RunRecord } from "../testing/run-record.ts";
 
 const AGENT = "deckhand";
-/** At least one of these must have run beside the agent. A guest brings its own containerd. */
+/** At least one of these must have run beside the agent. A guest has its own containerd. */
 const REAL_PARTS: ReadonlySet<string> = new Set(["containerd", "kube-apiserver", "guest"]);
 
-/** Reports from before the list existed: these files run the agent in guests and nowhere else. They count until their proof runs again. */
+/** For reports without the list: these files run the agent only in guests. They count until their proof runs again. */
 const IN_GUESTS = /^test\/(?:installed|guest)\//;
 
 export function ranOnRealParts(run: RunRecord, file: string): boolean {
