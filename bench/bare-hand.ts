@@ -3,8 +3,8 @@
  */
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
-import { INIT_COMMAND } from "./furnishings.ts";
 import type { Hand, PodKind } from "./hand.ts";
+import { INIT_COMMAND } from "./volume-fixtures.ts";
 import { forever, type World } from "./world.ts";
 
 const GRACE_SECONDS = 30;
@@ -51,9 +51,9 @@ class BareHand implements Hand {
     const sandboxId = await cri.runtime.runSandbox(config, "", forever);
     const pod: BarePod = { config, kind, sandboxId, containerId: "", others: [], attempt: 0 };
     await cri.runtime.sandboxStatus(sandboxId, { verbose: false }, forever);
-    if (kind === "furnished") await this.#stopped(await this.#started(pod, "init", { command: INIT_COMMAND }));
+    if (kind === "volumes") await this.#stopped(await this.#started(pod, "init", { command: INIT_COMMAND }));
     await this.#startContainer(pod);
-    if (kind === "furnished") pod.others.push(await this.#started(pod, "second"));
+    if (kind === "volumes") pod.others.push(await this.#started(pod, "second"));
     this.#pods.set(name, pod);
     return performance.now() - sinceMs;
   }

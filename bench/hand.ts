@@ -5,10 +5,10 @@ import type { Agent, World } from "./world.ts";
 
 /**
  * `visitor`: one process that connects to the server of `exit-door.ts`; its container restarts when it exits. `token`
- * and `furnished` have volumes (`furnishings.ts`). Without a kubelet nothing sets the volumes up; only the containers
+ * and `volumes` have volumes (`volume-fixtures.ts`). Without a kubelet nothing sets the volumes up; only the containers
  * are the same.
  */
-export type PodKind = "pause" | "visitor" | "token" | "furnished";
+export type PodKind = "pause" | "visitor" | "token" | "volumes";
 
 export interface Hand {
   readonly agent: Agent | undefined;

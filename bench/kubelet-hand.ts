@@ -3,9 +3,9 @@ import type { Pod, PodSpec } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
 import { assertNever } from "../src/base/assert.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
-import { furnishedSpec, tokenSpec } from "./furnishings.ts";
 import type { Hand, PodKind } from "./hand.ts";
 import { isReady } from "./pod-watcher.ts";
+import { tokenSpec, volumesSpec } from "./volume-fixtures.ts";
 import { type Agent, forever, type World } from "./world.ts";
 
 export function kubeletHand(world: World, agent: Agent): Hand {
@@ -57,8 +57,8 @@ export function podOf(world: World, name: string, kind: PodKind): Pod {
     }
     case "token":
       return podBy(world, name, tokenSpec);
-    case "furnished":
-      return podBy(world, name, furnishedSpec);
+    case "volumes":
+      return podBy(world, name, volumesSpec);
     default:
       return assertNever(kind);
   }

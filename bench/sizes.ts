@@ -20,7 +20,7 @@ export interface Size {
   readonly scrapeEveryMs: number;
   readonly recoveryPods: number;
   readonly starts: number;
-  readonly furnishedPods: number;
+  readonly volumePods: number;
   readonly editedPods: number;
   readonly edits: number;
   readonly bigPullMs: number;
@@ -51,7 +51,7 @@ export const SMALL: Size = {
   scrapeEveryMs: 2_500,
   recoveryPods: 4,
   starts: 2,
-  furnishedPods: 2,
+  volumePods: 2,
   editedPods: 4,
   edits: 1,
   bigPullMs: 10_000,
@@ -82,7 +82,7 @@ export const WHOLE: Size = {
   scrapeEveryMs: 15_000,
   recoveryPods: 110,
   starts: 10,
-  furnishedPods: 10,
+  volumePods: 10,
   editedPods: 200,
   edits: 5,
   bigPullMs: 60_000,

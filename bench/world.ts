@@ -89,7 +89,7 @@ export async function inWorlds<T>(
       // As in the package: without it, Node would first try to parse the bundle as CommonJS at every start.
       await writeFile(join(dirname(build.bundle), "package.json"), JSON.stringify({ type: "module" }));
     }
-    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, builds, nodeFlags));
+    for (const node of cluster.nodes) worlds.push(await openWorld(cluster, node, builds, nodeFlags));
     return await act(worlds);
   } finally {
     for (const world of worlds) await world.end();
@@ -97,7 +97,7 @@ export async function inWorlds<T>(
   }
 }
 
-async function furnish(
+async function openWorld(
   cluster: Cluster,
   node: ClusterNode,
   builds: Builds,

@@ -211,7 +211,11 @@ test("[5.5] a preempted pod gets an event, a metric and DisruptionTarget; the cr
     [waiting?.phase, waiting?.reason, waiting?.message],
     ["Pending", "WaitingForPreemption", "pods that make room have not ended yet: default/yields"],
   );
-  assert.equal(find("yields")?.status?.phase, "Running", "no end is told before it has come");
+  assert.equal(
+    find("yields")?.status?.phase,
+    "Running",
+    "no terminal phase is published before the pod has terminated",
+  );
   await world.advance(5_000);
   const ended = find("yields")?.status;
   const message = "Preempted in order to admit critical pod";

@@ -71,7 +71,7 @@ const FAILURES: readonly Failure[] = [
         { ...running(), volumeMounts: [{ name: "v", mountPath: "/v" }] },
         { volumes: [{ name: "v", secret: { secretName: "gone" } }] },
       ),
-    says: /^Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "gone" not found/,
+    says: /^The pod's volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "gone" not found/,
   },
   {
     name: "a key of a ConfigMap that does not exist",
@@ -90,7 +90,7 @@ const FAILURES: readonly Failure[] = [
       node.runtime.knobs.network = { ready: true, addError: 'plugin type="bridge" failed (add): no addresses left' };
       create(running());
     },
-    says: /^Its sandbox cannot be made: .*plugin type="bridge" failed \(add\): no addresses left/,
+    says: /^The pod's sandbox cannot be created: .*plugin type="bridge" failed \(add\): no addresses left/,
   },
   {
     name: "a network of pods that is not there",
@@ -100,7 +100,7 @@ const FAILURES: readonly Failure[] = [
       await world.advance(10_000);
       create(running());
     },
-    says: /^It waits for the network of this node's pods: network is not ready: .*cni plugin not initialized/,
+    says: /^The pod waits for the network of this node's pods: network is not ready: .*cni plugin not initialized/,
   },
   {
     name: "a crash loop",
@@ -155,7 +155,7 @@ const FAILURES: readonly Failure[] = [
       await world.advance(10_000);
       remove(600);
     },
-    says: /^It is being ended and the container "app" waits for its preStop hook, which runs since .*its deletion was asked for/,
+    says: /^The pod is terminating and the container "app" waits for its preStop hook, which runs since .*its deletion was requested/,
   },
   {
     name: "an init container that fails",
@@ -192,12 +192,12 @@ const FAILURES: readonly Failure[] = [
   {
     name: "more CPU than the node has",
     begin: ({ create }) => create({ ...running(), resources: { requests: { cpu: "900" } } }),
-    says: /^This node did not take it in, at \S+: OutOfcpu: Node didn't have enough resource: cpu, requested: 900000/,
+    says: /^This node rejected the pod at \S+: OutOfcpu: Node didn't have enough resource: cpu, requested: 900000/,
   },
   {
     name: "a selector that the node does not match",
     begin: ({ create }) => create(running(), { nodeSelector: { disk: "ssd" } }),
-    says: /^This node did not take it in, at \S+: NodeAffinity: /,
+    says: /^This node rejected the pod at \S+: NodeAffinity: /,
   },
   {
     name: "a taint that it does not tolerate",
@@ -209,7 +209,7 @@ const FAILURES: readonly Failure[] = [
       await world.advance(5_000);
       create(running());
     },
-    says: /^This node did not take it in, at \S+: TaintToleration: /,
+    says: /^This node rejected the pod at \S+: TaintToleration: /,
   },
   {
     name: "a port of the node that is taken",
@@ -219,13 +219,13 @@ const FAILURES: readonly Failure[] = [
       await world.advance(5_000);
       create({ ...running(), ports });
     },
-    says: /^This node did not take it in, at \S+: NodePorts: .*didn't have free ports/,
+    says: /^This node rejected the pod at \S+: NodePorts: .*didn't have free ports/,
   },
   {
     name: "a sysctl that is not allowed",
     begin: ({ create }) =>
       create(running(), { securityContext: { sysctls: [{ name: "kernel.msgmax", value: "65536" }] } }),
-    says: /^This node did not take it in, at \S+: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted/,
+    says: /^This node rejected the pod at \S+: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted/,
   },
   {
     name: "an image of root's in a pod that forbids root",
@@ -245,12 +245,12 @@ const FAILURES: readonly Failure[] = [
       const critical = { priority: 2_000_000_000, priorityClassName: "system-node-critical" };
       create({ ...running(), resources: { requests: { cpu: "3" } } }, critical, "critical");
     },
-    says: /^It was ended at \S+: Preempting: Preempted in order to admit critical pod \(default\/critical is critical and finds too little cpu\)/,
+    says: /^The pod was terminated at \S+: Preempting: Preempted in order to admit critical pod \(default\/critical is critical and finds too little cpu\)/,
   },
   {
     name: "a deadline that has passed",
     begin: ({ create }) => create(running(), { activeDeadlineSeconds: 10 }),
-    says: /^It was ended at \S+: DeadlineExceeded: Pod was active on the node longer than the specified deadline/,
+    says: /^The pod was terminated at \S+: DeadlineExceeded: Pod was active on the node longer than the specified deadline/,
   },
   {
     name: "a runtime that is down",
@@ -260,9 +260,9 @@ const FAILURES: readonly Failure[] = [
       await world.advance(40_000);
       create(running());
     },
-    says: /^It cannot be started: the container runtime of this node is not well: container runtime is down/,
+    says: /^The pod cannot be started: the container runtime of this node is not well: container runtime is down/,
     saysLater:
-      /^It cannot be started: the container runtime of this node is not well: container runtime status check may not/,
+      /^The pod cannot be started: the container runtime of this node is not well: container runtime status check may not/,
   },
   {
     name: "a volume that cannot be unmounted",
@@ -278,7 +278,7 @@ const FAILURES: readonly Failure[] = [
       await world.advance(10_000);
       remove(5);
     },
-    says: /^It was ended at \S+: its deletion was asked for, and cannot be cleaned up: step 4\/8 unmount: scratch: .*device or resource busy/,
+    says: /^The pod was terminated at \S+: its deletion was requested, and cannot be cleaned up: step 4\/8 unmount: scratch: .*device or resource busy/,
   },
   {
     name: "a runtime that refuses to stop",
@@ -288,7 +288,7 @@ const FAILURES: readonly Failure[] = [
       await world.advance(10_000);
       remove(5);
     },
-    says: /^It cannot be ended: .*the shim does not answer.*its deletion was asked for/,
+    says: /^The pod cannot be terminated: .*the shim does not answer.*its deletion was requested/,
   },
   {
     name: "a disk that is full",

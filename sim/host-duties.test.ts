@@ -42,7 +42,7 @@ test("[1.22] reports a system OOM once, from the running agent or from the next 
   node.host.messages.say(...kill("early", 3));
   node.start(kubelet);
   await world.advance(10_000);
-  assert.equal((await reported()).length, 3, "the numbers began anew");
+  assert.equal((await reported()).length, 3, "the sequence numbers restarted");
 });
 
 test("[1.22] refuses to start without kernel messages, except in a user namespace", async () => {

@@ -19,7 +19,7 @@ export interface LifecycleSight {
   readonly podOf: (uid: string) => Pod | undefined;
   readonly pods: () => readonly Pod[];
   /** The pod is gone, or its terminal phase was published. */
-  readonly isOver: (uid: string) => boolean;
+  readonly hasEnded: (uid: string) => boolean;
   readonly isForced: (uid: string) => boolean;
   /** When the pod's deletion was requested; infinity if it was not. */
   readonly deletedAtMs: (uid: string) => number;
@@ -275,20 +275,20 @@ export class LifecycleOracle {
     const { termination } = journaled.of(uidOf(record));
     if (termination === undefined || seen.isBoundJudged) return;
     const resumedMs = termination.life === node.lives ? termination.sinceMs : this.#resumedMs();
-    const isOver = seen.finishedMs !== undefined;
+    const hasExited = seen.finishedMs !== undefined;
     if (
-      !isOver &&
+      !hasExited &&
       (!node.isRunning || resumedMs === undefined || record.state !== "running" || record.overlooked === true)
     )
       return;
     const fromMs = Math.max(termination.endsMs, resumedMs ?? 0, seen.startedMs);
     const boundMs = fromMs + LEAST_SECONDS * 1_000 * (1 + this.#waitsFor(record)) + BOUND_SLACK_MS;
-    if (!isOver && nowMs() <= boundMs) return;
+    if (!hasExited && nowMs() <= boundMs) return;
     seen.isBoundJudged = true;
     const isExcused = (["memory", "runtime"] as const).some((kind) =>
       faults.concerned(kind, termination.sinceMs, uidOf(record)),
     );
-    if (this.judgements.applies("grace bound", isExcused) && !isOver)
+    if (this.judgements.applies("grace bound", isExcused) && !hasExited)
       violation(`[4] ${nameOf(record)} of ${this.#podName(record)} runs ${nowMs() - fromMs} ms after its grace ended`);
   }
 
@@ -343,7 +343,7 @@ export class LifecycleOracle {
     const pod = this.#sight.podOf(uidOf(record));
     const mayResize = this.#sight.resizes().mayStop(record);
     for (const graceSeconds of record.stops.slice(seen.stops)) {
-      const isKnown = pod !== undefined && !this.#sight.isForced(uidOf(record)) && !this.#sight.isOver(uidOf(record));
+      const isKnown = pod !== undefined && !this.#sight.isForced(uidOf(record)) && !this.#sight.hasEnded(uidOf(record));
       if (isKnown && record.state !== "unknown" && !this.#isLate(record)) {
         if (!mayResize) this.#checkReason(record, pod);
         // No grace period applies to a container whose exit the runtime missed.

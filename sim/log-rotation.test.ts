@@ -221,8 +221,8 @@ function follow({ node, world, pod }: Stage, until: AbortSignal): Follower {
   const { logFiles } = node;
   const reading = { path, tailLines: undefined, follow: container, formatter, logFiles, write };
   const ended = readLog({ ...reading, files: node.files.port, clock: world.clock }, until).then(
-    (trouble) => `it ended before it was told to: ${trouble}`,
-    () => "told to end",
+    (trouble) => `it ended before it was aborted: ${trouble}`,
+    () => "aborted",
   );
   return { seen: found, ended };
 }
@@ -251,7 +251,7 @@ test(`[19.4] [scenario 40] a follower sees every line exactly once over ${ROTATI
     { agent: agentWith(4) },
   );
   over.abort();
-  assert.equal(await follower?.ended, "told to end");
+  assert.equal(await follower?.ended, "aborted");
   const { seen } = follower ?? assert.fail("nobody followed");
   assert.deepEqual([outcome.wrong, outcome.violations], [[], []]);
   assert.ok(rotations >= ROTATIONS, `${rotations} rotations`);

@@ -12,7 +12,7 @@ import { scripted } from "./fake-runtime/behaviour.ts";
 import { IdentityWorld } from "./identity-world.ts";
 import { ordinaryPod } from "./workload/ordinary-pod.ts";
 import { exits, SERVER } from "./workload/pod.ts";
-import { apiObject } from "./workload/telling-objects.ts";
+import { apiObject } from "./workload/self-describing-objects.ts";
 import { configMapPart, downwardPart, emptyDirPart, tokenPart } from "./workload/volume-parts.ts";
 import type { World } from "./world.ts";
 

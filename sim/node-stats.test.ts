@@ -5,7 +5,7 @@ import { suite, test } from "node:test";
 import { compose } from "../src/app/compose.ts";
 import { statsOf } from "../src/app/compose-stats.ts";
 import type { Summary } from "../src/domain/stats/summary-shape.ts";
-import { type Asked, Refusal, type Route } from "../src/server/route.ts";
+import { HttpError, type Route, type RouteRequest } from "../src/server/route.ts";
 import { Router, routeAt } from "../src/server/router.ts";
 import { statsRoutes } from "../src/server/stats/stats-routes.ts";
 import { readExposition } from "../test/support/exposition.ts";
@@ -36,8 +36,8 @@ async function start() {
       iterator: async function* () {
         yield Buffer.from(form ?? "");
       },
-    } as unknown as Asked["request"];
-    const asked: Asked = { request, parts: {}, query: new URLSearchParams(query), signal: forever };
+    } as unknown as RouteRequest["request"];
+    const asked: RouteRequest = { request, parts: {}, query: new URLSearchParams(query), signal: forever };
     let body = "";
     const response = new Writable({
       write: (sent: Buffer, _, done) => {
@@ -107,7 +107,7 @@ void suite("a simulated node's statistics", () => {
     const elsewhere = { path: ["stats", "container"], endsInSlash: false };
     assert.throws(
       () => routeAt(router(), elsewhere, "GET", () => true),
-      (error: unknown) => error instanceof Refusal && error.status === 404 && error.message === "404: Page Not Found",
+      (error: unknown) => error instanceof HttpError && error.status === 404 && error.message === "404: Page Not Found",
     );
   });
 

@@ -109,7 +109,7 @@ export class Oracle {
       nowMs: () => world.clock.monotonicMs(),
       podOf: (uid) => this.#pods.get(uid)?.pod,
       pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
-      isOver: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined || this.#pods.get(uid)?.terminalAtMs !== undefined,
+      hasEnded: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined || this.#pods.get(uid)?.terminalAtMs !== undefined,
       isForced: (uid) => this.forced.has(uid),
       deletedAtMs: (uid) => this.#pods.get(uid)?.deletedAtMs ?? Number.POSITIVE_INFINITY,
       recordsOf: (uid) => this.records(uid),
@@ -240,7 +240,7 @@ export class Oracle {
       after.status?.message?.startsWith(REJECTED) &&
       this.starts(after.metadata?.uid ?? "") > 0
     )
-      this.#violation(`[5.13] ${name}: judged again, and turned away, though it ran`);
+      this.#violation(`[5.13] ${name}: admission rejected it although it had already run`);
     if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
     if (!isReady(before) && isReady(after)) this.#checkRise(after);
     if (to === "Failed" && after.status?.reason === "Preempting") this.lives.note("a pod ended for a critical one");
@@ -286,7 +286,7 @@ export class Oracle {
       if (record === undefined) continue;
       const isOwn =
         mirrored === undefined ? uidOf(record) === metadata?.uid : this.#manifestHashes.get(record.id) === mirrored;
-      if (!isOwn) this.#violation(`[8] ${metadata?.name}/${name}: told of a container of pod ${uidOf(record)}`);
+      if (!isOwn) this.#violation(`[8] ${metadata?.name}/${name}: reported a container of pod ${uidOf(record)}`);
     }
   }
 
@@ -442,7 +442,7 @@ export class Oracle {
       if (this.resizes.wasStopped(id)) continue;
       if (state === "exited" && rules.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode))) continue;
       const wasHere = sandboxId === record.sandboxId;
-      if (roled.role === "ephemeral") this.#violation(`[2] ${what} ran again, which nobody asked for`);
+      if (roled.role === "ephemeral") this.#violation(`[2] ${what} ran again, which nobody requested`);
       else if (roled.role === "init" && wasHere && state === "exited" && exitCode === 0)
         this.#violation(`[2] ${what} ran again though it had set up its pod`);
       else if (roled.role === "regular" && policy === "Never") this.#violation(`[2] ${what} ran again under Never`);

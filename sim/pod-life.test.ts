@@ -100,7 +100,7 @@ test("[6.2] without a pod network only hostNetwork pods start; others get Networ
     /^network is not ready: container runtime network not ready: NetworkReady=false reason:\S+ message:/,
   );
   const count = reported.reduce((sum, event) => sum + (event.count ?? event.series?.count ?? 1), 0);
-  assert.ok(count >= 8, `told ${count} times in 10 s`);
+  assert.ok(count >= 8, `reported ${count} times in 10 s`);
   node.runtime.knobs.network = { ready: true };
   // The runtime's status is queried every five seconds.
   await world.advance(7_000);

@@ -176,7 +176,7 @@ test("[25.7] each pod with a user namespace has its own ID range in its sandbox,
   assert.equal(await node.files.port.facts(file), undefined);
   create("d", { command }, spec);
   await world.advance(10_000);
-  assert.equal(rangeOf("d")?.uids[0]?.hostId, first, "a range is given again when its pod is over");
+  assert.equal(rangeOf("d")?.uids[0]?.hostId, first, "a range is reused once its pod has terminated");
 });
 
 test("[25.7] a handler without user namespaces is reported and counted", async () => {

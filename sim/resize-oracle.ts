@@ -138,7 +138,7 @@ export class ResizeOracle {
     for (const { name, allocatedResources } of status?.containerStatuses ?? []) {
       if (allocatedResources === undefined || ever.has(promiseOf(name, allocatedResources))) continue;
       this.#sight.violation(
-        `[8.1] ${metadata?.name}/${name}: told to have ${JSON.stringify(allocatedResources)}, which nobody wrote down`,
+        `[8.1] ${metadata?.name}/${name}: reported to have ${JSON.stringify(allocatedResources)}, which nobody wrote down`,
       );
     }
   }
@@ -260,7 +260,7 @@ export class ResizeOracle {
     if (present.some(({ spec }) => (spec?.priority ?? 0) >= CRITICAL)) return;
     const own = present.find(({ metadata }) => metadata?.uid === uid);
     // A pod that terminates before its admission is admitted only to terminate it.
-    if (own === undefined || own.metadata?.deletionTimestamp !== undefined || isOver(own)) return;
+    if (own === undefined || own.metadata?.deletionTimestamp !== undefined || isTerminal(own)) return;
     const holding = present.filter((pod) => pod === own || this.#holds(pod));
     const { cpus, memoryBytes } = node.machine.machine;
     const had = { cpu: BigInt(cpus) * 1_000n, memory: memoryBytes };
@@ -273,7 +273,7 @@ export class ResizeOracle {
 
   /** Whether the pod has a running container: until that stops, the pod keeps its resources. */
   #holds(pod: Pod): boolean {
-    if (isOver(pod)) return false;
+    if (isTerminal(pod)) return false;
     const { uid } = pod.metadata ?? {};
     return [...this.#sight.node.runtime.containers.values()].some(
       (record) => record.state === "running" && uidOf(record) === uid,
@@ -331,7 +331,7 @@ export class ResizeOracle {
 const nameOf = ({ config }: ContainerRecord): string => config.metadata.name;
 const uidOf = ({ config }: ContainerRecord): string => config.labels?.["io.kubernetes.pod.uid"] ?? "";
 
-const isOver = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
+const isTerminal = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
 const condition = ({ status }: Pod, type: string) => status?.conditions?.find((one) => one.type === type);
 export const resizePending = (pod: Pod) => condition(pod, "PodResizePending");
 export const resizeInProgress = (pod: Pod) => condition(pod, "PodResizeInProgress");

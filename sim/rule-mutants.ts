@@ -257,8 +257,8 @@ export const ruleMutants: readonly Mutant[] = [
     scenario: "crashing pod is deleted",
   },
   {
-    name: "restarts a container of a pod whose deletion it was told of",
-    breaks: "though the agent was told of its deletion",
+    name: "restarts a container of a pod whose deletion it had received",
+    breaks: "though the agent had received its deletion",
     agent: ignoresDeletion,
     scenario: "crashing pod is deleted",
   },
@@ -330,7 +330,7 @@ export const ruleMutants: readonly Mutant[] = [
   },
   {
     name: "writes the status of another pod",
-    breaks: "[8] b/app: told of a container of pod",
+    breaks: "[8] b/app: reported a container of pod",
     agent: writesForeignStatus,
     scenario: "two pods run",
   },

@@ -82,7 +82,7 @@ export class StartOracle implements CallListener {
     if (nowMs() > (termination?.sinceMs ?? Number.POSITIVE_INFINITY) + REPLY_MS)
       violation(`[2] ${what} after the journal said that it terminates`);
     if (nowMs() > deletionDeliveredMs(uid) + IN_FLIGHT_MS)
-      violation(`[2] ${what} though the agent was told of its deletion`);
+      violation(`[2] ${what} though the agent had received its deletion`);
     if (nowMs() > Math.min(endedMs, terminalMs(uid)) + REPLY_MS) violation(`[2] ${what} after its terminal phase`);
     if (!isAdmitted && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
       violation(`[2] ${what}, which was never admitted`);

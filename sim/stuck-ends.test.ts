@@ -22,7 +22,7 @@ import { World } from "./world.ts";
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const GRACE_SECONDS = 5;
 /** Measured from the end of the grace period. */
-const TOLD_WITHIN_MS = 10_000;
+const REPORTED_WITHIN_MS = 10_000;
 const GONE_WITHIN_MS = 5_000;
 
 const memory: Partial<PodSpec> = { volumes: [{ name: "data", emptyDir: { medium: "Memory" } }] };
@@ -136,7 +136,7 @@ describe("a stuck termination", () => {
       remove();
       await world.advance(GRACE_SECONDS * 1000);
       assert.equal(blocked(), undefined, "not before its time");
-      await world.advance(TOLD_WITHIN_MS);
+      await world.advance(REPORTED_WITHIN_MS);
       const condition = blocked();
       assert.deepEqual([condition?.status, condition?.reason], ["True", reason]);
       assert.match(condition?.message ?? "", says);
@@ -161,7 +161,7 @@ describe("a stuck termination", () => {
     await world.advance(20_000);
     failWith(failing("api", "PATCH"));
     remove();
-    await world.advance(GRACE_SECONDS * 1000 + TOLD_WITHIN_MS);
+    await world.advance(GRACE_SECONDS * 1000 + REPORTED_WITHIN_MS);
     const kept = await hangsOn();
     assert.deepEqual([kept?.step, kept?.state], ["status", "failed"]);
     failWith(() => undefined);
@@ -175,7 +175,7 @@ describe("a stuck termination", () => {
     await world.advance(20_000);
     failWith(({ name }) => (name === "StopPodSandbox" ? { kind: "hang", effect: "none" } : undefined));
     remove();
-    await world.advance(GRACE_SECONDS * 1000 + TOLD_WITHIN_MS);
+    await world.advance(GRACE_SECONDS * 1000 + REPORTED_WITHIN_MS);
     assert.deepEqual([blocked()?.reason, blocked()?.message], ["StopSandbox", "step 3/8 stop sandbox: not done yet"]);
     const kept = await hangsOn();
     assert.deepEqual([kept?.step, kept?.state], ["sandbox", "begun"]);
@@ -233,7 +233,7 @@ test("[6.5] [6.6] a stuck termination stays reported without a gap across an age
     await world.advance(20_000);
     failWith(fault);
     remove();
-    await world.advance(GRACE_SECONDS * 1000 + TOLD_WITHIN_MS);
+    await world.advance(GRACE_SECONDS * 1000 + REPORTED_WITHIN_MS);
     const { reason, lastTransitionTime } = blocked() ?? {};
     assert.ok(reason !== undefined);
     node.crash();

@@ -15,7 +15,7 @@ import type { ContainerRecord } from "./fake-runtime/records.ts";
 import type { SimNode } from "./sim-node.ts";
 import { directoryAt, entryAt, namesOfSet, visibleFiles } from "./workload/disk-view.ts";
 import { filePluginOf, flawsOf } from "./workload/file-volume-rules.ts";
-import { reportedBy } from "./workload/telling-objects.ts";
+import { reportedBy } from "./workload/self-describing-objects.ts";
 
 /** Name of an object whose values do not name their origin. */
 export const UNTOLD = "untold";
@@ -143,7 +143,7 @@ export class VolumeOracle {
   }
 
   /** What is left on the node of terminated or deleted pods, once everything has settled. */
-  left(isOver: (uid: string) => "gone" | "ended" | "lives"): readonly string[] {
+  left(stateOf: (uid: string) => "gone" | "ended" | "lives"): readonly string[] {
     const { node } = this.#parts;
     const known = new Set(directoryAt(node.files.disk, PODS)?.entries.keys() ?? []);
     for (const { path } of node.files.disk.mounts.all) {
@@ -151,7 +151,7 @@ export class VolumeOracle {
       if (uid !== undefined) known.add(uid);
     }
     const ofPods = [...known].flatMap((uid) => {
-      const state = isOver(uid);
+      const state = stateOf(uid);
       if (state === "lives") return [];
       const directory = state === "gone" && directoryAt(node.files.disk, podDirectory(ROOT, uid)) !== undefined;
       return [...this.remainsOf(uid).map((what) => `${uid}: ${what}`), ...(directory ? [`${uid}: its directory`] : [])];
@@ -197,7 +197,7 @@ export class VolumeOracle {
       this.#newest.set(`${uidOf(record)}/${record.config.metadata.name}`, record);
       // A create that was aborted at its pod's end may still complete. Such a container is checked only if it is
       // started.
-      if (this.#isOver(uidOf(record))) this.#unchecked.add(record.id);
+      if (this.#hasEnded(uidOf(record))) this.#unchecked.add(record.id);
       else this.#checkCreated(record);
     }
     if (!isAlive(record) || this.#uses.has(record.id)) return;
@@ -363,7 +363,7 @@ export class VolumeOracle {
     const { path, file, content, uid, look } = guard;
     const isSame = file.content === content && (uid === undefined || (file.mode === MARKER_MODE && file.gid === 0));
     if (look() === file && isSame) return;
-    if (uid !== undefined && this.#isOver(uid)) {
+    if (uid !== undefined && this.#hasEnded(uid)) {
       this.#guards.delete(path);
       return;
     }
@@ -371,7 +371,7 @@ export class VolumeOracle {
   }
 
   /** Whether no container of the pod runs, and none will run. */
-  #isOver(uid: string): boolean {
+  #hasEnded(uid: string): boolean {
     if ([...this.#uses.values()].some(({ record }) => uidOf(record) === uid)) return false;
     const pod = this.#parts.podOf(uid);
     if (

@@ -84,7 +84,7 @@ test("[1.18] every loop that the node depends on is watched from the start, and 
   assert.deepEqual(turns.names, ALL);
   plainPods(world).create("app", {});
   assert.deepEqual(await lateIn(60), []);
-  for (const loop of ALL) assert.ok(turns.lastMs(loop) !== undefined, `${loop} was never told of`);
+  for (const loop of ALL) assert.ok(turns.lastMs(loop) !== undefined, `${loop} was never reported`);
 });
 
 test("[1.18] without an API server, no heartbeat loops are watched", async () => {

@@ -24,7 +24,7 @@ const source: ImageSource = {
       { kind: "hardLink", path: "bin/alias", target: "bin/tool" },
       { kind: "symlink", path: "bin/other", target: "tool" },
       { kind: "file", path: "bin/raised", mode: 0o6755, content: new Uint8Array(1), uid: 1, gid: 2 },
-      { kind: "directory", path: `${"long/".repeat(20)}folder`, mode: 0o1777 },
+      { kind: "directory", path: `${"long/".repeat(20)}nested`, mode: 0o1777 },
     ],
   ],
   config: { Cmd: ["/bin/tool"] },
@@ -51,7 +51,7 @@ test("tar lists a layer's entries with modes, owners and links", async () => {
     "hrwxr-xr-x 0/0 0 1970-01-01 00:00 bin/alias link to bin/tool",
     "lrwxrwxrwx 0/0 0 1970-01-01 00:00 bin/other -> tool",
     "-rwsr-sr-x 1/2 1 1970-01-01 00:00 bin/raised",
-    `drwxrwxrwt 0/0 0 1970-01-01 00:00 ${"long/".repeat(20)}folder/`,
+    `drwxrwxrwt 0/0 0 1970-01-01 00:00 ${"long/".repeat(20)}nested/`,
   ]);
 });
 

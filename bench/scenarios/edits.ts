@@ -8,11 +8,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { configMaps } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
-import { editedSpec, unlessThere } from "../furnishings.ts";
 import type { Outcome, Stage } from "../hand.ts";
 import { upAll } from "../kubelet-hand.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
+import { editedSpec, unlessThere } from "../volume-fixtures.ts";
 import { type Agent, forever, type World } from "../world.ts";
 
 /** The number of pods that mount one ConfigMap. */

@@ -135,7 +135,7 @@ function statusOf(socket: Socket, head: Buffer): Promise<void> {
       look();
     });
     socket.on("error", reject);
-    socket.on("close", () => reject(new Error("closed before it told how the command ended")));
+    socket.on("close", () => reject(new Error("closed before it reported how the command ended")));
     look();
   });
 }

@@ -20,7 +20,7 @@ export async function scrapes({ world, hand, label }: Stage, size: Size): Promis
     await Promise.all(names.slice(begin, begin + 20).map((name) => hand.up(name, "pause")));
   }
   using collector = await Collector.of(world);
-  await waitUntil("all pods to be told of", 120_000, async () => {
+  await waitUntil("all pods to be in the stats summary", 120_000, async () => {
     const { body } = await collector.ask("/stats/summary");
     const { pods } = JSON.parse(body.toString()) as Pick<Summary, "pods">;
     const isWhole = ({ containers }: Summary["pods"][number]) =>

@@ -1,18 +1,18 @@
 /** Starts pods with volumes sequentially: with a service account's token (B2, B7), and with all ordinary types (B3). */
 import { pause } from "../../test/cluster/wait.ts";
-import { furnish } from "../furnishings.ts";
 import type { Outcome, PodKind, Stage } from "../hand.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
+import { createVolumeSources } from "../volume-fixtures.ts";
 import { randomAge } from "./one-by-one.ts";
 
 const REST_MS = 500;
 
 export async function withVolumes(stage: Stage, size: Size): Promise<Outcome> {
   const { world } = stage;
-  await furnish(world.api, world.namespace);
+  await createVolumeSources(world.api, world.namespace);
   const token = await lives(stage, "token", size.sequentialPods);
-  const furnished = await lives(stage, "furnished", size.furnishedPods);
+  const volumes = await lives(stage, "volumes", size.volumePods);
   return {
     figures: [
       { benchmark: "B2", name: "start with token p50", unit: "ms", value: median(token.starts), samples: token.starts },
@@ -21,8 +21,8 @@ export async function withVolumes(stage: Stage, size: Size): Promise<Outcome> {
         benchmark: "B3",
         name: "start with volumes p50",
         unit: "ms",
-        value: median(furnished.starts),
-        samples: furnished.starts,
+        value: median(volumes.starts),
+        samples: volumes.starts,
       },
       {
         benchmark: "B7",

@@ -144,7 +144,7 @@ export type Deletion =
 /** The grace period only shrinks. A terminal or unbound pod is removed without grace. */
 export function podDeletion(stored: Stored, askedSeconds: number | undefined, wallMs: number): Deletion {
   const { metadata, spec, status } = asPod(stored);
-  const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
+  const isTerminal = status?.phase === "Succeeded" || status?.phase === "Failed";
   const isUnbound = (spec?.nodeName ?? "") === "";
   const asked = askedSeconds ?? spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
   const wanted = asked < 0 ? 1 : asked;
@@ -155,7 +155,7 @@ export function podDeletion(stored: Stored, askedSeconds: number | undefined, wa
     if (wanted === 0) return { kind: "markAndRemove", deletionTimestamp: timestamp(endMs) };
     return { kind: "mark", deletionTimestamp: timestamp(endMs), deletionGracePeriodSeconds: wanted };
   }
-  if (wanted === 0 || isOver || isUnbound) return { kind: "remove" };
+  if (wanted === 0 || isTerminal || isUnbound) return { kind: "remove" };
   return { kind: "mark", deletionTimestamp: timestamp(wallMs + wanted * 1000), deletionGracePeriodSeconds: wanted };
 }
 

@@ -10,7 +10,7 @@ import { ROOT } from "../volume-oracle.ts";
 import { entryAt, textOf, visibleFiles } from "../workload/disk-view.ts";
 import { filePluginOf, reportOf } from "../workload/file-volume-rules.ts";
 import { pod as podOf } from "../workload/pod.ts";
-import type { ObjectKind } from "../workload/telling-objects.ts";
+import type { ObjectKind } from "../workload/self-describing-objects.ts";
 import type { World } from "../world.ts";
 import type { Stage } from "./scenario.ts";
 
@@ -94,7 +94,7 @@ export const nobodyWasInformed =
     [...world.api.store.values(kindOf(coreEvents))]
       .map((event) => event as unknown as Event)
       .filter((event) => event.reason === reason)
-      .map(({ message }) => `somebody was told ${reason}: ${message}`);
+      .map(({ message }) => `an event reported ${reason}: ${message}`);
 
 /** The pod's token has not expired. */
 export const tokenLives =

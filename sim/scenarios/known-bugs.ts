@@ -104,7 +104,7 @@ const early = noted("early", { ...app({ ...SERVER, startMs: 800 }), terminationG
 const overdue = noted("overdue", { ...app({}), activeDeadlineSeconds: 4, terminationGracePeriodSeconds: 8 });
 const failsWhenAsked: Behaviour = { onSignal: { SIGTERM: { afterMs: 200, code: 1 } } };
 const failed = noted("failed", { ...app(failsWhenAsked), restartPolicy: "Never" });
-const turnedAway = noted("too-big", app(SERVER, asksFor("64")));
+const rejected = noted("too-big", app(SERVER, asksFor("64")));
 const stuck = noted("stuck", {
   ...app(SERVER, { lifecycle: { preStop: execHook({ onSignal: {} }) } }),
   terminationGracePeriodSeconds: 6,
@@ -246,13 +246,13 @@ export const knownBugs: readonly KnownBug[] = [
     name: "a pod that does not fit comes and goes while the agent is away",
     steps: [
       [3_000, ({ node }) => node.crash()],
-      [4_000, turnedAway.step],
+      [4_000, rejected.step],
       [5_000, ({ remove }) => remove("too-big")],
       [6_000, startAgent],
     ],
     lastsMs: 40_000,
     wrong: all(isGone("too-big"), (stage) =>
-      recordsOf(stage, turnedAway.uid).length === 0 ? [] : ["it was started all the same"],
+      recordsOf(stage, rejected.uid).length === 0 ? [] : ["it was started all the same"],
     ),
   },
   {
@@ -268,7 +268,7 @@ export const knownBugs: readonly KnownBug[] = [
   },
   {
     bug: 13,
-    name: "a pod that is over is not ready",
+    name: "a terminated pod is not ready",
     steps: [
       [
         3_000,
@@ -509,7 +509,7 @@ export const knownBugs: readonly KnownBug[] = [
   },
   {
     bug: 32,
-    name: "after the machine's restart a pod is set up anew",
+    name: "after the machine restarts, a pod is set up again from its init containers",
     steps: [
       [3_000, create("a", { initContainers: [container("one", exits(500, 0)), sidecar("proxy")] })],
       ...machineRestarts(10_000),
@@ -569,7 +569,7 @@ export const knownBugs: readonly KnownBug[] = [
   },
   {
     bug: 45,
-    name: "heartbeats that get no answer are sent anew, and the lease is renewed when the link is back",
+    name: "heartbeats without an answer are sent again, and the lease is renewed when the link is back",
     steps: [[3_000, create("a")]],
     fault: ({ port, target }, nowMs) =>
       port === "api" && target.startsWith("leases") && nowMs > 12_000 && nowMs < 60_000

@@ -92,7 +92,7 @@ function wrongState(stage: Stage, { pod, has }: Standing): readonly string[] {
       sameRequirements({ requests: requests ?? {} }, { requests: own.requests ?? {} });
     return isReported
       ? []
-      : [`tells of ${status.name} ${JSON.stringify([status.resources, requests])}, not ${JSON.stringify(own)}`];
+      : [`reports ${status.name} ${JSON.stringify([status.resources, requests])}, not ${JSON.stringify(own)}`];
   });
   return [...reported, ...stage.oracle.resizes.unlike(pod, has), ...wrongGroup(stage, withAllocation(pod, has))];
 }

@@ -58,7 +58,7 @@ const hasNow =
       JSON.stringify(reported?.allocatedResources) !==
       JSON.stringify(found?.spec?.containers.find((one) => one.name === containerName)?.resources?.requests)
     ) {
-      wrong.push(`${name} tells of ${JSON.stringify(reported?.allocatedResources)} as allocated`);
+      wrong.push(`${name} reports ${JSON.stringify(reported?.allocatedResources)} as allocated`);
     }
     return [...wrong, ...conditions(name, [])({ pod: find })];
   };

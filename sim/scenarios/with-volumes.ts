@@ -11,7 +11,7 @@ import type { Fault, PortCall } from "../port-calls.ts";
 import { ROOT } from "../volume-oracle.ts";
 import { claimOf, ordinaryPod } from "../workload/ordinary-pod.ts";
 import { SERVER } from "../workload/pod.ts";
-import { apiObject } from "../workload/telling-objects.ts";
+import { apiObject } from "../workload/self-describing-objects.ts";
 import {
   claimPart,
   configMapPart,

@@ -4,7 +4,7 @@ import { configMaps, pods, runtimeClasses, secrets, services } from "../../src/a
 import { kindOf } from "../fake-api-server/kinds.ts";
 import { makeDisk } from "../scenarios/make-disk.ts";
 import type { Stage } from "../scenarios/scenario.ts";
-import { apiObject } from "../workload/telling-objects.ts";
+import { apiObject } from "../workload/self-describing-objects.ts";
 import type { Sometimes } from "./sometimes.ts";
 import { mountsOfPods } from "./timed-faults.ts";
 import {

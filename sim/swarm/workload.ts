@@ -7,7 +7,7 @@ import { type Behaviour } from "../fake-runtime/behaviour.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import { claimOf, ordinaryPod } from "../workload/ordinary-pod.ts";
 import { exits, SERVER } from "../workload/pod.ts";
-import type { ObjectKind } from "../workload/telling-objects.ts";
+import type { ObjectKind } from "../workload/self-describing-objects.ts";
 import {
   claimPart,
   configMapPart,

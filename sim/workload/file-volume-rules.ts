@@ -6,7 +6,7 @@
 import type { Pod, Volume, VolumeProjection } from "../../src/api/gen/core-v1.ts";
 import type { DiskFile } from "../fake-disk.ts";
 import { textOf } from "./disk-view.ts";
-import { type ObjectKind, type Reported, reportedBy } from "./telling-objects.ts";
+import { type ObjectKind, type Reported, reportedBy } from "./self-describing-objects.ts";
 
 type Files = ReadonlyMap<string, DiskFile>;
 

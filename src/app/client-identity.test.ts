@@ -76,7 +76,7 @@ function scene(t: TestContext, { kubeconfig: text, bootstrap = false, rotates = 
   return { path, api, asked, settle, requests };
 }
 
-test("without other credentials the kubeconfig says who we are, for good", async (t) => {
+test("the kubeconfig's token is used, without rotation, when there is no bootstrap kubeconfig", async (t) => {
   const { settle } = scene(t, { kubeconfig: kubeconfig("{token: abc}") });
   const identity = await settle();
   assert.deepEqual(
@@ -85,7 +85,7 @@ test("without other credentials the kubeconfig says who we are, for good", async
   );
 });
 
-test("[2.2] a certificate that is written into the kubeconfig is one to replace; one in files is where to look", async (t) => {
+test("[2.2] rotation takes the embedded certificate, or the certificate files, of the kubeconfig", async (t) => {
   const embedded = await scene(t, { kubeconfig: embedding(), rotates: true }).settle();
   assert.equal(embedded?.rotation?.embedded?.keyPem, GOOD.keyPem);
   const { path, settle } = scene(t, {
@@ -98,20 +98,20 @@ test("[2.2] a certificate that is written into the kubeconfig is one to replace;
   assert.deepEqual(inFiles?.certificateFiles, { certificate: path("etc/pair.pem"), key: path("etc/pair.pem") });
 });
 
-test("[2.1] a kubeconfig that is still good goes before the bootstrap kubeconfig", async (t) => {
+test("[2.1] a valid kubeconfig is preferred to the bootstrap kubeconfig", async (t) => {
   const { settle, asked } = scene(t, { kubeconfig: embedding(), bootstrap: true });
   assert.equal((await settle())?.connection.credentials.kind, "certificate");
   assert.deepEqual(asked, []);
 });
 
 for (const [what, text] of [
-  ["is not there", undefined],
-  ["is no kubeconfig", "nonsense: ["],
+  ["does not exist", undefined],
+  ["is invalid", "nonsense: ["],
   ["has a token only", kubeconfig("{token: abc}")],
-  ["points to a file that is not there", kubeconfig("{client-certificate: gone.pem, client-key: gone.pem}")],
-  ["has a certificate that has expired", embedding(EXPIRED)],
+  ["names a missing file", kubeconfig("{client-certificate: gone.pem, client-key: gone.pem}")],
+  ["has an expired certificate", embedding(EXPIRED)],
 ] as const) {
-  test(`[2.1] where the kubeconfig ${what}, it is written anew and the certificate is asked for beside the other work`, async (t) => {
+  test(`[2.1] when the kubeconfig ${what}, it is rewritten and startup does not wait for the certificate`, async (t) => {
     const { settle, path, requests } = scene(t, {
       ...(text === undefined ? {} : { kubeconfig: text }),
       bootstrap: true,
@@ -130,7 +130,7 @@ for (const [what, text] of [
   });
 }
 
-test("[2.1] [27.1.7] an agent that does not renew waits for its first certificate; ended meanwhile, it goes on with its request", async (t) => {
+test("[2.1] [27.1.7] without rotation startup waits for the first certificate, and a restart reuses the pending CSR", async (t) => {
   const { settle, path, requests, api } = scene(t, { bootstrap: true });
   const stop = new AbortController();
   const given = settle(stop.signal);
@@ -149,7 +149,7 @@ test("[2.1] [27.1.7] an agent that does not renew waits for its first certificat
   assert.match(readFileSync(path("etc/kubelet.conf"), "utf8"), /kubelet-client-current\.pem/);
 });
 
-test("[2.1] a request that is denied ends the start, and the next asks with another key", async (t) => {
+test("[2.1] a denied CSR fails the start, and the next start requests with another key", async (t) => {
   const { settle, path, requests, api } = scene(t, { bootstrap: true });
   api.signCertificates({ lifeMs: HOUR_MS, decide: () => ({ verdict: "Denied", afterMs: 5 }) });
   await assert.rejects(settle(), /is denied/);
@@ -159,7 +159,7 @@ test("[2.1] a request that is denied ends the start, and the next asks with anot
   assert.equal(requests().length, 2);
 });
 
-test("a link that a Go kubelet left under its other name is brought back before the kubeconfig is read", async (t) => {
+test("kubelet-client-updated.pem left by a Go kubelet is restored before the kubeconfig is read", async (t) => {
   const { settle, path } = scene(t, {
     kubeconfig: kubeconfig(
       "{client-certificate: ../pki/kubelet-client-current.pem, client-key: ../pki/kubelet-client-current.pem}",

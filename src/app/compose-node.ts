@@ -173,7 +173,7 @@ const registrationParts = (
 function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader): readonly Loop[] {
   const { ports, options, cells, events, watches } = wiring;
   const { clock, random } = ports;
-  const { ownNode, nodeRegistered, nodeSynced } = cells;
+  const { ownNode, nodeRegistered, nodeSynced, nodeReport } = cells;
   const { heartbeats } = watches;
   assert(heartbeats !== undefined, "a node with an API server has heartbeats");
   const log = ports.logOf("node");
@@ -192,6 +192,7 @@ function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader
     ownNode,
     nodeRegistered,
     nodeSynced,
+    nodeReport,
     options: nodeOptions(options),
     cgroups: { version: options.cgroups.version },
     cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },

@@ -1,7 +1,7 @@
 /** Loops that handle pods: their sources, workers, published status, and cleanup. */
 import { isDefined } from "../base/is-defined.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
-import { Turnstile } from "../concurrency/turnstile.ts";
+import { Semaphore } from "../concurrency/semaphore.ts";
 import { unlessShutDown } from "../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../concurrency/wait-for-value.ts";
 import { Endings } from "../controllers/endings/endings.ts";
@@ -204,7 +204,7 @@ function logRotation({ ports, options, cells }: Wiring): readonly Loop[] {
   const log = ports.logOf("housekeeping");
   const { clock, files, logFiles, runtime } = ports;
   const { podRuntimeStatus } = cells;
-  const workers = new Turnstile(clock, { most: limits.workersMax, patienceMs: COMPRESSION_PATIENCE_MS });
+  const workers = new Semaphore(clock, { max: limits.workersMax, maxHoldMs: COMPRESSION_PATIENCE_MS });
   const parts = { runtime, files, logFiles, clock, log, podRuntimeStatus, policy: limits, workers };
   return [(shutdown) => new LogRotation(parts).run(shutdown)];
 }

@@ -18,7 +18,7 @@ function loops(...args: readonly string[]): number {
   return serverLoops(wiring as unknown as ServerWiring).length;
 }
 
-test("[1.26] without a server there is no listener at all", () => {
+test("[1.26] enableServer=false opens no listener", () => {
   assert.equal(loops("--enable-server=false"), 0);
   assert.equal(
     loops("--enable-server=false", "--client-ca-file=/ca", "--tls-cert-file=/c", "--tls-private-key-file=/k"),
@@ -26,7 +26,7 @@ test("[1.26] without a server there is no listener at all", () => {
   );
 });
 
-test("[1.6] without a file there are two listeners, and one where the port that asks nobody is off", () => {
+test("[1.6] without a configuration file there are two listeners, and one when the read-only port is off", () => {
   // One more loop always maintains the serving certificate.
   assert.equal(loops(), 3);
   assert.equal(loops("--read-only-port=0"), 2);

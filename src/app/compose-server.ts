@@ -4,24 +4,27 @@
  * in sync with their files.
  */
 import type { X509Certificate } from "node:crypto";
+import { SharedReading } from "../concurrency/shared-reading.ts";
+import { answerNode, answerPod, type Records, readRecords } from "../controllers/explain/explanations.ts";
 import { runClientCa } from "../controllers/identity/client-ca.ts";
 import { selfSignedPaths } from "../controllers/identity/self-signed.ts";
 import { AccessLog } from "../server/access-log.ts";
+import { AccessReviewCache } from "../server/access-review-cache.ts";
 import type { AuthenticationParts } from "../server/authentication.ts";
 import type { AuthorizationParts } from "../server/authorization.ts";
 import { bundleFault, parseCertificates, servingFault } from "../server/certificate-pem.ts";
+import { ConnectionLimiter } from "../server/connection-limiter.ts";
 import { containerLogs } from "../server/container-logs.ts";
 import { Dispatch } from "../server/dispatch.ts";
-import { Doorkeeper } from "../server/doorkeeper.ts";
 import type { HealthCheck } from "../server/healthz.ts";
 import { LIMITS } from "../server/limits.ts";
 import { type ListenerOptions, runListener } from "../server/listener.ts";
 import type { RequestObserver } from "../server/request-observer.ts";
-import { ReviewDesk } from "../server/review-desk.ts";
 import type { Route } from "../server/route.ts";
 import { Router } from "../server/router.ts";
 import { configzRoute } from "../server/routes/configz.ts";
 import { verbosityRoute } from "../server/routes/debug-flags.ts";
+import { type Explanations, explainRoutes } from "../server/routes/explain.ts";
 import { healthRoutes } from "../server/routes/health.ts";
 import { podsRoute, runningPodsRoute } from "../server/routes/pods.ts";
 import { type Profiles, profilingRoute } from "../server/routes/profiling.ts";
@@ -103,7 +106,7 @@ async function listen(
   const { clock } = ports;
   const { node, server } = wiring.options;
   const log = ports.logOf("server");
-  const doorkeeper = new Doorkeeper(LIMITS, clock);
+  const limiter = new ConnectionLimiter(LIMITS, clock);
   const dispatch = new Dispatch(
     {
       clock,
@@ -114,13 +117,13 @@ async function listen(
       router: new Router([...plainRoutes(wiring), ...wiring.otherRoutes]),
       switches: server.switches,
       access,
-      doorkeeper,
+      limiter,
       streamIdleMs: server.streamIdleMs,
       streamsMax: 4 * node.podsMax,
     },
     shutdown,
   );
-  await runListener(options, { clock, log, doorkeeper, dispatch }, shutdown);
+  await runListener(options, { clock, log, limiter, dispatch }, shutdown);
 }
 
 function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): readonly Route[] {
@@ -132,6 +135,7 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
     ...healthRoutes(checks, ports.logOf("healthz")),
     podsRoute(() => podsAsKnown({ cells, options }, wallMs()), monotonicMs),
     runningPodsRoute(ports.runtime),
+    ...explainRoutes(explanationsOf({ ports, options }), wallMs),
     configzRoute(() => encodeConfiguration({ ...configuration, ...selfSignedFiles(options) })),
     ...(gates.ComponentFlagz ? [flagzRoute(flags)] : []),
     ...(gates.ComponentStatusz ? [statuszRoute({ ...process, ...VERSIONS, paths: PAGES }, wallMs)] : []),
@@ -149,6 +153,19 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
       splitStreams: gates.PodLogsQuerySplitStreams,
     }),
   ];
+}
+
+/** Clients that ask within a second share one reading of the journal. */
+function explanationsOf({ ports, options }: Pick<ServerWiring, "ports" | "options">): Explanations {
+  const reading = new SharedReading<"records", Records>({
+    clock: ports.clock,
+    details: ["records"],
+    read: () => readRecords(ports, options.directories.root),
+  });
+  return {
+    pod: async (question, signal) => answerPod(await reading.ask("records", signal), question),
+    node: async (signal) => answerNode(await reading.ask("records", signal)),
+  };
 }
 
 /** If the configuration names no certificate, /configz reports the paths of the self-signed one. */
@@ -176,7 +193,7 @@ function authenticationOf(
     tokens:
       keepMs === undefined || reviews === undefined
         ? undefined
-        : { api: reviews.tokens, desk: new ReviewDesk(clock, shutdown), keepMs },
+        : { api: reviews.tokens, cache: new AccessReviewCache(clock, shutdown), keepMs },
   };
 }
 
@@ -198,5 +215,10 @@ function authorizationOf({ ports, options, reviews }: ServerWiring, shutdown: Ab
   const { clock } = ports;
   if (authorization.mode === "alwaysAllow") return authorization;
   if (reviews === undefined) throw new Error("no client provided, cannot use webhook authorization");
-  return { ...authorization, api: reviews.access, desk: new ReviewDesk(clock, shutdown), nodeName: options.node.name };
+  return {
+    ...authorization,
+    api: reviews.access,
+    cache: new AccessReviewCache(clock, shutdown),
+    nodeName: options.node.name,
+  };
 }

@@ -19,7 +19,7 @@ function begin(everyMs: number) {
   return { clock, said, wiring, stop: new AbortController(), ready: Promise.withResolvers<void>() };
 }
 
-test("[1.18] the watchdog is fed only while every loop turns, each within its own limit", async () => {
+test("[1.18] the watchdog is notified only while every loop is within its own limit", async () => {
   const { clock, said, wiring, stop, ready } = begin(10_000);
   const turns = new Turns(clock);
   const lease = turns.expect("lease", 15_000);
@@ -45,7 +45,7 @@ test("[1.18] the watchdog is fed only while every loop turns, each within its ow
   await Promise.all([running, waiting]);
 });
 
-test("[1.18] ready is said when health answers, stopping at the end, and an end before that is not taken for a beginning", async () => {
+test("[1.18] READY is sent once health answers, STOPPING at the end, and no READY when the end comes first", async () => {
   const first = begin(1e9);
   const running = runService(first.wiring, [], first.ready.promise, first.stop.signal);
   await first.clock.advance(1_000);

@@ -1,5 +1,5 @@
 /** Builds the pod workers: their ports, their cells, and their settings from the options and the machine. */
-import { Turnstile } from "../concurrency/turnstile.ts";
+import { Semaphore } from "../concurrency/semaphore.ts";
 import type { ImagePulls } from "../controllers/images/pulls.ts";
 import type { LocalNode } from "../controllers/node/local-node.ts";
 import { readHostResolver } from "../controllers/pod-workers/host-resolver.ts";
@@ -127,7 +127,7 @@ async function workerSettings(
     backoffCapMs: pods.restartBackoffMsMax,
     resyncMs: pods.syncEveryMs,
     resources,
-    starts: new Turnstile(ports.clock, { most: STARTS_PER_CPU * machine.cpus, patienceMs: START_PATIENCE_MS }),
+    starts: new Semaphore(ports.clock, { max: STARTS_PER_CPU * machine.cpus, maxHoldMs: START_PATIENCE_MS }),
   };
 }
 

@@ -8,7 +8,7 @@ import { Turns } from "../concurrency/turns.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { logEventSink } from "../controllers/events/log-sink.ts";
-import { Narrator, tellBoth } from "../controllers/explain/narrator.ts";
+import { JournalEventSink, teeEventSink } from "../controllers/explain/journal-event-sink.ts";
 import { watchTroubles } from "../controllers/explain/watch-troubles.ts";
 import { createJournal } from "../controllers/journal/journal.ts";
 import { logJournalProblem } from "../controllers/journal/log-problem.ts";
@@ -23,6 +23,7 @@ import { withCheckpoints } from "../domain/resize/takeover.ts";
 import { staticPodFacts } from "../domain/static-pods/static-pod-uid.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import { admissionLoop, type MakePodAllocator, POD_ALLOCATORS } from "./compose-admission.ts";
+import { nodeStateLoops } from "./compose-explain.ts";
 import { hostLoops, prepareHost } from "./compose-host.ts";
 import { clientCertificateLoops } from "./compose-identity.ts";
 import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
@@ -79,8 +80,8 @@ async function run(
     clock,
     onProblem: (problem) => logJournalProblem(logOf("journal"), problem),
   });
-  const narrator = new Narrator(journal, clock);
-  const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
+  const journalEvents = new JournalEventSink(journal, clock);
+  const events = teeEventSink(recorder ?? logEventSink(logOf("events"), 2), journalEvents);
   const wiring: Wiring = { ...composed, events };
   const records = await journal.replay();
   journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
@@ -103,8 +104,9 @@ async function run(
     ...nodeLoops(wiring),
     ...hostLoops(wiring, duties),
     ...metricsLoops(wiring),
-    ...podLoops(wiring, { journal, facts, looks: runtime.observer, asides: narrator, localNode }),
-    (signal) => watchTroubles({ runtimeHealth, clock, narrator }, signal),
+    ...podLoops(wiring, { journal, facts, looks: runtime.observer, asides: journalEvents, localNode }),
+    (signal) => watchTroubles({ runtimeHealth, clock, journalEvents }, signal),
+    ...nodeStateLoops(wiring, journal),
   ];
   try {
     await runAll(loops, shutdown);

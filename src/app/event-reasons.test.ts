@@ -75,7 +75,7 @@ const reported = new Set(
   sources.flatMap((source) => PLACES.flatMap((place) => [...source.matchAll(place)].map(([, reason]) => reason ?? ""))),
 );
 
-test("[23.2] [23.3] every reason that is told is one of upstream's, or known as our own", () => {
+test("[23.2] [23.3] every event reason in the sources is upstream's or listed as our own", () => {
   const known = new Set([...OF_PODS, ...OF_NODES_AND_VOLUMES, ...OF_ADMISSION, ...OURS, ...NO_EVENTS]);
   assert.deepEqual(
     [...reported].filter((reason) => !known.has(reason)),
@@ -83,7 +83,7 @@ test("[23.2] [23.3] every reason that is told is one of upstream's, or known as 
   );
 });
 
-test("[23.2] the reasons of what is built are told: of admission and of pods that end for others", () => {
+test("[23.2] reasons of admission and preemption occur in the sources", () => {
   const wanted = words("ExceededGracePeriod FailedNodeDeclaredFeaturesCheck Preempting SysctlForbidden NodeShutdown");
   assert.deepEqual(
     wanted.filter((reason) => !reported.has(reason)),
@@ -91,7 +91,7 @@ test("[23.2] the reasons of what is built are told: of admission and of pods tha
   );
 });
 
-test("[23.2] the reasons of what is built are told: of containers, images, sandboxes and the network", () => {
+test("[23.2] reasons of containers, images, sandboxes and the network occur in the sources", () => {
   const wanted =
     words(`Created Started Failed Killing BackOff NetworkNotReady Pulling Pulled InspectFailed ErrImageNeverPull
     FailedValidation SandboxChanged FailedCreatePodSandBox Unhealthy ProbeWarning`);
@@ -101,7 +101,7 @@ test("[23.2] the reasons of what is built are told: of containers, images, sandb
   );
 });
 
-test("[23.3] the reasons of what is built are told: of the node's start, schedulability, reboot and limits", () => {
+test("[23.3] reasons of the node's start, schedulability, reboot and limits occur in the sources", () => {
   const wanted =
     words(`Starting KubeletSetupFailed NodeSchedulable NodeNotSchedulable Rebooted FailedNodeAllocatableEnforcement
     NodeAllocatableEnforced CgroupV1`);
@@ -111,7 +111,7 @@ test("[23.3] the reasons of what is built are told: of the node's start, schedul
   );
 });
 
-test("[3.16] [23.3] a node whose every condition goes and comes back tells each by its reason", () => {
+test("[3.16] [23.3] every node condition that changes and returns emits its event", () => {
   const bad = { pressure: { memory: true, disk: true, pid: true }, runtime: RUNTIME_UNKNOWN };
   const first = updatedNode({}, nodeSnapshot(), nodeOptions());
   const second = updatedNode(first.node, nodeSnapshot(bad), nodeOptions());

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { pause } from "../../test/cluster/wait.ts";
 
-test("[1.20] SIGUSR1 opens no debugger, and the process goes on", async (t) => {
+test("[1.20] SIGUSR1 neither opens a debugger nor ends the volume helper", async (t) => {
   const helper = spawn(process.execPath, [new URL("main.ts", import.meta.url).pathname, "volume-helper"]);
   t.after(() => helper.kill("SIGKILL"));
   let said = "";

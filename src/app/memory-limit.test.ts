@@ -17,7 +17,7 @@ function watched() {
   return { clock, errors, shutdown, state, running };
 }
 
-test("[1.20] an agent that uses more memory than it may ends, and logs how much that was", async () => {
+test("[1.20] an agent over its memory limit ends and logs its usage", async () => {
   const { clock, errors, state, running } = watched();
   await clock.advance(60_000);
   assert.equal(state.ended, 0);
@@ -28,7 +28,7 @@ test("[1.20] an agent that uses more memory than it may ends, and logs how much 
   assert.match(errors[0] ?? "", new RegExp(`uses ${AGENT_MEMORY_BYTES_MAX + 1} bytes of memory`));
 });
 
-test("[1.20] it stops looking when the agent ends", async () => {
+test("[1.20] the memory check stops when the agent ends", async () => {
   const { clock, shutdown, running } = watched();
   await clock.advance(10_000);
   shutdown.abort(new Error("enough"));

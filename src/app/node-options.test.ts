@@ -15,7 +15,7 @@ function optionsOf(t: TestContext, config: string, ...flags: readonly string[]) 
   return load(["--config", join(directory, "config.yaml"), ...flags]).options;
 }
 
-test("allocatable is the capacity less the reservations and the hard eviction thresholds", (t) => {
+test("allocatable is capacity minus reservations and hard eviction thresholds", (t) => {
   const { allocatableOf } = nodeOptions(optionsOf(t, RESERVED));
   assert.deepEqual(allocatableOf({ cpu: "4", memory: "1000Mi", "ephemeral-storage": "10Gi", pods: "50" }), {
     cpu: "3800m",
@@ -25,7 +25,7 @@ test("allocatable is the capacity less the reservations and the hard eviction th
   });
 });
 
-test("memory that pods may use is the machine's less the same", (t) => {
+test("the memory limit of pods is capacity minus reservations and hard eviction thresholds", (t) => {
   const machine = { ...machineFacts, memoryBytes: 1000n * 1024n * 1024n, hugepages: new Map<bigint, bigint>() };
   assert.equal(allocatableMemoryBytes(machine, optionsOf(t, RESERVED)), 750n * 1024n * 1024n);
 });

@@ -32,7 +32,7 @@ import { watchMemory } from "./memory-limit.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
-import { tellSetupFailure } from "./setup-failure.ts";
+import { reportSetupFailure } from "./setup-failure.ts";
 import { SYNC_LOOP } from "./watched-loops.ts";
 import type { KubeletPorts, Loop } from "./wiring.ts";
 
@@ -195,7 +195,7 @@ async function setUp(options: CompiledOptions, ports: KubeletPorts, signal: Abor
   try {
     await makeDirectories(options, ports, signal);
   } catch (error) {
-    await tellSetupFailure(ports, options.node.name, error);
+    await reportSetupFailure(ports, options.node.name, error);
     throw error;
   }
 }

@@ -31,6 +31,7 @@ export function runMain(): Promise<number> {
         (await import("./doctor/apart.ts")).doctorApart(args, io, helperCommand(DOCTOR_HELPER)),
       explainPorts: { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
       readPaper,
+      runKubectl: async (args) => (await import("./run-kubectl.ts")).runKubectl(args),
     },
   );
 }

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { World } from "../../sim/world.ts";
 import type { Event } from "../api/gen/core-v1.ts";
 import { coreEvents } from "../api/resources.ts";
-import { tellSetupFailure } from "./setup-failure.ts";
+import { reportSetupFailure } from "./setup-failure.ts";
 import type { KubeletPorts } from "./wiring.ts";
 
 const forever = new AbortController().signal;
@@ -20,10 +20,10 @@ function portsIn(world: World): KubeletPorts {
   return found;
 }
 
-test("[1.24] [23.3] what failed before the start is an event of the node", async () => {
+test("[1.24] [23.3] a setup failure is a KubeletSetupFailed event of the node", async () => {
   const world = new World({ seed: 1 });
   const ports = portsIn(world);
-  await world.until(tellSetupFailure(ports, "n1", failure), 4_000);
+  await world.until(reportSetupFailure(ports, "n1", failure), 4_000);
   const { items } = await world.until(world.user.list(coreEvents, { namespace: "default" }, {}, forever));
   const reported = items.map(({ type, reason, message, involvedObject }: Event) => [
     type,
@@ -35,10 +35,10 @@ test("[1.24] [23.3] what failed before the start is an event of the node", async
   assert.deepEqual(reported, [["Warning", "KubeletSetupFailed", "mkdir /r: not a directory", "Node", "n1"]]);
 });
 
-test("an API server that is away, or none at all, does not hold up the end", async () => {
+test("reportSetupFailure ends within 6 s when the API server is unreachable, and without one", async () => {
   const world = new World({ seed: 1 });
   const ports = portsIn(world);
   world.api.leave();
-  await world.until(tellSetupFailure(ports, "n1", failure), 6_000);
-  await tellSetupFailure({ ...ports, api: undefined }, "n1", failure);
+  await world.until(reportSetupFailure(ports, "n1", failure), 6_000);
+  await reportSetupFailure({ ...ports, api: undefined }, "n1", failure);
 });

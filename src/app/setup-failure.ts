@@ -7,9 +7,9 @@ import { nodeSubject } from "../domain/events/recorded-event.ts";
 import type { KubeletPorts } from "./wiring.ts";
 
 /** A supervisor that restarts the kubelet should not wait long for an event that may not get through. */
-const TOLD_WITHIN_MS = 5_000;
+const REPORT_MS_MAX = 5_000;
 
-export async function tellSetupFailure(
+export async function reportSetupFailure(
   { api, clock, random, logOf }: Pick<KubeletPorts, "api" | "clock" | "random" | "logOf">,
   nodeName: string,
   error: unknown,
@@ -32,6 +32,6 @@ export async function tellSetupFailure(
   );
   const message = errorText(error);
   recorder.emit(nodeSubject(nodeName), "Warning", "KubeletSetupFailed", message);
-  const tooLate = sleep(clock, TOLD_WITHIN_MS, over.signal).then(end, () => undefined);
+  const tooLate = sleep(clock, REPORT_MS_MAX, over.signal).then(end, () => undefined);
   await Promise.all([recorder.run(over.signal), tooLate]);
 }

@@ -17,7 +17,7 @@ import type { PullProgress } from "../domain/images/pull-progress.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
-import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
+import { NO_REPORT, type NodeReport, type NodeSync, type OwnNode, type Registration } from "../domain/node/own-node.ts";
 import { NO_PRESSURE, type Observations } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
@@ -141,6 +141,7 @@ export interface Cells {
   readonly referencedObjects: LatestTable<string, KnownObject<ApiObject>>; // cluster-objects
   readonly nodeRegistered: LatestCell<Registration>; // node, its registration
   readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
+  readonly nodeReport: LatestCell<NodeReport>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
   readonly nodeUsage: LatestCell<Observations>; // stats
@@ -181,6 +182,7 @@ export const makeCells = (): Cells => ({
   referencedObjects: new LatestTable(),
   nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
   nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
+  nodeReport: new LatestCell<NodeReport>(NO_REPORT),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
   pullsUnderWay: new LatestTable(),
   nodeUsage: new LatestCell<Observations>(new Map()),

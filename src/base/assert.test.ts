@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertNever, assert as assertOurs, BugError } from "./assert.ts";
 
-test("assert lets what holds pass and stops with the message otherwise", () => {
+test("assertOurs throws BugError with the message when the condition is false", () => {
   assertOurs(true, "holds");
   assert.throws(() => assertOurs(false, "the sky fell"), new BugError("the sky fell"));
 });
 
-test("assertNever names the value that should not exist", () => {
+test("assertNever throws BugError with the unexpected value", () => {
   const value = { kind: "new" } as unknown as never;
   assert.throws(() => assertNever(value), new BugError(`unexpected value {"kind":"new"}`));
 });

@@ -8,7 +8,7 @@ const bytesOf = (text: string, padding: "padded" | "bare") => {
   return decoded.kind === "bytes" ? Buffer.from(decoded.bytes).toString("hex") : decoded.message;
 };
 
-test("what was encoded comes back, with padding and without, over line breaks", () => {
+test("decodeBase64 decodes what Node encodes, with and without padding, and across line breaks", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 40 }), fc.nat(60), (bytes, at) => {
       const text = Buffer.from(bytes).toString("base64");
@@ -32,6 +32,6 @@ for (const [text, padding, wanted] of [
   ["YW Jj", "bare", "illegal base64 data at input byte 2"],
   ["YWJj%", "padded", "illegal base64 data at input byte 4"],
 ] as const) {
-  test(`${JSON.stringify(text)} read ${padding} is ${wanted === "" ? "nothing" : wanted}`, () =>
+  test(`decodeBase64 of ${JSON.stringify(text)} (${padding}) gives "${wanted}"`, () =>
     assert.equal(bytesOf(text, padding), wanted));
 }

@@ -10,8 +10,8 @@ const anyText = fc.oneof(
 );
 const decoded = (text: ByteText): string => Buffer.from(text.written).toString("utf8");
 
-void suite("text that is written as bytes", () => {
-  test("whatever is written reads back as Node writes it, however little room there was", () => {
+void suite("ByteText", () => {
+  test("encodes any text as Node does, with any initial capacity", () => {
     fc.assert(
       fc.property(fc.array(anyText), fc.nat(8), (parts, roomBytes) => {
         const text = new ByteText(roomBytes);
@@ -21,7 +21,7 @@ void suite("text that is written as bytes", () => {
     );
   });
 
-  test("whole numbers are written with all their digits", () => {
+  test("writes whole numbers with all their digits", () => {
     const edges = fc.constantFrom(0, 9, 10, 99_999_999, 100_000_000, 1_700_000_000_000, Number.MAX_SAFE_INTEGER);
     fc.assert(
       fc.property(fc.oneof(edges, fc.maxSafeNat()), (value) => {
@@ -32,7 +32,7 @@ void suite("text that is written as bytes", () => {
     );
   });
 
-  test("once cleared it begins anew", () => {
+  test("is empty after clear()", () => {
     const text = new ByteText(4);
     text.addText("before");
     text.clear();

@@ -11,7 +11,7 @@ interface Vector {
   readonly text: string;
 }
 
-void test("texts parse, fail and print as Go's do", () => {
+void test("durations parse, fail and print as in Go", () => {
   const vectors = goldenJson("duration.json") as readonly Vector[];
   assert.ok(vectors.length > 50);
   for (const vector of vectors) {
@@ -28,7 +28,7 @@ void test("texts parse, fail and print as Go's do", () => {
   }
 });
 
-void test("what is printed reads back as the same duration", () => {
+void test("formatted durations parse back to the same value", () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (durationNs) => {
       assert.equal(parseGoDuration(formatGoDuration(durationNs)), durationNs);

@@ -10,5 +10,5 @@ for (const [text, wanted] of [
   ["\u00a0\u200b\u{e0001}", '"\\u00a0\\u200b\\U000e0001"'],
   ["\ud800", '"\ufffd"'],
 ] as const) {
-  test(`${JSON.stringify(text)} is quoted as Go quotes it`, () => assert.equal(goQuote(text), wanted));
+  test(`goQuote quotes ${JSON.stringify(text)} as Go does`, () => assert.equal(goQuote(text), wanted));
 }

@@ -24,10 +24,10 @@ for (const [text, canonical] of [
   ["node-1", undefined],
   ["", undefined],
 ] as const) {
-  test(`the address ${text} reads as ${canonical}`, () => assert.equal(parseIp(text)?.text, canonical));
+  test(`parseIp of "${text}" gives ${canonical}`, () => assert.equal(parseIp(text)?.text, canonical));
 }
 
-test("every address is taken, and written in a form that reads the same", () => {
+test("parseIp accepts every address, and its text parses back to the same address", () => {
   fc.assert(
     fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
       const address = parseIp(text);
@@ -50,7 +50,7 @@ for (const [text, scope] of [
   ["192.0.2.1", "other"],
   ["fd00::1", "other"],
 ] as const) {
-  test(`${text} is ${scope}`, () => {
+  test(`the scope of ${text} is ${scope}`, () => {
     const address = parseIp(text);
     assert.ok(address);
     assert.equal(scopeOf(address), scope);

@@ -33,7 +33,7 @@ const rules: readonly (readonly [string, Rule, readonly string[], readonly strin
   ["label's value", labelValueTroubles, ["", "a", "A_b.c"], ["-a", "a b", "a".repeat(64)]],
 ];
 for (const [what, rule, good, bad] of rules) {
-  test(`a ${what} that keeps the rule has no trouble, one that breaks it has`, () => {
+  test(`valid names pass and invalid ones are reported: ${what}`, () => {
     assert.deepEqual(
       good.filter((name) => rule(name).length > 0),
       [],
@@ -45,14 +45,14 @@ for (const [what, rule, good, bad] of rules) {
   });
 }
 
-test("ports go from 1 to 65535", () => {
+test("port numbers from 1 to 65535 are valid", () => {
   assert.deepEqual(
     [0, 1, 65_535, 65_536].map((port) => portNumberTroubles(port).length),
     [1, 0, 0, 1],
   );
 });
 
-test("labels are limited in bytes and other names in characters, as apimachinery v0.36.4 says, and both are counted in bytes", () => {
+test("length errors name bytes for labels and characters for other names, as in apimachinery v0.36.4", () => {
   const long = "a".repeat(64);
   const says = (troubles: readonly string[], text: string) => assert.ok(troubles.includes(text), troubles.join("\n"));
   says(labelKeyTroubles(long), "name part must be no more than 63 bytes");

@@ -35,7 +35,7 @@ interface Computed {
 /** Some recorded values of negative fractions and of values beyond an int64 wrapped around in Go; ours do not. */
 const comparable = (value: bigint) => value >= 0n && BigInt.asIntN(64, value) === value;
 
-void test("texts parse, fail and print as the Go implementation's do", () => {
+void test("quantities parse, fail and print as in Go", () => {
   const vectors = goldenLines("quantity-parse.jsonl") as readonly Parsed[];
   assert.ok(vectors.length > 350);
   for (const vector of vectors) {
@@ -52,13 +52,13 @@ void test("texts parse, fail and print as the Go implementation's do", () => {
   }
 });
 
-void test("a negative amount is rounded away from zero too", () => {
+void test("negative quantities are rounded away from zero", () => {
   assert.equal(quantityValue(parseQuantity("-1.5")), -2n);
   assert.equal(quantityMilliValue(parseQuantity("-100u")), -1n);
   assert.equal(quantityValue(parseQuantity("-9Ei")), -(2n ** 63n - 1n));
 });
 
-void test("sums, differences and order are the Go implementation's", () => {
+void test("sums, differences and comparisons are those of Go", () => {
   const vectors = goldenLines("quantity-arithmetic.jsonl") as readonly Computed[];
   assert.equal(vectors.length, 300);
   for (const { a, b, sum, difference, compare } of vectors) {
@@ -74,7 +74,7 @@ const quantities: fc.Arbitrary<Quantity> = fc.record({
   format: fc.constantFrom("BinarySI", "DecimalSI", "DecimalExponent"),
 });
 
-void test("a canonical text reads back as the same amount and prints as itself", () => {
+void test("a canonical quantity parses back to the same amount and text", () => {
   fc.assert(
     fc.property(quantities, (quantity) => {
       const text = formatQuantity(quantity);
@@ -85,7 +85,7 @@ void test("a canonical text reads back as the same amount and prints as itself",
   );
 });
 
-void test("what is added can be taken away again, and order follows the difference", () => {
+void test("(a + b) - b is a, and comparison follows the sign of the difference", () => {
   fc.assert(
     fc.property(quantities, quantities, (a, b) => {
       assert.equal(subtractQuantities(addQuantities(a, b), b).nanos, a.nanos);
@@ -95,12 +95,12 @@ void test("what is added can be taken away again, and order follows the differen
   );
 });
 
-void test("an absurd exponent is refused, not computed", () => {
+void test("a huge exponent is rejected", () => {
   assert.throws(() => parseQuantity("1e999999999"), QuantityError);
   assert.throws(() => parseQuantity("1e-999999999"), QuantityError);
 });
 
-void test("what is larger than the largest suffix keeps its digits", () => {
+void test("a quantity beyond the largest suffix keeps its digits", () => {
   assert.equal(formatQuantity(parseQuantity("1000000E")), "1000000E");
   assert.equal(formatQuantity(wholeQuantity(2n ** 70n, "BinarySI")), "1024Ei");
 });

@@ -12,8 +12,8 @@ const fields: MergeFields = {
 };
 
 const rows: readonly (readonly [name: string, current: JsonObject, target: JsonObject, want: unknown])[] = [
-  ["nothing changed", { a: 1, b: undefined }, { a: 1 }, undefined],
-  ["a field is added, changed, taken away", { b: 1, c: 1 }, { a: 1, b: 2 }, { a: 1, b: 2, c: null }],
+  ["no change gives no patch", { a: 1, b: undefined }, { a: 1 }, undefined],
+  ["fields are added, changed and removed", { b: 1, c: 1 }, { a: 1, b: 2 }, { a: 1, b: 2, c: null }],
   ["maps are merged", { m: { x: "1", y: "1" } }, { m: { x: "1", z: "1" } }, { m: { y: null, z: "1" } }],
   ["a plain list is replaced", { images: [1, 2] }, { images: [2] }, { images: [2] }],
   [
@@ -23,7 +23,7 @@ const rows: readonly (readonly [name: string, current: JsonObject, target: JsonO
     { conditions: [{ type: "A", at: 2 }] },
   ],
   [
-    "an item more, an item less, and their order",
+    "list items are added, removed and reordered",
     { conditions: [{ type: "A" }, { type: "B" }] },
     { conditions: [{ type: "C" }, { type: "B" }] },
     {
@@ -32,7 +32,7 @@ const rows: readonly (readonly [name: string, current: JsonObject, target: JsonO
     },
   ],
   [
-    "a list whose key does not tell its items apart is sent whole with the order to replace",
+    "a list with duplicate keys is sent whole with $patch: replace",
     { addresses: [{ type: "InternalIP", address: "a" }] },
     {
       addresses: [
@@ -45,7 +45,7 @@ const rows: readonly (readonly [name: string, current: JsonObject, target: JsonO
     },
   ],
   [
-    "the same type twice in what the server holds",
+    "a list with duplicate keys on the server is replaced",
     { conditions: [{ type: "A" }, { type: "A" }] },
     { conditions: [{ type: "A" }] },
     { conditions: [{ type: "A" }, { $patch: "replace" }] },
@@ -56,7 +56,7 @@ const rows: readonly (readonly [name: string, current: JsonObject, target: JsonO
     { status: { conditions: [{ type: "A", r: 1 }] } },
     { status: { conditions: [{ type: "A", r: 1 }] } },
   ],
-  ["a label called constructor", { m: {} }, { m: { constructor: "x" } }, { m: { constructor: "x" } }],
+  ["a key named constructor", { m: {} }, { m: { constructor: "x" } }, { m: { constructor: "x" } }],
 ];
 
 for (const [name, current, target, want] of rows) {
@@ -65,7 +65,7 @@ for (const [name, current, target, want] of rows) {
   });
 }
 
-test("a target with one key twice is a bug of ours, and says so", () => {
+test("strategicMergePatch throws when the target has two items with one key", () => {
   assert.throws(
     () =>
       strategicMergePatch(
@@ -91,7 +91,7 @@ const together = fc
 const leaf = { conditions: keyed, addresses: together, images: fc.array(scalar), m: map };
 const object = fc.record({ ...leaf, status: fc.record(leaf, { requiredKeys: [] }) }, { requiredKeys: [] });
 
-test("[3.14] applying the patch to what it was made from gives the target, whatever the two are", () => {
+test("[3.14] applying a patch to its source gives the target, for random objects", () => {
   fc.assert(
     fc.property(object, object, (current: JsonObject, target: JsonObject) => {
       const patch = strategicMergePatch(current, target, fields);
@@ -102,7 +102,7 @@ test("[3.14] applying the patch to what it was made from gives the target, whate
   );
 });
 
-test("[3.14] what others added meanwhile survives, and what we changed arrives", () => {
+test("[3.14] a patch applies our changes and keeps a list item that others added meanwhile", () => {
   const others = { type: "Z", status: "theirs" };
   fc.assert(
     fc.property(keyed, keyed, fc.nat(), (current, target, place) => {

@@ -13,7 +13,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant("take" as const), untilMs: fc.integer({ min: 0, max: 25 }) }),
 );
 
-test("whatever is put in, cancelled and taken, the earliest comes first, and of equal ones the one made first", () => {
+test("TimeHeap returns the earliest item, in insertion order among equals, under random operations", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const heap = new TimeHeap<Timed>();

@@ -14,7 +14,7 @@ const platformText = (bytes: Uint8Array): string | undefined => {
   }
 };
 
-test("any text becomes the bytes that the platform makes of it, and comes back", () => {
+test("utf8Bytes encodes as TextEncoder does, and utf8Text decodes it back", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
       const bytes = utf8Bytes(text);
@@ -24,7 +24,7 @@ test("any text becomes the bytes that the platform makes of it, and comes back",
   );
 });
 
-test("bytes are text exactly where the platform says so", () => {
+test("utf8Text accepts exactly the bytes that a fatal TextDecoder accepts", () => {
   const near = fc.constantFrom(
     0x00,
     0x7f,
@@ -59,7 +59,7 @@ test("bytes are text exactly where the platform says so", () => {
   );
 });
 
-test("base64 is read as the platform reads it, and what is none is refused", () => {
+test("base64Bytes decodes what Buffer encodes, and rejects invalid base64", () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       assert.deepEqual(base64Bytes(Buffer.from(bytes).toString("base64")), bytes);
@@ -70,7 +70,7 @@ test("base64 is read as the platform reads it, and what is none is refused", () 
     assert.equal(base64Bytes(text), undefined, text);
 });
 
-test("bytes are put together in order", () => {
+test("concatBytes concatenates in order", () => {
   assert.deepEqual(concatBytes([Uint8Array.of(1, 2), new Uint8Array(), Uint8Array.of(3)]), Uint8Array.of(1, 2, 3));
   assert.deepEqual(concatBytes([]), new Uint8Array());
 });

@@ -24,7 +24,7 @@ function start(limitMs: number) {
   return { clock, a, b, stop, outcome, wait };
 }
 
-test("a change of any cell wakes, and leaves no timer behind", async () => {
+test("changedWithin resolves on a change of any cell and cancels its timer", async () => {
   const { clock, b, outcome } = start(1000);
   await clock.advance(500);
   b.set(1);
@@ -32,14 +32,14 @@ test("a change of any cell wakes, and leaves no timer behind", async () => {
   assert.deepEqual([outcome, clock.timersPending], [["woken"], 0]);
 });
 
-test("a change that came before wakes at once", async () => {
+test("changedWithin resolves at once when a cell changed before the call", async () => {
   const clock = new ManualClock();
   const cell = new LatestCell(0);
   cell.set(1);
   await changedWithin(clock, [{ cell, seen: 0 }], Number.POSITIVE_INFINITY, new AbortController().signal);
 });
 
-test("time wakes, but not where there is no limit", async () => {
+test("changedWithin resolves after its limit, and sets no timer without a limit", async () => {
   const limited = start(1000);
   await limited.clock.advance(1000);
   assert.deepEqual(limited.outcome, ["woken"]);
@@ -48,7 +48,7 @@ test("time wakes, but not where there is no limit", async () => {
   assert.deepEqual([endless.outcome, endless.clock.timersPending], [[], 0]);
 });
 
-test("the signal ends the wait with a rejection", async () => {
+test("changedWithin rejects when the signal aborts", async () => {
   const { clock, stop, outcome } = start(1000);
   stop.abort(new Error("shutdown"));
   await clock.advance(0);

@@ -12,7 +12,7 @@ const never = new AbortController().signal;
 const untilAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
-test("passes on what the work answers or throws, and leaves no timer or listener behind", async () => {
+test("withDeadline settles as the work does, and leaves no timer or listener", async () => {
   const clock = new VirtualClock();
   const parent = new AbortController().signal;
   assert.equal(await withDeadline(clock, 100, parent, async () => "done"), "done");
@@ -24,7 +24,7 @@ test("passes on what the work answers or throws, and leaves no timer or listener
   assert.deepEqual([clock.pending, getEventListeners(parent, "abort").length], [0, 0]);
 });
 
-test("ends the work with DeadlineError once the limit has passed, not before", async () => {
+test("withDeadline rejects with DeadlineError at the limit, not 1 ms earlier", async () => {
   const clock = new VirtualClock();
   const ends: unknown[] = [];
   const work = withDeadline(clock, 100, never, untilAborted).catch((error: unknown) => ends.push(error));
@@ -35,7 +35,7 @@ test("ends the work with DeadlineError once the limit has passed, not before", a
   assert.deepEqual(ends, [new DeadlineError(100)]);
 });
 
-test("ends the work with the parent's reason when the parent aborts, and its timer with it", async () => {
+test("withDeadline rejects with the parent's reason when the parent aborts, and cancels its timer", async () => {
   const clock = new VirtualClock();
   const parent = new AbortController();
   const work = withDeadline(clock, 100, parent.signal, untilAborted);
@@ -44,14 +44,14 @@ test("ends the work with the parent's reason when the parent aborts, and its tim
   assert.equal(clock.pending, 0);
 });
 
-test("does not begin under a parent that has aborted", async () => {
+test("withDeadline does not start the work when the parent has already aborted", async () => {
   let begun = false;
   const work = withDeadline(new VirtualClock(), 100, AbortSignal.abort(new Error("gone")), async () => (begun = true));
   await assert.rejects(work, new Error("gone"));
   assert.equal(begun, false);
 });
 
-test("300 000 calls under one parent leave the heap flat", async () => {
+test("300 000 calls of withDeadline under one parent grow the heap by less than 2 MB", async () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;
   const clock = new VirtualClock();

@@ -11,7 +11,7 @@ function world() {
   return { clock, fired, queue };
 }
 
-test("keys come when they are due, in order, rounded up to steps, on one timer", async () => {
+test("due queue fires keys in order of their due time, rounded up to steps, with one timer", async () => {
   const { clock, fired, queue } = world();
   queue.set("late", 3 * STEP_MS);
   queue.set("b", STEP_MS + 1);
@@ -28,7 +28,7 @@ test("keys come when they are due, in order, rounded up to steps, on one timer",
   assert.deepEqual([queue.size, clock.pending], [0, 0]);
 });
 
-test("a key set again has only the new time, one cancelled has none, and a closed queue has no timer", async () => {
+test("due queue fires a moved key only at its new time, no cancelled key, and has no timer once closed", async () => {
   const { clock, fired, queue } = world();
   queue.set("moved", STEP_MS);
   queue.set("moved", 4 * STEP_MS);
@@ -43,7 +43,7 @@ test("a key set again has only the new time, one cancelled has none, and a close
   assert.equal(clock.pending, 0);
 });
 
-test("a key may be set again while it is being told", async () => {
+test("due queue accepts a key again from within its own callback", async () => {
   const clock = new VirtualClock();
   let count = 0;
   const queue: DueQueue<string> = new DueQueue(clock, (key) => {
@@ -55,7 +55,7 @@ test("a key may be set again while it is being told", async () => {
   assert.equal(count, 11);
 });
 
-test("thousands that are set, moved and cancelled at random come at their last time", async () => {
+test("due queue fires each key once, after 20 000 random sets, moves and cancellations", async () => {
   const { clock, fired, queue } = world();
   const random = new SeededRandom(1);
   const wanted = new Map<string, number>();

@@ -86,7 +86,7 @@ const cut = () => new ApiUnreachableError("WATCH things", "the connection was re
 const down = () => new ApiUnreachableError("WATCH things", "connect ECONNREFUSED", false);
 const full = [added(thing("a", "1")), bookmark("5", true)];
 
-void test("the first list appears in one step, when it is complete", async () => {
+void test("informer publishes the initial list in one change, once it is complete", async () => {
   const release = Promise.withResolvers<void>();
   const { clock, informer, names, stop } = run([
     [added(thing("a", "1")), added(thing("b", "2")), () => release.promise, bookmark("5", true), "stay"],
@@ -100,7 +100,7 @@ void test("the first list appears in one step, when it is complete", async () =>
   await informer.ended;
 });
 
-void test("events change the store, and a state once read stays as it was", async () => {
+void test("informer applies watch events without changing store values that were already read", async () => {
   const gate = Promise.withResolvers<void>();
   const { clock, informer, names } = run([
     [...full, () => gate.promise, added(thing("b", "6")), deleted(thing("a", "7")), "stay"],
@@ -112,7 +112,7 @@ void test("events change the store, and a state once read stays as it was", asyn
   assert.deepEqual([[...before.objects.keys()], names()], [["ns/a"], ["ns/b"]]);
 });
 
-void test("a broken watch goes on from the last version seen, be it an event's or a bookmark's", async () => {
+void test("informer resumes a broken watch at the last resourceVersion of an event or a bookmark", async () => {
   const { clock, api, names } = run([
     [...full, added(thing("b", "6")), cut()],
     [bookmark("9"), cut()],
@@ -123,7 +123,7 @@ void test("a broken watch goes on from the last version seen, be it an event's o
   assert.deepEqual(names(), ["ns/a", "ns/b", "ns/c"]);
 });
 
-void test("a version no longer kept is listed anew at once, and what is gone meanwhile disappears in the same step", async () => {
+void test("informer relists at once after 410 Expired and replaces the store in one change", async () => {
   const { clock, api, informer, names } = run([
     [...full, expired()],
     [added(thing("b", "20")), bookmark("21", true), "stay"],
@@ -133,7 +133,7 @@ void test("a version no longer kept is listed anew at once, and what is gone mea
   assert.equal(informer.store.version, 2);
 });
 
-void test("expired again and again is not asked without a pause", async () => {
+void test("informer backs off when every watch ends with 410 Expired", async () => {
   const { clock, api } = run(Array.from({ length: 50 }, () => [...full, expired()]));
   await clock.advance(10_000);
   // Retries follow at once, then after 1.6, 3.2 and 6.4 s; the last is beyond the 10 s.
@@ -141,7 +141,7 @@ void test("expired again and again is not asked without a pause", async () => {
 });
 
 for (const status of [400, 422]) {
-  void test(`a server that refuses streaming lists (${status}) is asked by pages from then on`, async () => {
+  void test(`informer lists in pages after the server rejects streaming lists with ${status}`, async () => {
     const { clock, api, names } = run(
       [[new ApiError("WATCH things", status, "Invalid", "sendInitialEvents is forbidden")], [expired()], ["stay"]],
       [
@@ -157,7 +157,7 @@ for (const status of [400, 422]) {
   });
 }
 
-void test("a server that does not know streaming lists and ends the watch without closing one is asked by pages", async () => {
+void test("informer lists in pages when a streaming list ends without its final bookmark", async () => {
   const { clock, api, names } = run(
     [[added(thing("a", "1"))], ["stay"]],
     [{ items: [thing("b", "2")], resourceVersion: "7" }],
@@ -166,7 +166,7 @@ void test("a server that does not know streaming lists and ends the watch withou
   assert.deepEqual([api.starts, names()], [["initialEvents", "7"], ["ns/b"]]);
 });
 
-void test("a list that expires between two pages begins again and shows nothing half", async () => {
+void test("informer restarts a paged list that expires between pages, and publishes no partial list", async () => {
   const { clock, informer, names } = run(
     [[new ApiError("WATCH things", 400, "BadRequest", "no")], ["stay"]],
     [
@@ -179,7 +179,7 @@ void test("a list that expires between two pages begins again and shows nothing 
   assert.deepEqual([names(), informer.store.version], [["ns/b"], 1]);
 });
 
-void test("the same name with another UID replaces, and a late farewell of the old one removes nothing", async () => {
+void test("informer replaces an object recreated with a new UID, and ignores a late DELETED event of the old UID", async () => {
   const old = thing("a", "8", "uid-1");
   const { clock, informer, names } = run([
     [added(thing("a", "1", "uid-1")), bookmark("5", true), added(thing("a", "9", "uid-2")), deleted(old), "stay"],
@@ -189,7 +189,7 @@ void test("the same name with another UID replaces, and a late farewell of the o
   assert.equal(informer.store.value.objects.get("ns/a")?.metadata?.uid, "uid-2");
 });
 
-void test("whatever is thrown is reported and tried again from a new list", async () => {
+void test("informer reports an unexpected error and starts over with a new list", async () => {
   const { clock, api, troubles, names } = run([
     [...full, new TypeError("cannot read properties")],
     [added({ metadata: {} }), "stay"],
@@ -201,7 +201,7 @@ void test("whatever is thrown is reported and tried again from a new list", asyn
   assert.deepEqual(names(), ["ns/z"]);
 });
 
-void test("the pause doubles from 0.8 s to 30 s, and starts over after a healthy minute", async () => {
+void test("informer's retry delay doubles from 0.8 s to 30 s, and resets after a minute without failure", async () => {
   const at: number[] = [];
   const note = (clock: VirtualClock) => Promise.resolve(void at.push(clock.monotonicMs()));
   const failing: Script = [note, down()];
@@ -216,20 +216,20 @@ void test("the pause doubles from 0.8 s to 30 s, and starts over after a healthy
 const clockPasses = (clock: VirtualClock, ms: number) =>
   new Promise<void>((resolve) => void clock.after(ms, () => resolve()));
 
-void test("a watch that ends as soon as it began is not reopened in a hot loop", async () => {
+void test("informer backs off when watches end as soon as they start", async () => {
   const { clock, api, troubles } = run([[...full], ...Array.from({ length: 50 }, (): Script => [bookmark("6")])]);
   await clock.advance(5000);
   assert.equal(api.starts.length, 3);
   assert.match(troubles[0] ?? "", /ended as soon as it began/);
 });
 
-void test("a watch that the server ends after minutes is reopened at once, without a word", async () => {
+void test("informer reopens a watch at once, and reports nothing, when the server ends it after five minutes", async () => {
   const { clock, api, troubles } = run([[...full, (clock) => clockPasses(clock, 300_000)], ["stay"]]);
   await clock.advance(300_000);
   assert.deepEqual([api.starts, troubles], [["initialEvents", "5"], []]);
 });
 
-void test("a streaming list that never gets complete is given up after a minute and tried again", async () => {
+void test("informer retries a streaming list that is not complete within a minute", async () => {
   const { clock, api, troubles } = run([
     [added(thing("a", "1")), "stay"],
     [...full, "stay"],
@@ -239,7 +239,7 @@ void test("a streaming list that never gets complete is given up after a minute 
   assert.match(troubles[0] ?? "", /not complete within 60000 ms/);
 });
 
-void test("an hour without a connection keeps the version; a version that only breaks watches is dropped", async () => {
+void test("informer keeps its resourceVersion while it cannot connect, and relists when a version breaks every watch", async () => {
   const gone = run([[...full, cut()], ...Array.from({ length: 20 }, (): Script => [down()]), ["stay"]]);
   await gone.clock.advance(3_600_000);
   assert.equal(gone.api.starts.at(-1), "5");
@@ -248,7 +248,7 @@ void test("an hour without a connection keeps the version; a version that only b
   assert.deepEqual(poisoned.api.starts, ["initialEvents", "5", "5", "5", "initialEvents"]);
 });
 
-void test("a version the server has not reached (504) is listed anew within one pause; overload keeps it", async () => {
+void test("informer relists after 504 within one delay, and keeps its resourceVersion after 429", async () => {
   const tooLarge = run([
     [...full, new ApiError("WATCH", 504, "Timeout", "Too large resource version")],
     [...full, "stay"],
@@ -262,7 +262,7 @@ void test("a version the server has not reached (504) is listed anew within one 
   assert.deepEqual(busy.api.starts, ["initialEvents", "5"]);
 });
 
-void test("it ends by its signal, in a pause as well as in a watch, and leaves no timer", async () => {
+void test("informer ends when its signal aborts, during a watch, a delay or a list, and leaves no timer", async () => {
   for (const script of [
     [...full, "stay"],
     [...full, cut()],

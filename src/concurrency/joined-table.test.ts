@@ -8,7 +8,7 @@ function world() {
   return { left, right, both: new JoinedTable<string, number>([left, right], (first, next) => first * 10 + next) };
 }
 
-test("the value of a key is folded from the tables that have one, in their order", () => {
+test("joined table folds a key's values from its tables, in their order", () => {
   const { left, right, both } = world();
   right.set("a", 2);
   right.set("b", 3);
@@ -19,7 +19,7 @@ test("the value of a key is folded from the tables that have one, in their order
   assert.equal(both.get("a"), 2);
 });
 
-test("a watcher hears of a change of any table, until its watch ends", () => {
+test("joined table notifies a watcher of changes in any table until the watch ends", () => {
   const { left, right, both } = world();
   const heard: string[] = [];
   const end = both.watch((key) => heard.push(key));

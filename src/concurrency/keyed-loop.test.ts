@@ -17,7 +17,7 @@ function world(options: Partial<KeyedLoopOptions<string>> & Pick<KeyedLoopOption
   return { clock, stop, bugs, loop, table, running };
 }
 
-test("a change of a watched table and an alarm each give their key a turn", async () => {
+test("keyed loop runs a turn for a key when a watched table changes and when its alarm fires", async () => {
   const turns: string[] = [];
   const w = world({
     turn: async (key, { wakeIn }) => {
@@ -34,7 +34,7 @@ test("a change of a watched table and an alarm each give their key a turn", asyn
   await w.running;
 });
 
-test("a turn that throws is reported and tried again after the given time, or at the next wake", async () => {
+test("keyed loop reports a turn that throws, and retries it only if a retry delay is configured", async () => {
   for (const [afterBugMs, triesAfterAnHour] of [
     [1_000, 2],
     [undefined, 1],
@@ -55,7 +55,7 @@ test("a turn that throws is reported and tried again after the given time, or at
   }
 });
 
-test("at the end the watches and alarms are gone, and the turn under way is waited for", async () => {
+test("keyed loop waits for the running turn at shutdown, and drops its watches and alarms", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let turns = 0;
   const w = world({
@@ -81,7 +81,7 @@ test("at the end the watches and alarms are gone, and the turn under way is wait
   assert.deepEqual([turns, w.clock.timersPending], [1, 0]);
 });
 
-test("an alarm may do more than wake its key, and a cancelled one does nothing", async () => {
+test("keyed loop calls onAlarm for an alarm that fires, not for a cancelled one", async () => {
   const alarms: string[] = [];
   const w = world({
     turn: async (_key, { wakeIn }) => wakeIn(1_000),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { KeyedTurns } from "./keyed-turns.ts";
 
-test("keyed turns run work on one key in its order, beside work on other keys", async () => {
+test("keyed turns run work on one key in order, concurrently with work on other keys", async () => {
   const turns = new KeyedTurns<string>();
   const ran: string[] = [];
   const gate = Promise.withResolvers<void>();
@@ -18,7 +18,7 @@ test("keyed turns run work on one key in its order, beside work on other keys", 
   assert.deepEqual(ran, ["b1", "a1", "a2"]);
 });
 
-test("keyed turns run the next work after a failure, which only its own caller gets", async () => {
+test("keyed turns run the next work after a failure, and reject only the failed call", async () => {
   const turns = new KeyedTurns<string>();
   const failing = turns.take("a", () => Promise.reject(new Error("first")));
   const next = turns.take("a", async () => "second");
@@ -26,7 +26,7 @@ test("keyed turns run the next work after a failure, which only its own caller g
   assert.equal(await next, "second");
 });
 
-test("keyed turns forget a key without work", async () => {
+test("keyed turns drop a key that has no work", async () => {
   const turns = new KeyedTurns<string>();
   await turns.take("a", async () => {});
   assert.equal(turns.size, 0);

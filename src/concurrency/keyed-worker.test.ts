@@ -18,7 +18,7 @@ function world() {
 const settle = () =>
   new Promise<void>((resolve) => queueMicrotask(() => queueMicrotask(() => queueMicrotask(resolve))));
 
-test("[6.1] turns of one key never overlap, and any number of wakes meanwhile is one more turn", async () => {
+test("[6.1] keyed worker runs one turn per key at a time, and one more for any number of wakes meanwhile", async () => {
   const { worker, turns } = world();
   worker.wake("a");
   worker.wake("a");
@@ -33,7 +33,7 @@ test("[6.1] turns of one key never overlap, and any number of wakes meanwhile is
   assert.deepEqual([turns.length, worker.isBusy("a")], [2, false]);
 });
 
-test("turns of two keys run side by side", async () => {
+test("keyed worker runs turns of two keys concurrently", async () => {
   const { worker, turns } = world();
   worker.wake("a");
   worker.wake("b");
@@ -44,7 +44,7 @@ test("turns of two keys run side by side", async () => {
   );
 });
 
-test("an interrupted turn is told why, and gets another", async () => {
+test("keyed worker aborts an interrupted turn with Interrupted, and runs another turn", async () => {
   const { worker, turns } = world();
   worker.wake("a");
   await settle();
@@ -56,7 +56,7 @@ test("an interrupted turn is told why, and gets another", async () => {
   assert.equal(turns[1]?.signal.aborted, false);
 });
 
-test("an interrupt of a key at rest begins a turn and lets it be", async () => {
+test("keyed worker starts a turn, and does not abort it, when an idle key is interrupted", async () => {
   const { worker, turns } = world();
   worker.interrupt("a");
   await settle();
@@ -64,7 +64,7 @@ test("an interrupt of a key at rest begins a turn and lets it be", async () => {
   assert.equal(turns[0]?.signal.aborted, false);
 });
 
-test("a turn that throws is a bug that is told, and the key goes on", async () => {
+test("keyed worker reports a turn that throws, and runs the key's next turn", async () => {
   const { worker, turns, bugs } = world();
   worker.wake("a");
   await settle();
@@ -74,7 +74,7 @@ test("a turn that throws is a bug that is told, and the key goes on", async () =
   assert.deepEqual([bugs.map(String), turns.length], [["Error: oh"], 2]);
 });
 
-test("shutdown aborts what runs, starts nothing new, and drained waits for the last", async () => {
+test("keyed worker aborts running turns at shutdown, starts none, and drained() waits for the last", async () => {
   const { worker, turns, shutdown } = world();
   worker.wake("a");
   await settle();

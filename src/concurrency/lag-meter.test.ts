@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { LagMeter } from "./lag-meter.ts";
 
-test("what was lost while somebody waited is known, before and after the late alarm, and nothing of before", async () => {
+test("lag meter counts the stall during a measurement, and no stall before it began", async () => {
   const clock = new ManualClock();
   const meter = new LagMeter(clock);
   using first = meter.begin();
@@ -17,7 +17,7 @@ test("what was lost while somebody waited is known, before and after the late al
   assert.ok(first.lostMs() >= 2_950);
 });
 
-test("nobody waits: no alarm is set", async () => {
+test("lag meter has no timer while nothing is measured", async () => {
   const clock = new ManualClock();
   const meter = new LagMeter(clock);
   const [one, two] = [meter.begin(), meter.begin()];

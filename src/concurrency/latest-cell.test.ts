@@ -5,7 +5,7 @@ import { LatestCell } from "./latest-cell.ts";
 
 const never = new AbortController().signal;
 
-test("a reader finds the newest value and how often it was written", () => {
+test("cell holds the newest value and counts its writes", () => {
   const cell = new LatestCell("a");
   assert.deepEqual([cell.value, cell.version], ["a", 0]);
   cell.set("b");
@@ -13,7 +13,7 @@ test("a reader finds the newest value and how often it was written", () => {
   assert.deepEqual([cell.value, cell.version], ["c", 2]);
 });
 
-test("a reader that was busy learns of the newest value at once, and of no other", async () => {
+test("changed() resolves at once with the newest value when the reader is behind", async () => {
   const cell = new LatestCell(0);
   cell.set(1);
   cell.set(2);
@@ -21,21 +21,21 @@ test("a reader that was busy learns of the newest value at once, and of no other
   assert.equal(cell.value, 2);
 });
 
-test("every waiting reader is woken by one write", async () => {
+test("one write wakes all waiting readers", async () => {
   const cell = new LatestCell(0);
   const readers = [cell.changed(0, never), cell.changed(0, never)];
   cell.set(1);
   assert.deepEqual(await Promise.all(readers), [1, 1]);
 });
 
-test("writing the same value again is a change: the cell does not compare", async () => {
+test("writing an equal value counts as a change", async () => {
   const cell = new LatestCell(0);
   const changed = cell.changed(0, never);
   cell.set(0);
   assert.equal(await changed, 1);
 });
 
-test("a reader that sleeps through several writes wakes with the last version", async () => {
+test("a reader sees the write that woke it, then the newest value at once", async () => {
   const cell = new LatestCell(0);
   const first = cell.changed(0, never);
   cell.set(1);
@@ -44,7 +44,7 @@ test("a reader that sleeps through several writes wakes with the last version", 
   assert.equal(await cell.changed(1, never), 2, "and finds the second at once");
 });
 
-test("waiting ends with the signal's reason, before or while it waits, and leaves no listener", async () => {
+test("changed() rejects with the signal's reason, and leaves no listener", async () => {
   const cell = new LatestCell(0);
   const controller = new AbortController();
   const waiting = cell.changed(0, controller.signal);

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { linkSignals } from "./link-signals.ts";
 
-test("the child aborts with the reason of whichever parent aborts first", () => {
+test("linked signal aborts with the reason of the first parent that aborts", () => {
   const [one, two] = [new AbortController(), new AbortController()];
   using child = linkSignals(one.signal, two.signal);
   assert.equal(child.signal.aborted, false);
@@ -12,20 +12,20 @@ test("the child aborts with the reason of whichever parent aborts first", () => 
   assert.deepEqual([child.signal.aborted, child.signal.reason], [true, "second"]);
 });
 
-test("a parent that has aborted before aborts the child at once, and no other parent is listened to", () => {
+test("linked signal is aborted from the start when a parent has already aborted", () => {
   const [gone, alive] = [AbortSignal.abort("gone"), new AbortController().signal];
   using child = linkSignals(alive, gone, new AbortController().signal);
   assert.deepEqual([child.signal.aborted, child.signal.reason], [true, "gone"]);
 });
 
-test("the child can abort alone, and its parents do not", () => {
+test("aborting a linked signal does not abort its parents", () => {
   const parent = new AbortController();
   using child = linkSignals(parent.signal);
   child.abort("mine");
   assert.deepEqual([child.signal.reason, parent.signal.aborted], ["mine", false]);
 });
 
-test("once disposed the parents keep nothing of it, and no longer abort it", () => {
+test("disposing of a linked signal removes its listeners from the parents", () => {
   const parent = new AbortController();
   const child = linkSignals(parent.signal);
   assert.equal(getEventListeners(parent.signal, "abort").length, 1);

@@ -4,14 +4,14 @@ import { Notifier } from "./notifier.ts";
 
 const { signal } = new AbortController();
 
-test("a notification wakes whoever waits for a newer version", async () => {
+test("notify() wakes a reader that waits for a newer version", async () => {
   const notifier = new Notifier();
   const woken = notifier.changed(notifier.version, signal);
   notifier.notify();
   assert.equal(await woken, notifier.version);
 });
 
-test("a notification before the wait is not lost, and several are one", async () => {
+test("notifications before the wait are not lost, and are reported as one", async () => {
   const notifier = new Notifier();
   const seen = notifier.version;
   notifier.notify();
@@ -19,7 +19,7 @@ test("a notification before the wait is not lost, and several are one", async ()
   assert.equal(await notifier.changed(seen, signal), notifier.version);
 });
 
-test("notify can be handed out as a function", () => {
+test("notify works when detached from its notifier", () => {
   const notifier = new Notifier();
   const { notify } = notifier;
   notify();

@@ -20,7 +20,7 @@ function world() {
 }
 
 void suite("[21.8] a shared reading", () => {
-  test("who asks while one is under way, and within a second after it, has the same", async () => {
+  test("is shared by callers during the reading and for one second after it", async () => {
     const { clock, begun, shared } = world();
     const [first, second] = [shared.ask("little", forever), shared.ask("little", forever)];
     assert.equal(begun.length, 1);
@@ -34,7 +34,7 @@ void suite("[21.8] a shared reading", () => {
     assert.deepEqual([await next, begun.length], ["two", 2]);
   });
 
-  test("more detail serves who wants less, and who wants more waits for his own, one after the other", async () => {
+  test("serves callers that need less detail; callers that need more wait for another reading", async () => {
     const { begun, shared } = world();
     const little = shared.ask("little", forever);
     const much = shared.ask("much", forever);
@@ -52,7 +52,7 @@ void suite("[21.8] a shared reading", () => {
     assert.equal(begun.length, 2);
   });
 
-  test("one who gives up does not end it for the others", async () => {
+  test("continues for the other callers when one aborts", async () => {
     const { begun, shared } = world();
     const impatient = new AbortController();
     const gone = shared.ask("little", impatient.signal);
@@ -63,7 +63,7 @@ void suite("[21.8] a shared reading", () => {
     assert.equal(await patient, "one");
   });
 
-  test("a failure is told to those who waited for it, and the next asker tries anew", async () => {
+  test("rejects only the callers that waited for it when it fails", async () => {
     const { begun, shared } = world();
     const failed = [shared.ask("little", forever), shared.ask("little", forever)];
     const more = shared.ask("much", forever);

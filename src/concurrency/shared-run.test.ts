@@ -16,7 +16,7 @@ function controlled() {
   return { runs, ask, end };
 }
 
-void test("who asks while a run is under way gets the next one, together with all others who do", async () => {
+void test("callers during a run share the next run", async () => {
   const { runs, ask, end } = controlled();
   const first = ask();
   const later = [ask(), ask(), ask()];
@@ -32,7 +32,7 @@ void test("who asks while a run is under way gets the next one, together with al
   assert.equal(runs.length, 3);
 });
 
-void test("who asks when nothing is under way begins a run of their own", async () => {
+void test("a call while nothing runs starts a run", async () => {
   const { runs, ask, end } = controlled();
   const first = ask();
   await end(0);
@@ -42,7 +42,7 @@ void test("who asks when nothing is under way begins a run of their own", async 
   assert.deepEqual([await first, await second], [0, 1]);
 });
 
-void test("a failure is of those who share the run only", async () => {
+void test("a failed run rejects only the callers that share it", async () => {
   const { runs, ask, end } = controlled();
   const first = ask();
   const second = ask();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SharedRuns } from "./shared-runs.ts";
 
-test("a run is shared by those who join while it is under way, and the next one begins another", async () => {
+test("joining a key shares its current run; the next join starts a new run", async () => {
   const runs = new SharedRuns<string, number>();
   const begun = [Promise.withResolvers<number>(), Promise.withResolvers<number>()];
   let count = 0;
@@ -20,7 +20,7 @@ test("a run is shared by those who join while it is under way, and the next one 
   assert.deepEqual([count, runs.size], [2, 0]);
 });
 
-test("a run of another key does not wait, and a failure is of those who joined it", async () => {
+test("runs of different keys are independent, and a failed run rejects only its own callers", async () => {
   const runs = new SharedRuns<string, number>();
   const never = Promise.withResolvers<number>();
   const first = runs.join("a", () => never.promise);

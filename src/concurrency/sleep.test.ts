@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { VirtualClock } from "../../sim/virtual-clock.ts";
 import { pause, sleep } from "./sleep.ts";
 
-test("sleeps as long as asked, and leaves no listener behind", async () => {
+test("sleep resolves after its delay and leaves no listener", async () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();
   let awake = false;
@@ -16,7 +16,7 @@ test("sleeps as long as asked, and leaves no listener behind", async () => {
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("wakes at once with the signal's reason, and leaves no timer behind", async () => {
+test("sleep rejects with the signal's reason at once and leaves no timer", async () => {
   const clock = new VirtualClock();
   const controller = new AbortController();
   const slept = sleep(clock, 1000, controller.signal);
@@ -25,13 +25,13 @@ test("wakes at once with the signal's reason, and leaves no timer behind", async
   assert.equal(clock.pending, 0);
 });
 
-test("does not start when the signal has aborted before", async () => {
+test("sleep sets no timer when the signal has already aborted", async () => {
   const clock = new VirtualClock();
   await assert.rejects(sleep(clock, 1000, AbortSignal.abort(new Error("gone"))), new Error("gone"));
   assert.equal(clock.pending, 0);
 });
 
-test("a pause ends with its time or with the signal, and is no error", async () => {
+test("pause resolves after its delay and when the signal aborts", async () => {
   const clock = new VirtualClock();
   const controller = new AbortController();
   const first = pause(clock, 1000, controller.signal);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { TimerQueue } from "./timer-queue.ts";
 
-test("of two alarms of a key the earlier fires", async () => {
+test("timer queue fires only the earliest alarm of a key", async () => {
   const clock = new ManualClock();
   const fired: string[] = [];
   const timers = new TimerQueue<string>(clock, (key) => fired.push(key));
@@ -16,7 +16,7 @@ test("of two alarms of a key the earlier fires", async () => {
   assert.deepEqual(fired, ["a"]);
 });
 
-test("[1.20] a closed queue sets no alarm: a worker whose last turn ends after it must not keep the agent alive", async () => {
+test("[1.20] a closed timer queue sets no timer, so that a late turn cannot keep the process alive", async () => {
   const clock = new ManualClock();
   const fired: string[] = [];
   const timers = new TimerQueue<string>(clock, (key) => fired.push(key));

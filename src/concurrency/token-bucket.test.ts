@@ -12,7 +12,7 @@ function takeMany(clock: VirtualClock, bucket: TokenBucket, count: number): numb
   return grantedAtMs;
 }
 
-void test("a burst goes at once, the rest at the rate", async () => {
+void test("token bucket grants the burst at once and the rest at its rate", async () => {
   const clock = new VirtualClock();
   const granted = takeMany(clock, new TokenBucket(clock, { perSecond: 50, burst: 100 }), 150);
   await clock.advance(0);
@@ -24,7 +24,7 @@ void test("a burst goes at once, the rest at the rate", async () => {
   assert.equal(clock.pending, 0);
 });
 
-void test("a long rest earns no more than the burst", async () => {
+void test("an idle token bucket accumulates no more than the burst", async () => {
   const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 10, burst: 3 });
   await clock.advance(3_600_000);
@@ -35,7 +35,7 @@ void test("a long rest earns no more than the burst", async () => {
   assert.equal(granted.length, 5);
 });
 
-void test("first come, first served, also when a token is there as a late one asks", async () => {
+void test("token bucket grants tokens in order of arrival", async () => {
   const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
@@ -45,7 +45,7 @@ void test("first come, first served, also when a token is there as a late one as
   assert.deepEqual(order, ["a", "b", "c"]);
 });
 
-void test("a caller that gives up takes no token, and the next is not held up", async () => {
+void test("an aborted caller takes no token and does not delay the next one", async () => {
   const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
@@ -59,7 +59,7 @@ void test("a caller that gives up takes no token, and the next is not held up", 
   assert.ok(served);
 });
 
-void test("nobody waiting means no timer, and an aborted signal is refused at once", async () => {
+void test("token bucket has no timer without callers, and rejects an aborted signal at once", async () => {
   const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
@@ -72,7 +72,7 @@ void test("nobody waiting means no timer, and an aborted signal is refused at on
   await assert.rejects(bucket.take(impatient.signal), /enough/);
 });
 
-void test("who does not want to wait takes a token that is there, and none from those who wait", async () => {
+void test("tryTake succeeds only while a token is free, and takes none from waiting callers", async () => {
   const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 2 });
   assert.deepEqual([bucket.tryTake(), bucket.tryTake(), bucket.tryTake()], [true, true, false]);

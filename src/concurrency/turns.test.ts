@@ -7,7 +7,7 @@ function begin() {
   return { now, turns: new Turns({ monotonicMs: () => now.ms }) };
 }
 
-test("loops that took no turn for longer than their own limits are named", () => {
+test("late() names the loops without a turn within their own limits", () => {
   const { now, turns } = begin();
   const lease = turns.expect("lease", 10_000);
   const eviction = turns.expect("eviction", 20_000);
@@ -24,7 +24,7 @@ test("loops that took no turn for longer than their own limits are named", () =>
   assert.deepEqual(turns.names, ["eviction", "lease"]);
 });
 
-test("a loop that has not begun is missed after five minutes, whatever its limit", () => {
+test("late() names a loop that has not begun within five minutes, whatever its limit", () => {
   const { now, turns } = begin();
   turns.expect("lease", 10_000);
   turns.expect("node status", 400_000);
@@ -34,7 +34,7 @@ test("a loop that has not begun is missed after five minutes, whatever its limit
   assert.deepEqual(turns.late(), ["lease (not begun for 301 s)", "node status (not begun for 301 s)"]);
 });
 
-test("a loop that waits for others is not late, however long; afterwards it has its time again", async () => {
+test("a loop inside waits() is never late, and has its full limit again afterwards", async () => {
   const { now, turns } = begin();
   const lease = turns.expect("lease", 10_000);
   const outside = Promise.withResolvers<string>();

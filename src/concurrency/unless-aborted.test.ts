@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { unlessAborted } from "./unless-aborted.ts";
 
-void test("it passes on what the promise becomes, and takes its listener off", async () => {
+void test("unlessAborted settles as its promise does and removes its listener", async () => {
   const { signal } = new AbortController();
   assert.equal(await unlessAborted(Promise.resolve(7), signal), 7);
   await assert.rejects(unlessAborted(Promise.reject(new Error("broken")), signal), /broken/);
@@ -11,7 +11,7 @@ void test("it passes on what the promise becomes, and takes its listener off", a
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-void test("an abort rejects at once with its reason, and a later failure of the promise is nobody's", async () => {
+void test("unlessAborted rejects with the abort reason at once, and swallows a later rejection of the promise", async () => {
   const reason = new Error("gave up");
   const giveUp = new AbortController();
   const slow = Promise.withResolvers<never>();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { unlessShutDown } from "./unless-shut-down.ts";
 
-test("work that ends with the shutdown ends well, and work that fails before it is a failure", async () => {
+test("unlessShutDown rejects on a failure before the shutdown, and resolves on one after it", async () => {
   const stop = new AbortController();
   const failing = () => Promise.reject(new Error("broken"));
   assert.equal(await unlessShutDown(stop.signal, async () => 7), 7);

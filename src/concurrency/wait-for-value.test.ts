@@ -5,11 +5,11 @@ import { waitForValue } from "./wait-for-value.ts";
 
 const isEven = (value: number) => value % 2 === 0;
 
-test("resolves at once when the value already matches, also after the abort", async () => {
+test("waitForValue resolves at once when the value already matches, even if the signal has aborted", async () => {
   assert.equal(await waitForValue(new LatestCell(2), isEven, AbortSignal.abort()), 2);
 });
 
-test("resolves with the first value that matches when the reader runs", async () => {
+test("waitForValue resolves with the newest value once it matches", async () => {
   const cell = new LatestCell(1);
   const waiting = waitForValue(cell, isEven, new AbortController().signal);
   cell.set(3);
@@ -17,7 +17,7 @@ test("resolves with the first value that matches when the reader runs", async ()
   assert.equal(await waiting, 4);
 });
 
-test("misses no value that is set between two looks", async () => {
+test("waitForValue resolves with a matching value that is set between two checks", async () => {
   const cell = new LatestCell(1);
   const waiting = waitForValue(cell, isEven, new AbortController().signal);
   cell.set(3);
@@ -26,7 +26,7 @@ test("misses no value that is set between two looks", async () => {
   assert.equal(await waiting, 6);
 });
 
-test("narrows the value by a type predicate", async () => {
+test("waitForValue narrows the value by a type predicate", async () => {
   const cell = new LatestCell<string | undefined>(undefined);
   const waiting = waitForValue(cell, (value) => value !== undefined, new AbortController().signal);
   cell.set("there");
@@ -34,7 +34,7 @@ test("narrows the value by a type predicate", async () => {
   assert.equal(text, "there");
 });
 
-test("rejects with the signal's reason", async () => {
+test("waitForValue rejects with the signal's reason", async () => {
   const reason = new Error("shutting down");
   const stop = new AbortController();
   const waiting = waitForValue(new LatestCell(1), isEven, stop.signal);

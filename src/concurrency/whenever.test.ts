@@ -8,7 +8,7 @@ async function microtasks(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
 }
 
-test("act is called once for changes that come together, and no more after the abort", async () => {
+test("whenever calls act once for coalesced changes, and not after the abort", async () => {
   const cell = new LatestCell(0);
   cell.set(1);
   const seen: number[] = [];
@@ -25,7 +25,7 @@ test("act is called once for changes that come together, and no more after the a
   assert.deepEqual(seen, [3]);
 });
 
-test("act may abort the signal", async () => {
+test("whenever ends when act aborts the signal", async () => {
   const cell = new LatestCell(0);
   const shutdown = new AbortController();
   let calls = 0;
@@ -39,7 +39,7 @@ test("act may abort the signal", async () => {
   assert.equal(calls, 1);
 });
 
-test("a cell that fails ends the loop with its error", async () => {
+test("whenever rejects when the cell rejects", async () => {
   const broken = { value: 0, version: 0, changed: () => Promise.reject(new Error("broken")) };
   const { signal } = new AbortController();
   await assert.rejects(

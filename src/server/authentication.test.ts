@@ -6,9 +6,9 @@ import { TLSSocket } from "node:tls";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { AS_AUTHORITY, TestCertificates } from "../../test/support/test-certificates.ts";
 import type { TokenReview } from "../api/gen/authentication-v1.ts";
+import { AccessReviewCache } from "./access-review-cache.ts";
 import { type AuthenticationParts, authenticate, type TokenAnswer } from "./authentication.ts";
 import { CERTIFICATES_PRESENTED_MAX } from "./limits.ts";
-import { ReviewDesk } from "./review-desk.ts";
 
 const never = new AbortController().signal;
 
@@ -27,11 +27,11 @@ function tokens(clock = new ManualClock(), keepMs = 120_000) {
       return status === undefined ? review : { ...review, status };
     },
   } as unknown as NonNullable<AuthenticationParts["tokens"]>["api"];
-  const desk = new ReviewDesk<TokenAnswer>(clock, never);
+  const cache = new AccessReviewCache<TokenAnswer>(clock, never);
   return {
     clock,
     reviewed,
-    parts: { api, desk, keepMs },
+    parts: { api, cache, keepMs },
     answerWith: (next: typeof answers) => {
       answers = next;
     },
@@ -50,7 +50,7 @@ const who = (
     never,
   );
 
-test("[20.1] a token proves whom the API server says, with the group of everybody who is proven", async () => {
+test("[20.1] a valid token gives the reviewed user, with the group system:authenticated", async () => {
   const { parts } = tokens();
   assert.deepEqual(await who({ authorization: "Bearer good" }, { tokens: parts }), {
     kind: "caller",
@@ -60,7 +60,7 @@ test("[20.1] a token proves whom the API server says, with the group of everybod
   assert.equal((await who({ authorization: "bEaReR good" }, { tokens: parts })).kind, "caller");
 });
 
-test("[20.1] without any credential it is nobody, or anybody where that is allowed", async () => {
+test("[20.1] a request without credentials is rejected, or anonymous where that is allowed", async () => {
   assert.equal((await who({})).kind, "nobody");
   const { parts } = tokens();
   for (const authorization of ["", "Basic abc", "Bearer", "Bearer "]) {
@@ -73,7 +73,7 @@ test("[20.1] without any credential it is nobody, or anybody where that is allow
   }
 });
 
-test("[20.1] a bad token is nobody even where anybody is let in, unless tokens are not looked at", async () => {
+test("[20.1] an invalid token is rejected even with anonymous access, unless tokens are not reviewed", async () => {
   const { parts } = tokens();
   assert.deepEqual(await who({ authorization: "Bearer bad" }, { anonymous: true, tokens: parts }), {
     kind: "nobody",
@@ -83,7 +83,7 @@ test("[20.1] a bad token is nobody even where anybody is let in, unless tokens a
   assert.equal((await who({ authorization: "Bearer bad" })).kind, "nobody");
 });
 
-test("[20.1] an answer is kept for two minutes; a token that is revoked is refused after them", async () => {
+test("[20.1] a token review is cached for 2 min; a revoked token is rejected afterwards", async () => {
   const { clock, parts, reviewed, answerWith } = tokens();
   const ask = async () => (await who({ authorization: "Bearer good" }, { tokens: parts })).kind;
   assert.equal(await ask(), "caller");
@@ -95,7 +95,7 @@ test("[20.1] an answer is kept for two minutes; a token that is revoked is refus
   assert.equal(await ask(), "nobody");
 });
 
-test("a refusal is kept for moments only, and an error not at all", async () => {
+test("a rejected token is cached for at most 10 s, a failed review not at all", async () => {
   const { clock, parts, reviewed, answerWith } = tokens();
   const ask = () => who({ authorization: "Bearer new" }, { tokens: parts });
   await ask();
@@ -110,7 +110,7 @@ test("a refusal is kept for moments only, and an error not at all", async () => 
   assert.equal((await ask()).kind, "caller");
 });
 
-test("an API server that does not answer in time proves nobody", async () => {
+test("a token review without an answer in time gives tooBusy", async () => {
   const { clock, parts } = tokens();
   const silent = { ...parts, api: { create: () => new Promise<never>(() => {}) } };
   const asked = who({ authorization: "Bearer good" }, { tokens: silent });
@@ -118,7 +118,7 @@ test("an API server that does not answer in time proves nobody", async () => {
   assert.equal((await asked).kind, "tooBusy");
 });
 
-test("a WebSocket may bring its token among its protocols, which those who answer do not see", async () => {
+test("a WebSocket may carry its token as a subprotocol, which is removed from the request", async () => {
   const { parts } = tokens();
   const token = `base64url.bearer.authorization.k8s.io.${Buffer.from("good").toString("base64url")}`;
   const ask = async (protocols: string, upgrade = "websocket") => {
@@ -136,14 +136,14 @@ test("a WebSocket may bring its token among its protocols, which those who answe
   assert.deepEqual((await ask(`${token}, v4`, "SPDY/3.1"))[0], "no credential");
 });
 
-test("a token that has proven somebody is gone from the request", async () => {
+test("an accepted token is removed from the request", async () => {
   const { parts } = tokens();
   const request = asking({ authorization: "Bearer good" });
   await who({}, { tokens: parts }, request);
   assert.deepEqual(request.headers, {});
 });
 
-test("a certificate that the handshake refused is nobody's, and is not looked into again", async (t) => {
+test("a certificate that the handshake rejected is rejected without another signature check", async (t) => {
   await using made = await TestCertificates.in();
   const authority = await made.selfSigned({ subject: "/CN=cluster" });
   const leaf = new X509Certificate((await made.issue(authority, { subject: "/CN=ada" })).certificatePem);
@@ -162,7 +162,7 @@ test("a certificate that the handshake refused is nobody's, and is not looked in
   assert.equal((await ask(true)).kind, "caller");
 });
 
-test("of the certificates that a client presents, no more are looked at than the limit", async () => {
+test("no more presented certificates are examined than the limit", async () => {
   await using made = await TestCertificates.in();
   const authority = await made.selfSigned({ subject: "/CN=cluster" });
   const between = await made.issue(authority, { subject: "/CN=team", extensions: [AS_AUTHORITY] });

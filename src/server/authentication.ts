@@ -11,9 +11,9 @@ import { errorText } from "../base/error-text.ts";
 import { ANONYMOUS, authenticated, type Caller } from "../domain/server/caller.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
+import { type AccessReviewCache, TooBusy } from "./access-review-cache.ts";
 import { verifyClientCertificate } from "./client-certificate.ts";
 import { CERTIFICATES_PRESENTED_MAX } from "./limits.ts";
-import { type ReviewDesk, TooBusy } from "./review-desk.ts";
 import { TOKEN_PROTOCOL } from "./token-protocol.ts";
 
 export type Authentication =
@@ -32,7 +32,11 @@ export interface AuthenticationParts {
   readonly authorities: () => readonly X509Certificate[];
   /** Undefined: tokens are ignored. */
   readonly tokens:
-    | { readonly api: Pick<ApiServer, "create">; readonly desk: ReviewDesk<TokenAnswer>; readonly keepMs: number }
+    | {
+        readonly api: Pick<ApiServer, "create">;
+        readonly cache: AccessReviewCache<TokenAnswer>;
+        readonly keepMs: number;
+      }
     | undefined;
   readonly anonymous: boolean;
 }
@@ -134,14 +138,14 @@ function decodedToken(encoded: string): string | undefined {
 
 async function byToken(token: string, { tokens }: AuthenticationParts, signal: AbortSignal): Promise<Proof> {
   if (tokens === undefined) return NONE;
-  const { api, desk, keepMs } = tokens;
+  const { api, cache, keepMs } = tokens;
   const key = createHash("sha256").update(token).digest("base64");
   const put = async (reviewSignal: AbortSignal) => {
     const answer = await reviewed(api, token, reviewSignal);
     return { answer, keepMs: answer.kind === "caller" ? keepMs : Math.min(keepMs, REFUSAL_KEEP_MS_MAX) };
   };
   try {
-    return await desk.ask(key, put, signal);
+    return await cache.ask(key, put, signal);
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof TooBusy) return { kind: "tooBusy", why: error.message };

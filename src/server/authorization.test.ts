@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import type { SubjectAccessReview } from "../api/gen/authorization-v1.ts";
+import { AccessReviewCache } from "./access-review-cache.ts";
 import { type AuthorizationParts, authorize } from "./authorization.ts";
-import { ReviewDesk } from "./review-desk.ts";
-import { Refusal } from "./route.ts";
+import { HttpError } from "./route.ts";
 
 const never = new AbortController().signal;
 const caller = { name: "ada", uid: "", groups: ["ops"], extra: {} };
@@ -27,7 +27,7 @@ function webhook(allowed: readonly string[]) {
   const parts: Webhook = {
     mode: "webhook",
     api,
-    desk: new ReviewDesk<boolean>(clock, never),
+    cache: new AccessReviewCache<boolean>(clock, never),
     nodeName: "n1",
     keepAllowedMs: 300_000,
     keepDeniedMs: 30_000,
@@ -37,14 +37,14 @@ function webhook(allowed: readonly string[]) {
       await authorize({ caller, method, path }, parts, never);
       return "allowed";
     } catch (error) {
-      assert.ok(error instanceof Refusal);
+      assert.ok(error instanceof HttpError);
       return `${error.status} ${error.message}`;
     }
   };
   return { clock, asked, specs, state, parts, outcome };
 }
 
-test("[20.2] the API server is asked of this node's subresource, with the verb of the method", async () => {
+test("[20.2] the SubjectAccessReview names the node's subresource and the verb of the method", async () => {
   const { outcome, specs } = webhook(["get metrics"]);
   assert.equal(await outcome("GET", "metrics", "cadvisor"), "allowed");
   assert.deepEqual(specs, [
@@ -57,7 +57,7 @@ test("[20.2] the API server is asked of this node's subresource, with the verb o
   ]);
 });
 
-test("[20.3] subresources are asked one after the other, and the first that is allowed ends it", async () => {
+test("[20.3] subresources are reviewed one after the other, until one is allowed", async () => {
   const fine = webhook(["get pods", "get proxy"]);
   assert.equal(await fine.outcome("GET", "pods"), "allowed");
   assert.deepEqual(fine.asked, ["get pods"]);
@@ -66,7 +66,7 @@ test("[20.3] subresources are asked one after the other, and the first that is a
   assert.deepEqual(coarse.asked, ["get pods", "get proxy"]);
 });
 
-test("[20.2] a refusal names the user, the verb and all that was asked for", async () => {
+test("[20.2] a 403 names the user, the verb and all subresources", async () => {
   const { outcome } = webhook([]);
   assert.equal(
     await outcome("GET", "pods"),
@@ -78,7 +78,7 @@ test("[20.2] a refusal names the user, the verb and all that was asked for", asy
   );
 });
 
-test("what reaches into a container needs create as well as the verb of its method", async () => {
+test("exec, attach, portForward and run need create as well as the verb of the method", async () => {
   const reads = webhook(["get proxy"]);
   for (const first of ["exec", "attach", "portForward", "run"]) {
     assert.match(await reads.outcome("GET", first, "ns", "pod", "c"), /^403 Forbidden \(user=ada, verb=create,/);
@@ -89,7 +89,7 @@ test("what reaches into a container needs create as well as the verb of its meth
   assert.equal(await webhook(["create proxy", "get proxy"]).outcome("GET", "exec", "ns", "pod", "c"), "allowed");
 });
 
-test("[20.2] a yes is kept for five minutes and a no for thirty seconds", async () => {
+test("[20.2] allowed decisions are cached for 5 min, denied ones for 30 s", async () => {
   const { clock, outcome, asked, state } = webhook(["get stats"]);
   await outcome("GET", "stats");
   await outcome("GET", "metrics");
@@ -105,7 +105,7 @@ test("[20.2] a yes is kept for five minutes and a no for thirty seconds", async 
   assert.equal(asked.length, 4);
 });
 
-test("[20.2] an API server that fails allows nothing", async () => {
+test("[20.2] returns 500 when the SubjectAccessReview fails, 503 when it times out", async () => {
   const { clock, parts } = webhook([]);
   const through = (api: unknown) =>
     authorize({ caller, method: "GET", path: ["stats"] }, { ...parts, api: api as Webhook["api"] }, never);
@@ -119,6 +119,6 @@ test("[20.2] an API server that fails allows nothing", async () => {
   await silent;
 });
 
-test("[1.6] AlwaysAllow asks nobody", async () => {
+test("[1.6] AlwaysAllow allows exec without a review", async () => {
   await authorize({ caller, method: "GET", path: ["exec", "a", "b", "c"] }, { mode: "alwaysAllow" }, never);
 });

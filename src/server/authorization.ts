@@ -6,15 +6,15 @@ import { subjectAccessReviews } from "../api/resources.ts";
 import type { Caller } from "../domain/server/caller.ts";
 import { type PathParts, subresourcesOf, verbsOf } from "../domain/server/node-request.ts";
 import type { ApiServer } from "../ports/api-server.ts";
-import { type ReviewDesk, TooBusy } from "./review-desk.ts";
-import { Refusal } from "./route.ts";
+import { type AccessReviewCache, TooBusy } from "./access-review-cache.ts";
+import { HttpError } from "./route.ts";
 
 export type AuthorizationParts =
   | { readonly mode: "alwaysAllow" }
   | {
       readonly mode: "webhook";
       readonly api: Pick<ApiServer, "create">;
-      readonly desk: ReviewDesk<boolean>;
+      readonly cache: AccessReviewCache<boolean>;
       readonly nodeName: string;
       readonly keepAllowedMs: number;
       readonly keepDeniedMs: number;
@@ -26,7 +26,7 @@ export interface AccessAsked {
   readonly path: PathParts;
 }
 
-/** Returns if the request is allowed; else throws the `Refusal` to answer with. */
+/** Returns if the request is allowed; else throws the `HttpError` to answer with. */
 export async function authorize(asked: AccessAsked, parts: AuthorizationParts, signal: AbortSignal): Promise<void> {
   if (parts.mode === "alwaysAllow") return;
   const { caller, method, path } = asked;
@@ -47,13 +47,16 @@ async function authorizeVerb({ caller, verb, path }: VerbAsked, parts: Webhook, 
     if (await isAllowed(caller, { verb, subresource }, parts, signal)) return;
   }
   const names = subresources.join(" ");
-  throw new Refusal(403, `Forbidden (user=${caller.name}, verb=${verb}, resource=nodes, subresource(s)=[${names}])\n`);
+  throw new HttpError(
+    403,
+    `Forbidden (user=${caller.name}, verb=${verb}, resource=nodes, subresource(s)=[${names}])\n`,
+  );
 }
 
 async function isAllowed(
   caller: Caller,
   { verb, subresource }: { readonly verb: string; readonly subresource: string },
-  { api, desk, nodeName, keepAllowedMs, keepDeniedMs }: Webhook,
+  { api, cache, nodeName, keepAllowedMs, keepDeniedMs }: Webhook,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { name: user, uid, groups, extra } = caller;
@@ -71,10 +74,10 @@ async function isAllowed(
     return { answer, keepMs: answer ? keepAllowedMs : keepDeniedMs };
   };
   try {
-    return await desk.ask(JSON.stringify(spec), put, signal);
+    return await cache.ask(JSON.stringify(spec), put, signal);
   } catch (error) {
     if (signal.aborted) throw error;
     const what = `(user=${user}, verb=${verb}, resource=nodes, subresource=${subresource})`;
-    throw new Refusal(error instanceof TooBusy ? 503 : 500, `Authorization error ${what}`, { cause: error });
+    throw new HttpError(error instanceof TooBusy ? 503 : 500, `Authorization error ${what}`, { cause: error });
   }
 }

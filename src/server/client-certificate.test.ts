@@ -36,7 +36,7 @@ describe("a client certificate", () => {
     return verified.kind === "refused" ? verified.why : verified.kind;
   };
 
-  test("[20.1] names its holder by its CN and the holder's groups by its Os, without any alternative name", async () => {
+  test("[20.1] gives the user name from its CN and the groups from its Os", async () => {
     const leaf = await made.issue(authority, { subject: "/O=system:masters/O=ops/CN=ada" });
     const verified = verify([leaf]);
     assert.equal(verified.kind, "caller");
@@ -46,12 +46,12 @@ describe("a client certificate", () => {
     assert.deepEqual(caller.extra, { "authentication.kubernetes.io/credential-id": [`X509SHA256=${fingerprint}`] });
   });
 
-  test("of nobody is as good as none", async () => {
+  test("without a CN is nameless", async () => {
     const leaf = await made.issue(authority, { subject: "/O=system:masters" });
     assert.deepEqual(verify([leaf]), { kind: "nameless" });
   });
 
-  test("without a list of uses is good for any, and with one only for what it lists", async () => {
+  test("without key usages is accepted, and with some only if they include clientAuth", async () => {
     const any = await made.issue(authority, { subject: "/CN=ada", extensions: ["basicConstraints=CA:FALSE"] });
     assert.equal(verify([any]).kind, "caller");
     const server = await made.issue(authority, { subject: "/CN=ada", extensions: [FOR_SERVERS] });
@@ -60,7 +60,7 @@ describe("a client certificate", () => {
     assert.equal(verify([both]).kind, "caller");
   });
 
-  test("of another authority of the same name is refused, and so is one that signed itself", async () => {
+  test("of another authority with the same name is rejected, and so is a self-signed one", async () => {
     const foreign = await made.issue(otherAuthority, { subject: "/CN=ada" });
     assert.equal(whyNot([foreign]), "CN=ada: signed by no authority that is known");
     const own = await made.selfSigned({ subject: "/CN=ada", extensions: [FOR_CLIENTS] });
@@ -68,25 +68,25 @@ describe("a client certificate", () => {
     assert.equal(verify([foreign], [authority, otherAuthority]).kind, "caller");
   });
 
-  test("is refused after its time and before it", async () => {
+  test("is rejected when it has expired and when it is not valid yet", async () => {
     const leaf = await made.issue(authority, { subject: "/CN=ada", days: 1 });
     assert.equal(whyNot([leaf], [authority], nowMs + 1.5 * DAY_MS), "CN=ada: expired");
     assert.equal(whyNot([leaf], [authority], nowMs - 2 * DAY_MS), "CN=ada: not valid yet");
   });
 
-  test("is refused once its authority has expired, though it has not itself", async () => {
+  test("is rejected once its authority has expired", async () => {
     const old = await made.selfSigned({ subject: "/CN=old", days: 1 });
     const leaf = await made.issue(old, { subject: "/CN=ada", days: 5 });
     assert.equal(verify([leaf], [old]).kind, "caller");
     assert.equal(whyNot([leaf], [old], nowMs + 2 * DAY_MS), "CN=ada: signed by no authority that is known");
   });
 
-  test("that was signed with SHA-1 proves nothing", async () => {
+  test("signed with SHA-1 is rejected", async () => {
     const weak = await made.issue(authority, { subject: "/CN=ada", digest: "sha1" });
     assert.equal(whyNot([weak]), "CN=ada: signed by no authority that is known");
   });
 
-  test("may come with those that lead to the authority, if these may sign and may sign for clients", async () => {
+  test("is accepted with intermediates that may sign certificates of clients", async () => {
     const between = await made.issue(authority, { subject: "/CN=team", extensions: [AS_AUTHORITY] });
     const leaf = await made.issue(between, { subject: "/CN=ada" });
     assert.equal(verify([leaf, between]).kind, "caller");
@@ -99,7 +99,7 @@ describe("a client certificate", () => {
     assert.equal(whyNot([byServers, forServers]), "CN=ada: signed by no authority that is known");
   });
 
-  test("costs few signature checks whatever it comes with", async (t) => {
+  test("causes a limited number of signature checks", async (t) => {
     const looped = await made.selfSigned({ subject: "/CN=loop" });
     const leaf = await made.issue(looped, { subject: "/CN=ada" });
     const others: Identity[] = [];
@@ -115,7 +115,7 @@ describe("a client certificate", () => {
     assert.equal(verify([leaf, ...others, looped], [authority, looped]).kind, "caller");
   });
 
-  test("is found to lead to its authority over several others, in whatever order they come", async () => {
+  test("is verified over several intermediates, in any order", async () => {
     const chain = [authority];
     for (const subject of ["/CN=one", "/CN=two", "/CN=three"])
       chain.unshift(await made.issue(chain[0] ?? authority, { subject, extensions: [AS_AUTHORITY] }));
@@ -125,7 +125,7 @@ describe("a client certificate", () => {
     assert.equal(whyNot([leaf, ...chain.slice(1)]), "CN=ada: signed by no authority that is known");
   });
 
-  test("that is an authority's own counts as the Go kubelet counts it: its holder could sign any other", () => {
+  test("of an authority itself is accepted, as in the Go kubelet", () => {
     const verified = verify([authority]);
     assert.equal(verified.kind === "caller" && verified.caller.name, "cluster");
   });

@@ -14,7 +14,7 @@ import type { LogFiles } from "../ports/log-files.ts";
 import { RuntimeError } from "../ports/runtime-error.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { containerLogs } from "./container-logs.ts";
-import { Refusal } from "./route.ts";
+import { HttpError } from "./route.ts";
 
 const directory = "/logs";
 const files = new FakeFiles({ clock: hostClock });
@@ -54,7 +54,7 @@ before(async () => {
     const parts = { namespace, pod: podName, container: name };
     const asked = { request, parts, query: url.searchParams, signal: gone.signal };
     route.answer(asked, response).catch((error: unknown) => {
-      response.statusCode = error instanceof Refusal ? error.status : 500;
+      response.statusCode = error instanceof HttpError ? error.status : 500;
       response.end(String(error instanceof Error ? error.message : error));
     });
   });
@@ -104,7 +104,7 @@ function ask(path: string, onData: (text: string) => void = () => {}) {
   });
 }
 
-test("[20.11] pods and containers that there are none of are 404, a container that waits is 400", async () => {
+test("[20.11] unknown pods and containers are 404, a waiting container is 400", async () => {
   shown = showing(status("app", "a", "waiting"));
   const asked = async (path: string) => {
     const { status: code, body } = await ask(path);
@@ -118,26 +118,26 @@ test("[20.11] pods and containers that there are none of are 404, a container th
   assert.equal(await asked("default/q/app?tailLines=x"), '400 {"message": "Unable to decode query."}');
 });
 
-test("[19.4] an init container's log is read like any other's", async () => {
+test("[19.4] the log of an init container can be read", async () => {
   shown = showing(status("app", "a"));
   append(`${directory}/first`, line("set up"));
   assert.deepEqual(await ask("default/p/first"), { status: 200, body: "set up\n", type: undefined });
 });
 
-test("[19.5] one stream alone, once the gate is open", async () => {
+test("[19.5] the query parameter stream selects one stream when the feature gate is on", async () => {
   shown = showing(status("app", "split"));
   append(`${directory}/split`, line("out") + line("err", "stderr"));
   assert.equal((await ask("default/p/app?stream=Stderr")).body, "err\n");
   assert.equal((await ask("default/p/app?stream=All")).body, "out\nerr\n");
 });
 
-test("[19.4] a container that the runtime has forgotten is told of in the body: the answer has begun", async () => {
+test("[19.4] a container missing from the runtime is reported in the body of a 200 response", async () => {
   shown = showing(status("app", "gone"));
   const { status: code, body } = await ask("default/p/app");
   assert.equal(`${code} ${body}`, "200 unable to retrieve container logs for containerd://gone");
 });
 
-test("[19.4] a follower gets each line soon after it is written, and its end with the container's", async () => {
+test("[19.4] a follower gets each line as it is written, and ends with the container", async () => {
   shown = showing(status("app", "followed"));
   const { uid = "" } = shown.metadata ?? {};
   const running = { ...instance("app", "running"), id: "followed" };
@@ -154,7 +154,7 @@ test("[19.4] a follower gets each line soon after it is written, and its end wit
   assert.equal(body, "one\n2\n3\n4\n5\n");
 });
 
-test("an asker that leaves, or that reads nothing, holds up nobody and nothing", async () => {
+test("slow or disconnected clients do not block others", async () => {
   shown = showing(status("app", "large"));
   const path = `${directory}/large`;
   append(path, line("x".repeat(1000)).repeat(20_000));

@@ -25,7 +25,7 @@ import type { LogFiles } from "../ports/log-files.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import { RuntimeError } from "../ports/runtime-error.ts";
 import { type FollowedContainer, readLog } from "./read-log.ts";
-import { type Asked, Refusal, type Route } from "./route.ts";
+import { HttpError, type Route, type RouteRequest } from "./route.ts";
 
 export interface ContainerLogsOptions {
   readonly clock: Clock;
@@ -50,17 +50,17 @@ export const containerLogs = (options: ContainerLogsOptions): Route => ({
   answer: (asked, response) => answer(options, asked, response),
 });
 
-async function answer(options: ContainerLogsOptions, asked: Asked, response: ServerResponse): Promise<void> {
+async function answer(options: ContainerLogsOptions, asked: RouteRequest, response: ServerResponse): Promise<void> {
   const { namespace = "", pod: podName = "", container = "" } = asked.parts;
   const wanted = accepted(parseLogOptions((name) => asked.query.get(name) ?? undefined));
   const pod = options.podNamed(namespace, podName);
-  if (pod === undefined) throw new Refusal(404, `pod ${goQuote(podName)} does not exist`);
+  if (pod === undefined) throw new HttpError(404, `pod ${goQuote(podName)} does not exist`);
   if (!everyContainer(pod.spec).some(({ name }) => name === container)) {
-    throw new Refusal(404, `container ${goQuote(container)} not found in pod ${goQuote(podName)}`);
+    throw new HttpError(404, `container ${goQuote(container)} not found in pod ${goQuote(podName)}`);
   }
   const streams = accepted(wantedStreams(wanted.stream, options.splitStreams));
   const source = logSource(statusOf(pod, container), { pod: podName, container, previous: wanted.previous });
-  if (source.kind === "none") throw new Refusal(400, source.why);
+  if (source.kind === "none") throw new HttpError(400, source.why);
   response.flushHeaders();
   const formatter = new LogFormatter(logView(wanted, streams, options.clock.wallMs()));
   const trouble = await sendLog(
@@ -80,7 +80,7 @@ function accepted<T>(
   parsed: { readonly kind: "is"; readonly value: T } | { readonly kind: "refused"; readonly refusal: LogRefusal },
 ): T {
   if (parsed.kind === "is") return parsed.value;
-  throw new Refusal(parsed.refusal.status, parsed.refusal.text);
+  throw new HttpError(parsed.refusal.status, parsed.refusal.text);
 }
 
 const statusOf = ({ status }: Pod, container: string): ContainerStatus | undefined =>
@@ -99,7 +99,7 @@ interface Sending {
 async function sendLog(
   { uid, id, wanted, formatter }: Sending,
   options: ContainerLogsOptions,
-  { signal }: Asked,
+  { signal }: RouteRequest,
   response: ServerResponse,
 ): Promise<string | undefined> {
   try {

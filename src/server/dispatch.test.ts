@@ -7,11 +7,11 @@ import { ManualClock } from "../../test/support/manual-clock.ts";
 import { askPlainly, NodeCaller } from "../../test/support/node-caller.ts";
 import { type ServeOptions, serveApi } from "../../test/support/served-api.ts";
 import { FOR_SERVERS, type Identity, TestCertificates } from "../../test/support/test-certificates.ts";
+import { AccessReviewCache } from "./access-review-cache.ts";
 import { sendText } from "./answers.ts";
 import type { TokenAnswer } from "./authentication.ts";
 import { ANY_METHOD, plainRoute, READ } from "./plain-route.ts";
-import { ReviewDesk } from "./review-desk.ts";
-import { type Asked, Refusal, type Route } from "./route.ts";
+import { HttpError, type Route, type RouteRequest } from "./route.ts";
 import { systemLogsRoute } from "./routes/system-logs.ts";
 
 const proxied = { methods: READ, subresources: ["proxy"] } as const;
@@ -29,8 +29,8 @@ const upgraded: string[] = [];
 const streaming: Route = echo("/exec/{namespace}/{pod}/{container}", {
   switch: "debugging",
   longRunning: true,
-  upgrade: async ({ parts, signal }: Asked, socket, head) => {
-    if (parts["pod"] === "none") throw new Refusal(404, "pod does not exist");
+  upgrade: async ({ parts, signal }: RouteRequest, socket, head) => {
+    if (parts["pod"] === "none") throw new HttpError(404, "pod does not exist");
     if (parts["pod"] === "broken") throw new Error("the runtime is away");
     socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n");
     socket.write(head);
@@ -52,7 +52,7 @@ const ROUTES: readonly Route[] = [
     throw new Error("out of luck");
   }),
   plainRoute("/refuses", proxied, () => {
-    throw new Refusal(422, "not like this");
+    throw new HttpError(422, "not like this");
   }),
   systemLogsRoute,
   streaming,
@@ -94,7 +94,7 @@ describe("the node's API", () => {
     return { ...api, port, caller, answer, open };
   }
 
-  test("a route gets the parts its path names, and the query", async (t) => {
+  test("a route gets the parameters of its path and the query", async (t) => {
     const { answer } = await served(t);
     assert.equal(
       await answer("/containerLogs/ns/a%20pod/c?tailLines=5&follow=true"),
@@ -105,7 +105,7 @@ describe("the node's API", () => {
     assert.equal(await answer("/pods/"), "200 /pods {} ");
   });
 
-  test("what is not there is 404, and what is there for other methods 405 with them", async (t) => {
+  test("an unknown path is 404, another method 405 with the allowed ones", async (t) => {
     const { answer, caller } = await served(t);
     assert.equal(await answer("/nothing"), "404 404 page not found\n");
     assert.equal(await answer("/pods/x"), "404 404: Page Not Found");
@@ -114,7 +114,7 @@ describe("the node's API", () => {
     assert.match(await answer("/configz", "DELETE"), /^200 /);
   });
 
-  test("[20.3] directories that need their slash send there, and pages do not bear one", async (t) => {
+  test("[20.3] a directory's path without its slash is redirected, a page's path with one is 404", async (t) => {
     const { answer, caller } = await served(t);
     const { status, headers, body } = await caller.ask("/debug/pprof?a=<b>&c");
     assert.deepEqual([status, headers.location], [307, "/debug/pprof/?a=<b>&c"]);
@@ -130,7 +130,7 @@ describe("the node's API", () => {
     assert.equal((await closed.ask("/exec/")).status, 405);
   });
 
-  test("a path that can be read in two ways is refused before anybody is asked who they are", async (t) => {
+  test("an ambiguous path is rejected with 400 before authentication", async (t) => {
     const { port, answered } = await served(t);
     using nobody = new NodeCaller({ host: "127.0.0.1", port });
     for (const path of ["//pods", "/pods/../configz", "/%2e%2e/pods", "/a%2fb", "/a%00", "/pods/%2E%2e/exec"]) {
@@ -139,14 +139,14 @@ describe("the node's API", () => {
     assert.deepEqual([...new Set(answered.map(({ bucket }) => bucket))], ["other"]);
   });
 
-  test("an error of a route is 500 with its text, a refusal is what it says", async (t) => {
+  test("an error of a route is 500 with its text, an HttpError has its own status and text", async (t) => {
     const { answer, said } = await served(t);
     assert.equal(await answer("/fails"), "500 out of luck");
     assert.equal(await answer("/refuses"), "422 not like this");
     assert.equal(said.filter(({ level }) => level === "error").length, 1);
   });
 
-  test("[20.17] without debugging what executes or shows logs is 405, and the other pages are not there", async (t) => {
+  test("[20.17] without debugging handlers exec and log routes are 405, configz and flags 404", async (t) => {
     const { answer } = await served(t, { switches: { debugging: false } });
     const closed = "405 Debug endpoints are disabled.\n";
     for (const path of [
@@ -166,7 +166,7 @@ describe("the node's API", () => {
     assert.match(await answer("/pods"), /^200 /);
   });
 
-  test("[20.16] pages that are switched off one by one say so", async (t) => {
+  test("[20.16] endpoints that are disabled one by one return 405 with their name", async (t) => {
     const { answer } = await served(t, { switches: { profiling: false, debugFlags: false, systemLogs: false } });
     assert.equal(await answer("/debug/pprof/"), "405 profiling endpoint is disabled.\n");
     assert.equal(await answer("/debug/pprof/heap", "POST"), "405 profiling endpoint is disabled.\n");
@@ -176,7 +176,7 @@ describe("the node's API", () => {
     assert.equal(await on("/logs/syslog"), "405 logs endpoint is disabled.\n");
   });
 
-  test("[20.18] the port that asks nobody has its own routes only, in the clear", async (t) => {
+  test("[20.18] the read-only port serves only its own routes, without TLS", async (t) => {
     const { port } = await served(t, { readOnly: true });
     const status = async (path: string) => (await askPlainly(`http://127.0.0.1:${port}${path}`)).status;
     assert.equal(await status("/pods"), 200);
@@ -186,7 +186,7 @@ describe("the node's API", () => {
     }
   });
 
-  test("an upgrade hands over the connection with what came already, and its end is heard", async (t) => {
+  test("an upgrade hands over the connection with bytes already received, and notices its end", async (t) => {
     const { open, answered, underWay } = await served(t);
     const socket = await open();
     socket.write(`${upgradeOf("/exec/ns/pod/c")}early`);
@@ -202,7 +202,7 @@ describe("the node's API", () => {
     );
   });
 
-  test("an upgrade that is refused is answered in HTTP, and that is the end of the connection", async (t) => {
+  test("a rejected upgrade is answered in HTTP and ends the connection", async (t) => {
     const { open } = await served(t);
     for (const [path, identity, status, text] of [
       ["/exec/ns/pod/c", "none", 401, "Unauthorized"],
@@ -218,14 +218,14 @@ describe("the node's API", () => {
     }
   });
 
-  test("an offer to upgrade where there is nothing to upgrade to is ignored", async (t) => {
+  test("an upgrade request for a plain route is answered without an upgrade", async (t) => {
     const { open } = await served(t);
     const socket = await open();
     socket.write(upgradeOf("/pods"));
     assert.match(await heard(socket, "/pods {}"), /^HTTP\/1.1 200 /);
   });
 
-  test("no more streams run at once than may, and each leaves room when it ends", async (t) => {
+  test("a stream beyond the limit is 503, and a stream that ends makes space for another", async (t) => {
     const { open, underWay } = await served(t, { streamsMax: 1 });
     const first = await open();
     first.write(upgradeOf("/exec/ns/pod/c"));
@@ -240,7 +240,7 @@ describe("the node's API", () => {
     await heard(third, "101");
   });
 
-  test("a stream that is silent for too long is closed and counted as ended", async (t) => {
+  test("an idle stream is closed and counted as ended", async (t) => {
     const { open, underWay } = await served(t, { streamIdleMs: 300 });
     const socket = await open();
     const all = everything(socket);
@@ -268,13 +268,13 @@ describe("the node's API", () => {
     ]);
   });
 
-  test("the access log names who asked for what, and never a token, a query or a header", async (t) => {
+  test("the access log names user, method and path, and never a token, a query or a header", async (t) => {
     const canary = "canary-7f3a9";
-    const desk = new ReviewDesk<TokenAnswer>(new ManualClock(), new AbortController().signal);
+    const cache = new AccessReviewCache<TokenAnswer>(new ManualClock(), new AbortController().signal);
     const api = {
       create: async () => ({ status: { authenticated: false, error: "invalid bearer token" } }),
     } as unknown as NonNullable<ServeOptions["tokens"]>["api"];
-    const { port, answer, open, said } = await served(t, { tokens: { api, desk, keepMs: 0 } });
+    const { port, answer, open, said } = await served(t, { tokens: { api, cache, keepMs: 0 } });
     using bad = new NodeCaller({ host: "127.0.0.1", port, token: canary });
     await bad.ask(`/exec/ns/pod/c?command=${canary}`, "GET", { Cookie: canary, "X-Canary": canary });
     await bad.ask(`/${canary}?token=${canary}`);
@@ -283,7 +283,7 @@ describe("the node's API", () => {
     socket.write(upgradeOf(`/exec/ns/pod/c?command=${canary}`));
     await heard(socket, "101");
     socket.destroy();
-    await waitUntil("all to be told", 10_000, async () => lines().length === 4);
+    await waitUntil("all lines to be logged", 10_000, async () => lines().length === 4);
     function lines() {
       return said.filter(({ message }) => message === "Answered a request");
     }
@@ -300,7 +300,7 @@ describe("the node's API", () => {
     assert.ok(!JSON.stringify(said).includes(canary));
   });
 
-  test("a flood of refusals is counted in the log, not told line by line", async (t) => {
+  test("the access log limits the lines of a flood of rejected requests", async (t) => {
     const { port, said } = await served(t, { clock: new ManualClock() });
     using nobody = new NodeCaller({ host: "127.0.0.1", port });
     for (let asked = 0; asked < 200; asked += 1) await nobody.ask("/pods");

@@ -14,13 +14,13 @@ import type { AccessLog } from "./access-log.ts";
 import { sendElsewhere, sendText } from "./answers.ts";
 import { type AuthenticationParts, authenticate } from "./authentication.ts";
 import { type AuthorizationParts, authorize } from "./authorization.ts";
-import type { Doorkeeper } from "./doorkeeper.ts";
+import type { ConnectionLimiter } from "./connection-limiter.ts";
 import { LIMITS } from "./limits.ts";
 import { type RequestLine, requestLine, requireBodiless, requirePlain } from "./request-line.ts";
 import { labelsOf, type RequestLabels, type RequestObserver } from "./request-observer.ts";
 import { inRequestSpan } from "./request-span.ts";
-import { type Asked, Refusal, type Route } from "./route.ts";
-import { forMethod, type Match, MethodRefusal, type Router, routeAt, SlashMissing } from "./router.ts";
+import { HttpError, type Route, type RouteRequest } from "./route.ts";
+import { forMethod, type Match, MethodNotAllowed, type Router, routeAt, SlashMissing } from "./router.ts";
 import { FOR_MONITORS, refuseClosed, type Switches } from "./switches.ts";
 
 export interface DispatchParts {
@@ -35,7 +35,7 @@ export interface DispatchParts {
   readonly access:
     | { readonly authentication: AuthenticationParts; readonly authorization: AuthorizationParts }
     | undefined;
-  readonly doorkeeper: Pick<Doorkeeper, "recognise" | "letIn">;
+  readonly limiter: Pick<ConnectionLimiter, "markAuthenticated" | "markAuthorized">;
   /** Idle timeout of a stream. */
   readonly streamIdleMs: number;
   /** Maximum number of concurrent long-running requests. */
@@ -43,7 +43,7 @@ export interface DispatchParts {
 }
 
 /** The state of a request in progress, and its response. */
-interface Visit {
+interface RequestContext {
   readonly request: IncomingMessage;
   /** Kept separately: a request whose body is not read to its end loses its socket. */
   readonly socket: Socket;
@@ -58,7 +58,7 @@ interface Visit {
 }
 
 type Require = (request: IncomingMessage, line: RequestLine) => PathParts;
-type CarryOut = (route: Route, asked: Asked) => Promise<void>;
+type CarryOut = (route: Route, asked: RouteRequest) => Promise<void>;
 
 export class Dispatch {
   readonly #parts: DispatchParts;
@@ -86,10 +86,10 @@ export class Dispatch {
       return;
     }
     this.#pipelined.set(socket, waiting + 1);
-    await this.#visit(request, response, requirePlain, async (route, asked) => {
+    await this.#handle(request, response, requirePlain, async (route, asked) => {
       const limitMs = route.longRunning ? LIMITS.longAnswerMsMax : LIMITS.answerMsMax;
       using limited = linkSignals(asked.signal);
-      const late = () => limited.abort(new Refusal(503, "no answer in time\n"));
+      const late = () => limited.abort(new HttpError(503, "no answer in time\n"));
       const cancel = this.#parts.clock.after(limitMs, late);
       try {
         await route.answer({ ...asked, signal: limited.signal }, response);
@@ -104,7 +104,7 @@ export class Dispatch {
   async upgrade(request: IncomingMessage, head: Uint8Array): Promise<void> {
     const { socket } = request;
     const response = refusalResponse(request);
-    await this.#visit(request, response, requireBodiless, async (route, asked) => {
+    await this.#handle(request, response, requireBodiless, async (route, asked) => {
       response.detachSocket(socket);
       const writtenBytes = socket.bytesWritten;
       socket.setTimeout(this.#parts.streamIdleMs, () => socket.destroy());
@@ -118,7 +118,7 @@ export class Dispatch {
     });
   }
 
-  async #visit(
+  async #handle(
     request: IncomingMessage,
     response: ServerResponse,
     require: Require,
@@ -127,7 +127,7 @@ export class Dispatch {
     const { clock, observer, accessLog, access } = this.#parts;
     const line = requestLine(request);
     const labels = labelsOf(line.method, line.path, access === undefined ? "readonly" : "readwrite");
-    const visit: Visit = {
+    const context: RequestContext = {
       request,
       socket: request.socket,
       response,
@@ -139,57 +139,57 @@ export class Dispatch {
       why: undefined,
     };
     const startMs = clock.monotonicMs();
-    const peer = visit.socket.remoteAddress ?? "";
+    const peer = context.socket.remoteAddress ?? "";
     observer.onAsked(labels);
     let status = 0;
     try {
-      await this.#carriedOut(visit, require, carryOut);
+      await this.#carriedOut(context, require, carryOut);
       status = response.socket === null && !response.headersSent ? 101 : response.statusCode;
     } catch (error) {
-      status = this.#failed(error, visit);
+      status = this.#failed(error, context);
     } finally {
       const ms = clock.monotonicMs() - startMs;
       const { method, bucket } = labels;
-      const { user, target, why } = visit;
+      const { user, target, why } = context;
       observer.onAnswered({ ...labels, status, ms });
       accessLog.tell({ method, bucket, status, ms, user, peer, target, why });
     }
   }
 
-  async #carriedOut(visit: Visit, require: Require, carryOut: CarryOut): Promise<void> {
-    const { request, socket, line } = visit;
+  async #carriedOut(context: RequestContext, require: Require, carryOut: CarryOut): Promise<void> {
+    const { request, socket, line } = context;
     using gone = linkSignals(this.#shutdown);
     const leave = () => gone.abort(new Error("the asker has left"));
     socket.once("close", leave);
     try {
       const path = require(request, line);
-      await this.#admit(visit, path, gone.signal);
+      await this.#admit(context, path, gone.signal);
       const { route, parts } = this.#matched(line, path);
-      visit.target = Object.values(parts).join("/") || undefined;
+      context.target = Object.values(parts).join("/") || undefined;
       const asked = { request, parts, query: new URLSearchParams(line.query), signal: gone.signal };
       const { tracer } = this.#parts;
-      await this.#counted(route, () => inRequestSpan(tracer, { ...visit, route }, () => carryOut(route, asked)));
+      await this.#counted(route, () => inRequestSpan(tracer, { ...context, route }, () => carryOut(route, asked)));
     } finally {
       socket.off("close", leave);
     }
   }
 
-  async #admit(visit: Visit, path: PathParts, signal: AbortSignal): Promise<void> {
-    const { access, doorkeeper } = this.#parts;
-    const { socket } = visit;
-    if (access === undefined) return doorkeeper.letIn(socket);
-    const who = await authenticate(visit.request, access.authentication, signal);
+  async #admit(context: RequestContext, path: PathParts, signal: AbortSignal): Promise<void> {
+    const { access, limiter } = this.#parts;
+    const { socket } = context;
+    if (access === undefined) return limiter.markAuthorized(socket);
+    const who = await authenticate(context.request, access.authentication, signal);
     if (who.kind !== "caller") {
-      visit.why = who.why;
-      throw who.kind === "tooBusy" ? new Refusal(503, "Service Unavailable\n") : new Refusal(401, "Unauthorized");
+      context.why = who.why;
+      throw who.kind === "tooBusy" ? new HttpError(503, "Service Unavailable\n") : new HttpError(401, "Unauthorized");
     }
     const { caller, isAnonymous } = who;
-    visit.user = caller.name;
-    visit.isKnown = !isAnonymous;
-    await authorize({ caller, method: visit.line.method, path }, access.authorization, signal);
+    context.user = caller.name;
+    context.isKnown = !isAnonymous;
+    await authorize({ caller, method: context.line.method, path }, access.authorization, signal);
     // Only after authorization: every pod has a valid token, but no rights here.
-    if (!isAnonymous) doorkeeper.recognise(socket);
-    doorkeeper.letIn(socket);
+    if (!isAnonymous) limiter.markAuthenticated(socket);
+    limiter.markAuthorized(socket);
   }
 
   #matched({ method, endsInSlash }: RequestLine, path: PathParts): Match {
@@ -207,7 +207,7 @@ export class Dispatch {
 
   async #counted({ longRunning }: Route, run: () => Promise<void>): Promise<void> {
     if (!longRunning) return run();
-    if (this.#streams >= this.#parts.streamsMax) throw new Refusal(503, "too many streams\n");
+    if (this.#streams >= this.#parts.streamsMax) throw new HttpError(503, "too many streams\n");
     this.#streams += 1;
     try {
       await run();
@@ -217,10 +217,10 @@ export class Dispatch {
   }
 
   /** Answers with the error if that is still possible. Returns the response status; 0 if there is no response. */
-  #failed(error: unknown, visit: Visit): number {
-    const { request, socket, response, labels, line } = visit;
-    const refusal = error instanceof Refusal ? error : undefined;
-    if (refusal?.cause !== undefined) visit.why = errorText(refusal.cause);
+  #failed(error: unknown, context: RequestContext): number {
+    const { request, socket, response, labels, line } = context;
+    const refusal = error instanceof HttpError ? error : undefined;
+    if (refusal?.cause !== undefined) context.why = errorText(refusal.cause);
     if (socket.destroyed) return 0;
     if (refusal === undefined) this.#parts.log.error("A request was not answered", error, { path: labels.bucket });
     if (response.headersSent || response.socket === null) {
@@ -235,7 +235,7 @@ export class Dispatch {
     sendText(response, status, errorText(error), {
       // Only a new handshake can present another certificate, and unauthenticated clients keep no connection.
       ...(status === 401 ? { Connection: "close" } : {}),
-      ...(error instanceof MethodRefusal ? { Allow: error.allow } : {}),
+      ...(error instanceof MethodNotAllowed ? { Allow: error.allow } : {}),
     });
     return status;
   }

@@ -64,7 +64,7 @@ void test("[1.19] healthz is ok while every check passes, each has its own path,
   assert.deepEqual([(await get(`${base}/`)).status, (await get(`${base}/healthz/none`)).status], [404, 404]);
 });
 
-void test("[1.19] who holds all its connections, silent or well served, keeps nobody out: the oldest has to go", async (t) => {
+void test("[1.19] a client that holds all connections locks nobody out: its oldest connection is evicted", async (t) => {
   const base = await (await serving(t, [])).listening;
   const { port } = new URL(base);
   const crowd = Array.from(
@@ -85,7 +85,7 @@ void test("[1.19] who holds all its connections, silent or well served, keeps no
   assert.equal((await get(`${base}/healthz`)).body, "ok");
 });
 
-void test("[1.19] a connection over which nobody asks is closed", async (t) => {
+void test("[1.19] an idle connection is closed", async (t) => {
   const { listening, clock } = await serving(t, []);
   const { port } = new URL(await listening);
   const socket = connect({ host: "127.0.0.1", port: Number(port) });
@@ -100,7 +100,7 @@ void test("[1.19] a connection over which nobody asks is closed", async (t) => {
   await closed;
 });
 
-void test("[1.19] a check that fails makes it 500, with the reason in the log only", async (t) => {
+void test("[1.19] a failing check makes healthz return 500 without the reason", async (t) => {
   const { listening, said } = await serving(t, [pingCheck, failing]);
   const base = await listening;
   const body = "[+]ping ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n";
@@ -109,7 +109,7 @@ void test("[1.19] a check that fails makes it 500, with the reason in the log on
   assert.equal((await get(`${base}/healthz/syncloop`)).body, "internal server error: the reason\n");
 });
 
-void test("[1.19] a check can be left out, and one that does not exist is named", async (t) => {
+void test("[1.19] a check can be excluded, and an unknown exclusion is named", async (t) => {
   const base = await (await serving(t, [pingCheck, failing])).listening;
   assert.equal((await get(`${base}/healthz?exclude=syncloop`)).body, "ok");
   assert.equal(
@@ -118,7 +118,7 @@ void test("[1.19] a check can be left out, and one that does not exist is named"
   );
 });
 
-void test("[1.19] a check that throws is a check that fails, and a path that is no path is answered", async (t) => {
+void test("[1.19] a check that throws returns 500, an invalid path 400", async (t) => {
   const broken: HealthCheck = {
     name: "log",
     check: () => {
@@ -130,7 +130,7 @@ void test("[1.19] a check that throws is a check that fails, and a path that is 
   assert.equal((await get(`${base}//`)).status, 400);
 });
 
-void test("[1.19] the sync loop is late after twice its period and at least five minutes; one that has not begun is not", () => {
+void test("[1.19] the sync loop check fails after twice its period and at least 5 min, but not before the first turn", () => {
   const at = (nowMs: number, everyMs: number, turnMs: number | undefined) =>
     syncLoopCheck({ monotonicMs: () => nowMs }, everyMs, () => turnMs).check();
   assert.equal(at(300_000, 60_000, 0), undefined);
@@ -140,13 +140,13 @@ void test("[1.19] the sync loop is late after twice its period and at least five
   assert.equal(at(1_000_000, 600_000, 0), undefined);
 });
 
-void test("[1.19] the check of the log writes it out", () => {
+void test("[1.19] the log check flushes the log", () => {
   let flushed = 0;
   assert.equal(logCheck(() => void (flushed += 1)).check(), undefined);
   assert.equal(flushed, 1);
 });
 
-void test("[1.25] a port that is taken is said and tried again every five seconds, until it is free", async (t) => {
+void test("[1.25] a taken port is logged and tried again every 5 s, until it is free", async (t) => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
   const bound = holder.address();
@@ -170,7 +170,7 @@ void test("[1.25] a port that is taken is said and tried again every five second
   assert.equal((await get(`${await listening}/healthz`)).body, "ok");
 });
 
-void test("[1.25] who waits for the first try hears of it, whether the port is free, taken, or none is wanted", async (t) => {
+void test("[1.25] onTried is called after the first attempt, whether the port is free, taken or off", async (t) => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
   t.after(() => holder.close());
@@ -188,12 +188,12 @@ void test("[1.25] who waits for the first try hears of it, whether the port is f
   }
 });
 
-void test("[1.25] a port of 0 opens nothing", async () => {
+void test("[1.25] port 0 opens no listener", async () => {
   const log = { info: () => assert.fail(), error: () => assert.fail() };
   await runHealthz({ kind: "off" }, { clock: new ManualClock(), log, checks: [] }, new AbortController().signal);
 });
 
-void test("it ends with its signal, even with a connection open", async (t) => {
+void test("healthz ends with its signal, even with a connection open", async (t) => {
   const { listening, stop } = await serving(t, []);
   const base = await listening;
   await get(`${base}/healthz`);

@@ -9,7 +9,7 @@ import { errorText } from "../base/error-text.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { sendText } from "./answers.ts";
-import { Doorkeeper } from "./doorkeeper.ts";
+import { ConnectionLimiter } from "./connection-limiter.ts";
 import { keepListening } from "./keep-listening.ts";
 import { HEALTHZ_LIMITS, LIMITS } from "./limits.ts";
 
@@ -77,7 +77,7 @@ function serve(
   parts: HealthzParts,
   shutdown: AbortSignal,
 ): Promise<Error | undefined> {
-  const doorkeeper = new Doorkeeper(HEALTHZ_LIMITS, parts.clock);
+  const limiter = new ConnectionLimiter(HEALTHZ_LIMITS, parts.clock);
   const server = createServer(
     {
       headersTimeout: LIMITS.headersMsMax,
@@ -87,10 +87,10 @@ function serve(
     },
     (request, response) => {
       answer(request, response, parts);
-      doorkeeper.letIn(request.socket);
+      limiter.markAuthorized(request.socket);
     },
   );
-  server.on("connection", (socket) => doorkeeper.admit(socket));
+  server.on("connection", (socket) => limiter.admit(socket));
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
   const stop = () => void close(server).then(() => resolve(undefined));
   server.once("error", (error) => {

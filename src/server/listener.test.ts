@@ -10,12 +10,12 @@ import { type ServeOptions, serveApi } from "../../test/support/served-api.ts";
 import { FOR_SERVERS, type Identity, TestCertificates } from "../../test/support/test-certificates.ts";
 import type { Family } from "../base/metrics/family.ts";
 import { hostClock } from "../wire/host/clock.ts";
+import { AccessReviewCache } from "./access-review-cache.ts";
 import { sendText } from "./answers.ts";
 import type { TokenAnswer } from "./authentication.ts";
 import type { AuthorizationParts } from "./authorization.ts";
 import { LIMITS } from "./limits.ts";
 import { plainRoute, READ } from "./plain-route.ts";
-import { ReviewDesk } from "./review-desk.ts";
 import { answerMetrics } from "./stats/answer-metrics.ts";
 
 /** Never ends. */
@@ -74,7 +74,7 @@ describe("the listener", () => {
     return { ...api, port, handshake, caller, raw };
   }
 
-  test("[2.5] a client certificate is asked for and not required, and the askable authorities are named", async (t) => {
+  test("[2.5] a client certificate is not required for the handshake", async (t) => {
     const { handshake } = await served(t);
     const socket = await handshake({ maxVersion: "TLSv1.2" });
     assert.equal(socket.authorized, false); // This is the server certificate: the client does not trust its CA.
@@ -83,14 +83,14 @@ describe("the listener", () => {
     assert.match(answer.toString(), /^HTTP\/1.1 401 /);
   });
 
-  test("[2.5] HTTP/1.1 is spoken and nothing else: who offers HTTP/2 too gets it, who offers only that gets nothing", async (t) => {
+  test("[2.5] HTTP/1.1 is negotiated, and a client that offers only HTTP/2 is rejected", async (t) => {
     const { handshake } = await served(t);
     assert.equal((await handshake({ ALPNProtocols: ["h2", "http/1.1"] })).alpnProtocol, "http/1.1");
     assert.equal((await handshake()).alpnProtocol, false);
     await assert.rejects(handshake({ ALPNProtocols: ["h2"] }));
   });
 
-  test("[2.5] a version of TLS below the least that is allowed is refused", async (t) => {
+  test("[2.5] a TLS version below the minimum is rejected", async (t) => {
     const old = await served(t, { minVersion: "TLSv1.3" });
     await assert.rejects(old.handshake({ maxVersion: "TLSv1.2" }));
     assert.equal((await old.handshake()).getProtocol(), "TLSv1.3");
@@ -99,7 +99,7 @@ describe("the listener", () => {
     assert.equal((await usual.handshake({ maxVersion: "TLSv1.2" })).getProtocol(), "TLSv1.2");
   });
 
-  test("[2.4] without a certificate handshakes fail; with the first, and with each that follows, they succeed", async (t) => {
+  test("[2.4] handshakes fail without a certificate, and succeed with the first and each later one", async (t) => {
     const { handshake, certificate, caller } = await served(t, { certificate: undefined });
     await assert.rejects(handshake());
     certificate.set(serving);
@@ -118,16 +118,16 @@ describe("the listener", () => {
     assert.equal((await caller().ask("/hello")).body, "hello");
   });
 
-  test("[2.4] a certificate with another's key is told in the log, and the old one is shown", async (t) => {
+  test("[2.4] a certificate that does not match its key is logged, and the previous one stays in use", async (t) => {
     const { handshake, certificate, said } = await served(t);
     certificate.set({ certificatePem: serving.certificatePem, keyPem: ada.keyPem });
-    await waitUntil("it to be told", 10_000, async () =>
+    await waitUntil("the failure to be logged", 10_000, async () =>
       said.some(({ message }) => message === "Failed to serve the new certificate; the previous one stays in use"),
     );
     assert.equal(String((await handshake()).getPeerCertificate().subject.CN), "first");
   });
 
-  test("[2.6] a new authority counts from the next request on, and on open connections too", async (t) => {
+  test("[2.6] a new client CA applies from the next request on, on open connections too", async (t) => {
     const { caller, clientCa } = await served(t);
     const next = await made.selfSigned({ subject: "/CN=next" });
     const [old, young] = [caller(), caller(await made.issue(next, { subject: "/CN=eve" }))];
@@ -141,7 +141,7 @@ describe("the listener", () => {
     assert.equal((await young.ask("/hello")).status, 401);
   });
 
-  test("a port that is taken is tried again, with a line in the log each time", async (t) => {
+  test("a taken port is tried again, with one log line per failure", async (t) => {
     const taken = createServer();
     taken.listen(0, "127.0.0.1");
     await once(taken, "listening");
@@ -159,7 +159,7 @@ describe("the listener", () => {
     assert.equal(await api.port, port);
   });
 
-  test("what is too large is refused by its size: URL, headers, their number, a body", async (t) => {
+  test("oversized URLs, headers, header counts and bodies are rejected", async (t) => {
     const { raw } = await served(t);
     const status = async (lines: string) => Number(/^HTTP\/1.1 (\d+)/.exec(await raw(`${lines}\r\n`))?.[1] ?? "0");
     const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n${headers}`;
@@ -175,7 +175,7 @@ describe("the listener", () => {
     assert.equal(await status(get("/hello", "A: b\r\n".repeat(50))), 401);
   });
 
-  test("what a proxy and we might read otherwise is refused: two lengths, folded headers, bare line feeds", async (t) => {
+  test("a request that a proxy could read differently is rejected with 400", async (t) => {
     const { raw } = await served(t);
     for (const request of [
       "POST /hello HTTP/1.1\r\nHost: n\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nX",
@@ -190,7 +190,7 @@ describe("the listener", () => {
     }
   });
 
-  test("a body that goes on after its answer is cut off", async (t) => {
+  test("a request body that goes on after the response is cut off", async (t) => {
     const { handshake } = await served(t);
     const socket = await handshake();
     socket.on("error", () => {});
@@ -208,14 +208,14 @@ describe("the listener", () => {
     assert.ok(tookMs < LIMITS.leftoverMsMax + 5_000, `${tookMs} ms`);
   });
 
-  test("more requests than may wait on one connection end it", async (t) => {
+  test("too many pipelined requests end the connection", async (t) => {
     const { raw, answered } = await served(t);
     await raw("GET /hello HTTP/1.1\r\nHost: n\r\n\r\n".repeat(2_500 * LIMITS.pipelinedMax));
     assert.ok(answered.length < 1000, String(answered.length));
   });
 
-  test("strangers are cut off beyond their number from one address, and who is known does not count", async (t) => {
-    const { port, caller, doorkeeper } = await served(t);
+  test("unauthenticated connections beyond the limit per address are evicted; authenticated ones do not count", async (t) => {
+    const { port, caller, limiter } = await served(t);
     const known = caller();
     assert.equal((await known.ask("/hello")).status, 200);
     const idle = Array.from({ length: LIMITS.unauthenticatedPerPeerMax + 20 }, () => {
@@ -224,29 +224,29 @@ describe("the listener", () => {
       t.after(() => socket.destroy());
       return socket;
     });
-    await waitUntil("twenty to be turned away", 10_000, async () => doorkeeper.turnedAway === 20);
-    assert.equal(doorkeeper.unauthenticated, LIMITS.unauthenticatedPerPeerMax);
+    await waitUntil("twenty evictions", 10_000, async () => limiter.evicted === 20);
+    assert.equal(limiter.unauthenticated, LIMITS.unauthenticatedPerPeerMax);
     assert.equal((await known.ask("/hello")).status, 200);
     for (const socket of idle) socket.destroy();
-    await waitUntil("them to be forgotten", 10_000, async () => doorkeeper.unauthenticated === 0);
+    await waitUntil("the connections to be forgotten", 10_000, async () => limiter.unauthenticated === 0);
     assert.equal((await caller().ask("/hello")).status, 200);
   });
 
-  test("who is known and may do nothing here stays a stranger", async (t) => {
+  test("an authenticated client that is not authorized still counts as unauthenticated", async (t) => {
     const refused: AuthorizationParts = {
       mode: "webhook",
       api: { create: async (_: unknown, review: object) => ({ ...review, status: { allowed: false } }) } as never,
-      desk: new ReviewDesk<boolean>(new ManualClock(), new AbortController().signal),
+      cache: new AccessReviewCache<boolean>(new ManualClock(), new AbortController().signal),
       nodeName: "n1",
       keepAllowedMs: 0,
       keepDeniedMs: 0,
     };
-    const { caller, doorkeeper } = await served(t, { authorization: refused });
+    const { caller, limiter } = await served(t, { authorization: refused });
     assert.equal((await caller().ask("/hello")).status, 403);
-    assert.deepEqual([doorkeeper.connections, doorkeeper.unauthenticated], [1, 1]);
+    assert.deepEqual([limiter.connections, limiter.unauthenticated], [1, 1]);
   });
 
-  test("who leaves in the middle of an upgrade's body while it is settled who they are takes nobody along", async (t) => {
+  test("a client that disconnects during the authentication of an upgrade affects no other client", async (t) => {
     const asked = Promise.withResolvers<void>();
     const life = new AbortController();
     t.after(() => life.abort());
@@ -257,11 +257,11 @@ describe("the listener", () => {
         throw new Error("over");
       },
     };
-    const desk = new ReviewDesk<TokenAnswer>(new ManualClock(), life.signal);
+    const cache = new AccessReviewCache<TokenAnswer>(new ManualClock(), life.signal);
     const upgrade = async () => assert.fail("nobody may get here");
-    const { port, caller, doorkeeper, raw } = await served(t, {
+    const { port, caller, limiter, raw } = await served(t, {
       routes: [hello, { ...hello, path: "/stream", upgrade }],
-      tokens: { api: api as never, desk, keepMs: 0 },
+      tokens: { api: api as never, cache, keepMs: 0 },
     });
     const head = "GET /stream HTTP/1.1\r\nHost: n\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n";
     const bodies = [
@@ -279,22 +279,22 @@ describe("the listener", () => {
     socket.write(`${head}Authorization: Bearer bogus\r\n\r\n`);
     await asked.promise;
     bare.resetAndDestroy();
-    await waitUntil("nobody to be left", 10_000, async () => doorkeeper.connections === 0);
+    await waitUntil("no connection to be left", 10_000, async () => limiter.connections === 0);
     assert.equal((await caller().ask("/hello")).status, 200);
   });
 
-  test("a connection that cannot be taken is told, and the next is taken", async (t) => {
+  test("failures to accept a connection are logged at a limited rate, and the next connection is served", async (t) => {
     const listen = t.mock.method(Server.prototype, "listen");
     const { caller, said } = await served(t);
-    const [door] = listen.mock.calls.map((call) => call.this as Server);
+    const [server] = listen.mock.calls.map((call) => call.this as Server);
     const reported = () => said.filter(({ message }) => message === "Failed to accept a connection").length;
-    for (let time = 1; time <= 20; time += 1) door?.emit("error", new Error("accept EMFILE"));
+    for (let time = 1; time <= 20; time += 1) server?.emit("error", new Error("accept EMFILE"));
     assert.equal(reported(), 5);
     assert.equal((await caller().ask("/hello")).status, 200);
-    assert.deepEqual([listen.mock.callCount(), door?.listening], [1, true]);
+    assert.deepEqual([listen.mock.callCount(), server?.listening], [1, true]);
   });
 
-  test("an answer that comes bit by bit waits for nobody to say that they have the bit before", async (t) => {
+  test("small parts of a response do not wait for the client's acknowledgements", async (t) => {
     const bits = plainRoute("/bits", { methods: READ, subresources: ["proxy"] }, async (_, response) => {
       for (const bit of ["a", "b", "c"]) {
         response.write(bit);
@@ -315,13 +315,13 @@ describe("the listener", () => {
     assert.ok(middleMs < 35, `${middleMs} ms`);
   });
 
-  test("who proves nothing keeps no connection: a 401 ends it", async (t) => {
-    const { raw, doorkeeper } = await served(t);
+  test("a 401 ends the connection", async (t) => {
+    const { raw, limiter } = await served(t);
     assert.match(await raw("GET /hello HTTP/1.1\r\nHost: n\r\n\r\n"), /^HTTP\/1.1 401 .*\r\nConnection: close\r\n/s);
-    await waitUntil("it to be forgotten", 10_000, async () => doorkeeper.connections === 0);
+    await waitUntil("the connection to be forgotten", 10_000, async () => limiter.connections === 0);
   });
 
-  test("a flood of what is refused before anybody is known fills no log", async (t) => {
+  test("the access log limits the lines of requests rejected before authentication", async (t) => {
     const { raw, said, answered } = await served(t);
     const long = `GET /exec/a/b/c?${"x".repeat(LIMITS.urlBytesMax)} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n`;
     for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 30 }, () => raw(long)));
@@ -330,7 +330,7 @@ describe("the listener", () => {
     assert.ok(reported >= 50 && reported < 200, String(reported));
   });
 
-  test("an answer that its asker does not read is broken off at the limit", async (t) => {
+  test("a response that the client does not read is cut off at the time limit", async (t) => {
     const clock = new ManualClock();
     const forAnybody = { methods: READ, subresources: ["proxy"], readOnlyPort: true } as const;
     const large = plainRoute("/large", forAnybody, (_, response) =>
@@ -340,27 +340,27 @@ describe("the listener", () => {
       answerMetrics(asked, response, manyFamilies()),
     );
     for (const path of ["/large", "/figures"]) {
-      const { port, doorkeeper, underWay } = await served(t, { routes: [large, figures], clock, readOnly: true });
+      const { port, limiter, underWay } = await served(t, { routes: [large, figures], clock, readOnly: true });
       const socket = connectPlainly({ host: "127.0.0.1", port });
       socket.on("error", () => {});
       t.after(() => socket.destroy());
       socket.pause();
       socket.write(`GET ${path} HTTP/1.1\r\nHost: n\r\n\r\n`);
-      await waitUntil("it to be asked", 10_000, async () => underWay() === 1);
+      await waitUntil("the request to begin", 10_000, async () => underWay() === 1);
       await clock.advance(LIMITS.answerMsMax - 1);
       assert.equal(underWay(), 1);
       await clock.advance(1);
-      await waitUntil("it to be cut off", 10_000, async () => underWay() === 0 && doorkeeper.connections === 0);
+      await waitUntil("the response to be cut off", 10_000, async () => underWay() === 0 && limiter.connections === 0);
     }
   });
 
-  test("the end closes every connection and every stream", async (t) => {
-    const { handshake, stop, doorkeeper } = await served(t);
+  test("shutdown closes every connection", async (t) => {
+    const { handshake, stop, limiter } = await served(t);
     const socket = await handshake();
     const closed = once(socket, "close");
     await stop();
     await closed;
-    assert.equal(doorkeeper.connections, 0);
+    assert.equal(limiter.connections, 0);
     await assert.rejects(handshake());
   });
 });

@@ -20,8 +20,8 @@ import { whenever } from "../concurrency/whenever.ts";
 import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import type { ConnectionLimiter } from "./connection-limiter.ts";
 import type { Dispatch } from "./dispatch.ts";
-import type { Doorkeeper } from "./doorkeeper.ts";
 import { keepListening } from "./keep-listening.ts";
 import { LIMITS } from "./limits.ts";
 import type { TlsSettings } from "./tls-settings.ts";
@@ -42,7 +42,7 @@ export interface TlsParts {
 export interface ListenerParts {
   readonly clock: Clock;
   readonly log: Log;
-  readonly doorkeeper: Doorkeeper;
+  readonly limiter: ConnectionLimiter;
   readonly dispatch: Dispatch;
   readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
 }
@@ -70,14 +70,14 @@ async function listen(
   parts: ListenerParts,
   shutdown: AbortSignal,
 ): Promise<Error | undefined> {
-  const { log, doorkeeper } = parts;
+  const { log, limiter } = parts;
   using life = linkSignals(shutdown);
   const server = tls === undefined ? createHttp(httpOptions(parts)) : createTlsServer(tls, parts, life.signal);
   serve(server, parts);
   // Connections are accepted here and passed to the HTTP server, so that a rejected connection costs no handshake. The
   // HTTP server itself never listens, but the event makes it enforce its time limits on slow clients.
   const door = createServer({ noDelay: true }, (socket) => {
-    if (doorkeeper.admit(socket)) server.emit("connection", socket);
+    if (limiter.admit(socket)) server.emit("connection", socket);
   });
   server.emit("listening");
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
@@ -91,7 +91,7 @@ async function listen(
   });
   shutdown.addEventListener("abort", stop, { once: true });
   if (shutdown.aborted) stop();
-  const abortedByNow = () => doorkeeper.closeAll();
+  const abortedByNow = () => limiter.closeAll();
   shutdown.addEventListener("abort", abortedByNow, { once: true });
   try {
     return await promise;
@@ -99,7 +99,7 @@ async function listen(
     shutdown.removeEventListener("abort", stop);
     shutdown.removeEventListener("abort", abortedByNow);
     door.close();
-    doorkeeper.closeAll();
+    limiter.closeAll();
     server.close();
     life.abort(new Error("no longer listening"));
   }

@@ -64,8 +64,8 @@ function ask(port: number, path: string, method: string, headers: Readonly<Recor
 
 const valueOf = (text: string) => readExposition(text).get("asked_total")?.samples[0]?.value;
 
-void describe("the figures of the agent", () => {
-  void test("are collected at most once a second, however many ask", async () => {
+void describe("agent metrics", () => {
+  void test("are collected at most once a second, however many clients request them", async () => {
     let collected = 0;
     using world = await begin([
       async () => {
@@ -83,7 +83,7 @@ void describe("the figures of the agent", () => {
     assert.equal(collected, 2);
   });
 
-  void test("[20.13] come packed to those who unpack, in OpenMetrics to those who take nothing else, and without a body to those who want none", async () => {
+  void test("[20.13] are gzipped, in OpenMetrics or without a body, as the request says", async () => {
     using world = await begin();
     const plain = await world.ask("/metrics");
     assert.equal(plain.headers["content-encoding"], undefined);
@@ -97,7 +97,7 @@ void describe("the figures of the agent", () => {
     assert.deepEqual([head.headers["content-length"], head.text], [String(plain.body.byteLength), ""]);
   });
 
-  void test("[20.13] at other places than /metrics are those of their kind, and when the process began", async () => {
+  void test("[20.13] have the start time at /metrics/slis and /metrics/probes, and the process too at /metrics", async () => {
     using world = await begin();
     for (const path of ["/metrics/slis", "/metrics/probes"]) {
       const { text } = await world.ask(path);
@@ -108,7 +108,7 @@ void describe("the figures of the agent", () => {
     assert.ok(names.includes("process_cpu_seconds_total") && names.includes("nodejs_heap_size_used_bytes"));
   });
 
-  void test("that cannot be had once can be had the next time", async () => {
+  void test("that could not be collected once are collected at the next request", async () => {
     let failures = 1;
     using world = await begin([
       async () => {
@@ -122,7 +122,7 @@ void describe("the figures of the agent", () => {
   });
 });
 
-void test("[20.19] requests are counted when they come, and timed when they are answered", () => {
+void test("[20.19] requests are counted when they arrive, and timed when they are answered", () => {
   const registry = new Registry();
   const observer = requestMetrics(serverMetrics(registry));
   const labels = { method: "GET", bucket: "pods", serverType: "readwrite", longRunning: false } as const;

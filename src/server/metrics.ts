@@ -14,7 +14,7 @@ import { processFamilies, processStartFamily } from "../domain/metrics/process-f
 import type { Clock } from "../ports/clock.ts";
 import type { OwnProcess } from "../ports/own-process.ts";
 import { ANY_METHOD } from "./plain-route.ts";
-import type { Asked, Route } from "./route.ts";
+import type { Route, RouteRequest } from "./route.ts";
 
 export interface MetricsParts {
   readonly clock: Clock;
@@ -65,7 +65,7 @@ function expositionRoute(
     switch: "none",
     readOnlyPort: true,
     longRunning: false,
-    async answer({ request, signal }: Asked, response: ServerResponse) {
+    async answer({ request, signal }: RouteRequest, response: ServerResponse) {
       const { format, contentType } = negotiateFormat(request.headers.accept);
       const isPacked = takesGzip(request.headers["accept-encoding"]?.toString());
       const body = await shared.of(format, isPacked, signal);

@@ -1,6 +1,6 @@
 /** A route with an immediate, complete response. */
 import type { ServerResponse } from "node:http";
-import type { Asked, Method, Route, RouteSwitch, Subresource } from "./route.ts";
+import type { Method, Route, RouteRequest, RouteSwitch, Subresource } from "./route.ts";
 
 /** Some handlers of the Go kubelet ignore the method. */
 export const ANY_METHOD: readonly Method[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -16,7 +16,7 @@ export interface PlainRoute {
 export const plainRoute = (
   path: string,
   { methods, subresources, switch: by = "none", readOnlyPort = false }: PlainRoute,
-  answer: (asked: Asked, response: ServerResponse) => void | Promise<void>,
+  answer: (asked: RouteRequest, response: ServerResponse) => void | Promise<void>,
 ): Route => ({
   path,
   methods,

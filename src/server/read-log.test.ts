@@ -90,7 +90,7 @@ function world() {
 
 const numbers = (count: number, from = 1) => Array.from({ length: count }, (_, index) => String(from + index));
 
-test("[19.4] without following, what is there is read and no more; rotated parts are not", async () => {
+test("[19.4] without follow the current log is read to its end, without rotated parts", async () => {
   const { count, rotate, read, lines } = world();
   count(3);
   await rotate("20260101-000001");
@@ -99,7 +99,7 @@ test("[19.4] without following, what is there is read and no more; rotated parts
   assert.deepEqual(lines, numbers(2_000, 4));
 });
 
-test("[19.4] a tail begins so many lines before the end, however large the log is", async () => {
+test("[19.4] tailLines seeks from the end of large logs", async () => {
   for (const [lineCount, tailLines, shown] of [
     [4_000, 3_000, numbers(3_000, 1_001)],
     [4_000, 1, ["4000"]],
@@ -115,7 +115,7 @@ test("[19.4] a tail begins so many lines before the end, however large the log i
   }
 });
 
-test("a line far longer than what is held at a time comes whole", async () => {
+test("a line much longer than the read buffer is read whole", async () => {
   const { write, read, lines } = world();
   const long = "0123456789".repeat(100_000);
   write(`before\n${long}\nafter\n`);
@@ -123,7 +123,7 @@ test("a line far longer than what is held at a time comes whole", async () => {
   assert.deepEqual(lines, ["before", long, "after"]);
 });
 
-test("[19.4] a log that is not there, or is none, is told in the Go kubelet's words", async () => {
+test("[19.4] a missing or invalid log is reported with the Go kubelet's message", async () => {
   const { files, read, write } = world();
   const missing = await read({ path: "/logs/none" });
   assert.equal(
@@ -138,7 +138,7 @@ test("[19.4] a log that is not there, or is none, is told in the Go kubelet's wo
   assert.match((await read({ path: `${DIRECTORY}/link` })) ?? "", /^failed to read log file "\/logs\/p\/app\/link": /);
 });
 
-test("[19.4] a follower gets what is written from then on, soon after it is, and ends with the container", async () => {
+test("[19.4] a follower gets later lines soon after they are written, and ends with the container", async () => {
   const { clock, count, read, follow, lines, end, watchers } = world();
   count(2);
   const reading = read({ follow });
@@ -156,7 +156,7 @@ test("[19.4] a follower gets what is written from then on, soon after it is, and
   assert.deepEqual([watchers.size, clock.timersPending], [0, 0], "nothing stays behind");
 });
 
-test("[19.4] the log of a container that has ended is followed to its end at once", async () => {
+test("[19.4] following the log of an exited container ends at once", async () => {
   const { clock, count, read, follow, lines, end } = world();
   count(5);
   end();
@@ -166,7 +166,7 @@ test("[19.4] the log of a container that has ended is followed to its end at onc
   assert.deepEqual(lines, ["4", "5"]);
 });
 
-test("[19.4] over twenty rotations a follower sees every line once, in order", async () => {
+test("[19.4] a follower gets every line once, in order, over twenty rotations", async () => {
   const kept = world();
   const { clock, count, read, follow, lines, end, rotate } = kept;
   const reading = read({ follow });
@@ -184,7 +184,7 @@ test("[19.4] over twenty rotations a follower sees every line once, in order", a
   assert.deepEqual(lines, numbers(kept.written));
 });
 
-test("what the runtime still writes to the old log after the new one is there is not lost", async () => {
+test("lines that the runtime writes to the old log after the rotation are not lost", async () => {
   const { clock, files, reopen, count, read, follow, lines, end, write } = world();
   const reading = read({ follow });
   count(1);
@@ -202,7 +202,7 @@ test("what the runtime still writes to the old log after the new one is there is
   assert.deepEqual(lines, ["1", "2", "3"]);
 });
 
-test("a follower that is slow finds what was rotated meanwhile, also once it is compressed", async () => {
+test("a slow follower reads parts that were rotated meanwhile, compressed ones too", async () => {
   const kept = world();
   const { clock, count, read, follow, lines, end, rotate } = kept;
   count(3);
@@ -234,7 +234,7 @@ test("a follower that is slow finds what was rotated meanwhile, also once it is 
   assert.deepEqual(taken, numbers(kept.written - 3, 4));
 });
 
-test("a log that is cut short in place is read from its beginning", async () => {
+test("a log that is truncated in place is read from its beginning", async () => {
   const { clock, files, count, read, follow, lines, end, write } = world();
   count(2);
   const reading = read({ follow });
@@ -248,7 +248,7 @@ test("a log that is cut short in place is read from its beginning", async () => 
   assert.deepEqual(lines, ["1", "2", "new"]);
 });
 
-test("an asker that is gone ends the reading at once, wherever it is", async () => {
+test("a reading ends at once when the client disconnects", async () => {
   const { clock, count, read, follow, watchers } = world();
   count(1);
   const gone = new AbortController();

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import { type PathParts, parsePath } from "../domain/server/node-request.ts";
 import { LIMITS } from "./limits.ts";
-import { Refusal } from "./route.ts";
+import { HttpError } from "./route.ts";
 
 export interface RequestLine {
   readonly method: string;
@@ -22,12 +22,12 @@ export function requestLine({ method = "", url = "" }: IncomingMessage): Request
   return { method, path: parsePath(path), endsInSlash: path.endsWith("/"), query };
 }
 
-/** Throws the `Refusal` to answer with. */
+/** Throws the `HttpError` to answer with. */
 export function requirePlain({ url = "", rawHeaders, headers }: IncomingMessage, { path }: RequestLine): PathParts {
-  if (Buffer.byteLength(url) > LIMITS.urlBytesMax) throw new Refusal(414, "414 URI Too Long\n");
-  if (rawHeaders.length / 2 > LIMITS.headersMax) throw new Refusal(431, "431 Request Header Fields Too Large\n");
-  if (Number(headers["content-length"] ?? 0) > LIMITS.bodyBytesMax) throw new Refusal(413, "413 Payload Too Large\n");
-  if (path === undefined) throw new Refusal(400, "400 Bad Request");
+  if (Buffer.byteLength(url) > LIMITS.urlBytesMax) throw new HttpError(414, "414 URI Too Long\n");
+  if (rawHeaders.length / 2 > LIMITS.headersMax) throw new HttpError(431, "431 Request Header Fields Too Large\n");
+  if (Number(headers["content-length"] ?? 0) > LIMITS.bodyBytesMax) throw new HttpError(413, "413 Payload Too Large\n");
+  if (path === undefined) throw new HttpError(400, "400 Bad Request");
   return path;
 }
 
@@ -35,6 +35,6 @@ export function requirePlain({ url = "", rawHeaders, headers }: IncomingMessage,
 export function requireBodiless(request: IncomingMessage, line: RequestLine): PathParts {
   const path = requirePlain(request, line);
   const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
-  if (!request.complete || Number(length) !== 0 || encoding !== undefined) throw new Refusal(400, "400 Bad Request");
+  if (!request.complete || Number(length) !== 0 || encoding !== undefined) throw new HttpError(400, "400 Bad Request");
   return path;
 }

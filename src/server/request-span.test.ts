@@ -5,7 +5,7 @@ import { type TestContext, test } from "node:test";
 import { FakeTracer } from "../../sim/fake-tracer.ts";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { inRequestSpan } from "./request-span.ts";
-import { Refusal } from "./route.ts";
+import { HttpError } from "./route.ts";
 
 const path = "/containerLogs/{namespace}/{pod}/{container}";
 
@@ -45,7 +45,7 @@ async function spanOf(
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const traced = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01` };
 
-test("[22.3] a request is a server's span, named by its route as upstream names it", async (t) => {
+test("[22.3] a request is a server span named after upstream's route", async (t) => {
   const { span, port } = await spanOf(t, async (send) => send(200));
   const route = "/containerLogs/{podNamespace}/{podID}/{containerName}";
   assert.deepEqual([span.name, span.kind, span.failure, span.parent], [route, "server", undefined, undefined]);
@@ -66,7 +66,7 @@ test("[22.3] a request is a server's span, named by its route as upstream names 
   });
 });
 
-test("[22.3] a request of somebody known that brings a trace along is part of it; of a stranger it is not", async (t) => {
+test("[22.3] a request continues the client's trace only if the client is authenticated", async (t) => {
   const known = await spanOf(t, async (send) => send(200), { headers: traced });
   assert.deepEqual([known.span.context.traceId, known.span.parent?.isRemote], [TRACE, true]);
   const unknownCaller = await spanOf(t, async (send) => send(200), { isKnown: false, headers: traced });
@@ -74,19 +74,19 @@ test("[22.3] a request of somebody known that brings a trace along is part of it
 });
 
 for (const [what, answer, status, failure] of [
-  ["answered with a refusal", () => Promise.reject(new Refusal(404, "no such pod")), 404, undefined],
-  ["refused for want of strength", () => Promise.reject(new Refusal(503, "busy")), 503, ""],
-  ["not answered by a mistake of ours", () => Promise.reject(new Error("a bug")), 500, ""],
-  ["answered with a failure", async (send: (status: number) => void) => send(502), 502, ""],
-  ["that left HTTP behind", async (_send: (status: number) => void) => undefined, 101, undefined],
+  ["that a route rejects", () => Promise.reject(new HttpError(404, "no such pod")), 404, undefined],
+  ["that is rejected as busy", () => Promise.reject(new HttpError(503, "busy")), 503, ""],
+  ["that fails unexpectedly", () => Promise.reject(new Error("a bug")), 500, ""],
+  ["that a route answers with 502", async (send: (status: number) => void) => send(502), 502, ""],
+  ["that is upgraded", async (_send: (status: number) => void) => undefined, 101, undefined],
 ] as const) {
-  test(`a request ${what} has the status ${status}`, async (t) => {
+  test(`the span of a request ${what} has status ${status}`, async (t) => {
     const { span } = await spanOf(t, answer);
     assert.deepEqual([span.attributes["http.response.status_code"], span.failure], [status, failure]);
   });
 }
 
-test("who asked through others is told by the first of them", async (t) => {
+test("client.address is the first address in X-Forwarded-For", async (t) => {
   const { span } = await spanOf(t, async (send) => send(200), {
     headers: { "x-forwarded-for": "198.18.0.9, 10.0.0.1" },
   });

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { TLSSocket } from "node:tls";
 import type { Attributes } from "../domain/tracing/span.ts";
 import { noTracer, type SpanStart, type Tracer } from "../ports/tracer.ts";
-import { Refusal, type Route } from "./route.ts";
+import { HttpError, type Route } from "./route.ts";
 
 const SCOPE = "deckhand/server";
 
@@ -32,7 +32,7 @@ export async function inRequestSpan(tracer: Tracer, asked: TracedRequest, answer
     await tracer.within(span, answer);
     if (response.headersSent) status = response.statusCode;
   } catch (error) {
-    status = error instanceof Refusal ? error.status : 500;
+    status = error instanceof HttpError ? error.status : 500;
     throw error;
   } finally {
     span.set({ "http.response.status_code": status });

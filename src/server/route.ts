@@ -1,6 +1,6 @@
 /**
  * A route of the node's API. Clients are authenticated and authorized before a route is called; a route never decides
- * about access. An error that it throws becomes a 500 with the error's text, unless it is a `Refusal`.
+ * about access. An error that it throws becomes a 500 with the error's text, unless it is a `HttpError`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
@@ -13,7 +13,7 @@ export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPT
 /** The configuration switch that disables the route, which then answers 405. "none": always enabled. */
 export type RouteSwitch = "none" | "debugging" | "profiling" | "debugFlags" | "systemLogs";
 
-export interface Asked {
+export interface RouteRequest {
   readonly request: IncomingMessage;
   /** The named parts of the path; what "*" matched is stored under "*", joined with slashes. */
   readonly parts: Readonly<Record<string, string>>;
@@ -36,14 +36,14 @@ export interface Route {
   readonly readOnlyPort: boolean;
   /** Runs until the client disconnects: exempt from the usual response time limit. */
   readonly longRunning: boolean;
-  answer(asked: Asked, response: ServerResponse): Promise<void>;
+  answer(asked: RouteRequest, response: ServerResponse): Promise<void>;
   /** Handles upgrades. `head` holds the bytes received after the request. The route owns the socket from here on. */
-  upgrade?(asked: Asked, socket: Duplex, head: Uint8Array): Promise<void>;
+  upgrade?(asked: RouteRequest, socket: Duplex, head: Uint8Array): Promise<void>;
 }
 
 /** An error response with its status and text. */
-export class Refusal extends Error {
-  override readonly name = "Refusal";
+export class HttpError extends Error {
+  override readonly name = "HttpError";
   readonly status: number;
   constructor(status: number, text: string, options?: ErrorOptions) {
     super(text, options);

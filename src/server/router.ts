@@ -2,7 +2,7 @@
 import { BugError } from "../base/assert.ts";
 import { jsonEqual } from "../base/json-equal.ts";
 import { type PathParts, subresourcesOf } from "../domain/server/node-request.ts";
-import { type Method, Refusal, type Route } from "./route.ts";
+import { HttpError, type Method, type Route } from "./route.ts";
 
 export interface Match {
   readonly route: Route;
@@ -84,7 +84,7 @@ const methodsOf = (matches: readonly Match[]): readonly Method[] => [
 ];
 
 /** The path exists, but not for this method. */
-export class MethodRefusal extends Refusal {
+export class MethodNotAllowed extends HttpError {
   readonly allow: string;
   constructor(allow: string) {
     super(405, "405: Method Not Allowed");
@@ -93,7 +93,7 @@ export class MethodRefusal extends Refusal {
 }
 
 /** The path exists with a trailing slash. */
-export class SlashMissing extends Refusal {
+export class SlashMissing extends HttpError {
   readonly location: string;
   constructor(path: PathParts) {
     super(307, "");
@@ -109,17 +109,17 @@ export function requireSlash({ path, endsInSlash }: Place): void {
   if (isBare && !endsInSlash) throw new SlashMissing(path);
 }
 
-/** The enabled route for the path and method. Throws the `Refusal` to answer with. */
+/** The enabled route for the path and method. Throws the `HttpError` to answer with. */
 export function routeAt(router: Router, place: Place, method: string, isOpen: (route: Route) => boolean): Match {
   const { path, endsInSlash } = place;
   const directory = DIRECTORIES.find((one) => isIn(one, path) && router.hasIn(one, isOpen));
   if (directory !== undefined) requireSlash(place);
   const matches = directory === undefined && endsInSlash ? [] : router.at(path).filter(({ route }) => isOpen(route));
   if (matches.length === 0) {
-    throw new Refusal(404, directory === undefined ? "404 page not found\n" : "404: Page Not Found");
+    throw new HttpError(404, directory === undefined ? "404 page not found\n" : "404: Page Not Found");
   }
   const match = forMethod(matches, method);
-  if (match === undefined) throw new MethodRefusal(methodsOf(matches).join(", "));
+  if (match === undefined) throw new MethodNotAllowed(methodsOf(matches).join(", "));
   return match;
 }
 

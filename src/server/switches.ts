@@ -1,5 +1,5 @@
 /** Parts of the API that the configuration can disable. */
-import { Refusal, type RouteSwitch } from "./route.ts";
+import { HttpError, type RouteSwitch } from "./route.ts";
 import { type Place, requireSlash, SlashMissing } from "./router.ts";
 
 export interface Switches {
@@ -32,12 +32,12 @@ export function refuseClosed(place: Place, by: RouteSwitch | undefined, switches
     const directory = path.slice(0, path[0] === "debug" ? 2 : 1);
     if (!SAID_TO_BE_CLOSED.has(directory.join("/"))) return;
     if (path.length === directory.length && !endsInSlash) throw new SlashMissing(path);
-    throw new Refusal(405, "Debug endpoints are disabled.\n");
+    throw new HttpError(405, "Debug endpoints are disabled.\n");
   }
   const what = closedBy(by, switches);
   if (what === undefined) return;
   requireSlash(place);
-  throw new Refusal(405, `${what} endpoint is disabled.\n`);
+  throw new HttpError(405, `${what} endpoint is disabled.\n`);
 }
 
 function closedBy(by: RouteSwitch | undefined, switches: Switches): string | undefined {

@@ -99,7 +99,7 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
     ...(await mountsBelow(layout.directory)).map((path) => `mount ${path}`),
     ...(await loopDevicesBelow(layout.directory)).map((name) => `loop device ${name}`),
     ...((await interfaceExists(layout.machineInterface)) ? [`interface ${layout.machineInterface}`] : []),
-    ...((await exists(layout.directory)) ? [`folder ${layout.directory}`] : []),
+    ...((await exists(layout.directory)) ? [`directory ${layout.directory}`] : []),
     ...added("chains", "packet filter chain"),
     ...added("namespaces", "network namespace"),
     ...added("cgroups", "cgroup"),

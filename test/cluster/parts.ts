@@ -150,7 +150,7 @@ export async function buildParts(
 
 function key<K, V>(map: ReadonlyMap<K, V>, name: K): V {
   const value = map.get(name);
-  if (value === undefined) throw new Error(`${String(name)} was not asked for`);
+  if (value === undefined) throw new Error(`${String(name)} was not requested`);
   return value;
 }
 

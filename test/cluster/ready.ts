@@ -22,13 +22,13 @@ export async function waitReady(
 ): Promise<void> {
   let ended = false;
   try {
-    const isOver = async () => {
+    const isDone = async () => {
       ended = !(await isAlive(component));
       return ended || signal?.aborted === true || (await isReady(layout, component));
     };
     const { kind } = component.ready;
     const everyMs = kind === "apiServer" || kind === "cri" ? ASK_EVERY_MS : LOOK_EVERY_MS;
-    await waitUntil(`${component.name} to be ready`, READY_MS_MAX, isOver, everyMs);
+    await waitUntil(`${component.name} to be ready`, READY_MS_MAX, isDone, everyMs);
   } catch (error) {
     throw new Error(`${component.name} is not ready\n${await logTail(component)}`, { cause: error });
   }

@@ -47,7 +47,7 @@ export function kernelMessagesContract(name: string, begin: () => Promise<Kernel
       await pass();
       second.abort(new Error("enough"));
       await assert.rejects(rereading, { message: "enough" });
-      assert.deepEqual(again, ["one", "two; and: a half", "three"], "who follows anew meets them again");
+      assert.deepEqual(again, ["one", "two; and: a half", "three"], "a second reader receives them again");
     });
 
     test("rejects when the kernel log cannot be read", async () => {

@@ -116,7 +116,7 @@ interface EventReader {
 /** Reads events until the test ends. Returns after the first event: only then is the runtime known to send events. */
 async function follow(world: RuntimeWorld, t: TestContext): Promise<EventReader> {
   const caller = new AbortController();
-  const stopped = new Error("the test is over");
+  const stopped = new Error("the test has ended");
   const seen: ContainerEvent[] = [];
   const end = (async () => {
     for await (const event of world.runtime.events(caller.signal)) seen.push(event);

@@ -15,7 +15,7 @@ export function sandboxContract(world: () => RuntimeWorld): void {
     assert.deepEqual(status.labels, changes.labels);
     assert.deepEqual(status.annotations, changes.annotations);
     assert.equal(status.ips.length, 1);
-    assert.ok(status.createdWallNs >= before, "created before it was asked for");
+    assert.ok(status.createdWallNs >= before, "created before the request");
   });
 
   test("a stopped sandbox is notReady, has no IP, and still exists", async (t) => {

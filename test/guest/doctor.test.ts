@@ -29,7 +29,7 @@ const IN_CI: readonly string[] = [
 ];
 const LIMIT_MS = 3 * 60_000;
 /** The exit codes of failed scripts, which differ from those of doctor. */
-const [NOT_BROKEN, NOT_MENDED] = [90, 91];
+const [NOT_BROKEN, NOT_REPAIRED] = [90, 91];
 
 /** A kubeconfig with credentials, whose server does not exist. */
 const NOBODY = {
@@ -78,19 +78,21 @@ describe("doctor in a guest", () => {
 
   after(() => started.disposeAsync());
 
-  async function doctor({ breaks, mends }: Pick<BrokenHost, "breaks" | "mends"> = { breaks: "true", mends: "true" }) {
+  async function doctor(
+    { breaks, repairs }: Pick<BrokenHost, "breaks" | "repairs"> = { breaks: "true", repairs: "true" },
+  ) {
     const { code, stdout, stderr } = await guest.run(
       `(set -e\n${breaks}\n) >&2
       [ $? = 0 ] || exit ${NOT_BROKEN}
       . ${EXTRA_ARGS}
       ${DOCTOR}
       code=$?
-      (set -e\n${mends}\n) >&2
-      [ $? = 0 ] || exit ${NOT_MENDED}
+      (set -e\n${repairs}\n) >&2
+      [ $? = 0 ] || exit ${NOT_REPAIRED}
       exit $code`,
       { limitMs: LIMIT_MS },
     );
-    assert.ok(code < NOT_BROKEN, `${code === NOT_BROKEN ? breaks : mends}\n${stderr}`);
+    assert.ok(code < NOT_BROKEN, `${code === NOT_BROKEN ? breaks : repairs}\n${stderr}`);
     const reported = JSON.parse(stdout) as { readonly exitCode: number; readonly findings: readonly Finding[] };
     assert.equal(reported.exitCode, code, stderr);
     return reported;

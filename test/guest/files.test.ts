@@ -32,14 +32,14 @@ describe("files", () => {
     const from = join(directory, "big");
     await writeFile(from, content, { mode: 0o750 });
     let startedMs = performance.now();
-    await guest.put({ "/opt/new folder/big": { from } });
+    await guest.put({ "/opt/new directory/big": { from } });
     figure(`put ${BIG_MB} MB`, Math.round(performance.now() - startedMs), "ms");
-    const [sum] = (await guest.must("sha256sum '/opt/new folder/big'")).split(" ");
+    const [sum] = (await guest.must("sha256sum '/opt/new directory/big'")).split(" ");
     assert.equal(sum, sha256(content));
-    assert.equal(await guest.must("stat -c %a '/opt/new folder/big'"), "750\n");
+    assert.equal(await guest.must("stat -c %a '/opt/new directory/big'"), "750\n");
 
     startedMs = performance.now();
-    const back = await guest.get(["/opt/new folder"], join(directory, "out"));
+    const back = await guest.get(["/opt/new directory"], join(directory, "out"));
     figure(`get ${BIG_MB} MB`, Math.round(performance.now() - startedMs), "ms");
     assert.equal(sha256(await readFile(join(back, "big"))), sha256(content));
     assert.equal((await stat(join(back, "big"))).mode & 0o777, 0o750);

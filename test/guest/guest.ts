@@ -81,7 +81,7 @@ export class Guest {
     const before = await this.#commands.ready(BOOT_MS);
     await this.must("systemctl --no-block reboot").catch((trouble: Error) => {
       // The reboot may happen before the answer arrives.
-      if (!/began anew/.test(trouble.message)) throw trouble;
+      if (!/restarted/.test(trouble.message)) throw trouble;
     });
     await this.#commands.rebooted(before, BOOT_MS);
     return this.settled();

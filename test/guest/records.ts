@@ -125,6 +125,6 @@ export async function leftOf(name: string): Promise<readonly string[]> {
   return [
     ...(await processesBelow(guestCgroup(name))).map((pid) => `process ${pid}`),
     ...(await cgroupsLeft(guestCgroup(name))).map((path) => `cgroup ${path}`),
-    ...((await exists(guestDirectory(name))) ? [`folder ${guestDirectory(name)}`] : []),
+    ...((await exists(guestDirectory(name))) ? [`directory ${guestDirectory(name)}`] : []),
   ];
 }

@@ -1,6 +1,6 @@
 /**
  * A guest that has booted, with containerd running and the test images in it, kept as the state of its machine beside the overlay of its
- * disk. To go on from there takes a second or two, a boot half a minute. Made anew whenever anything it is made of changes.
+ * disk. To go on from there takes a second or two, a boot half a minute. Created again when any of its inputs changes.
  */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";

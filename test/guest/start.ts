@@ -81,7 +81,7 @@ async function isListening(socket: string): Promise<boolean> {
   return lines.some(([, , , flags, , , , path]) => flags === ACCEPTS && path === socket);
 }
 
-/** A machine that was kept while it stood still stands still until it is told. */
+/** A restored machine stays paused until QMP continues it. */
 async function goOn(name: string): Promise<void> {
   const qmp = await Qmp.connect(sockets(guestDirectory(name)).monitor);
   try {

@@ -183,7 +183,7 @@ void suite("pods that run while the labels and resources of their node change", 
       const isSmall = async () => (await cluster.kubectl("get", "node", node, "-o", reads)) === "100m";
       await waitUntil("the node to say how little it can give", 60_000, isSmall, 500);
       await pods.create(podOn(node, "comes-late", ofNode));
-      await pods.first("comes-late", "was turned away", ({ status }) => status?.reason === "OutOfcpu");
+      await pods.first("comes-late", "was rejected", ({ status }) => status?.reason === "OutOfcpu");
       const asksNothing = { containers: [SLEEPER] };
       await pods.create(podOn(node, "the-last", asksNothing));
       await pods.running("the-last");

@@ -193,7 +193,7 @@ test("down fails with a list of what it could not remove, and deletes nothing in
     for (const line of [
       `process ${stray.pid} works below ${directory}`,
       `mount ${mountPoint}`,
-      `folder ${directory}`,
+      `directory ${directory}`,
       "packet filter chain ip deckhand_test left",
       `loop device ${loop.slice("/dev/".length)}`,
     ]) {

@@ -13,7 +13,7 @@ import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";
 import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 import { LineFollower } from "./container-logs/line-follower.ts";
-import { loudPod, loudPodOfNoise } from "./container-logs/log-pods.ts";
+import { HEARD, loudPod, loudPodOfNoise } from "./container-logs/log-pods.ts";
 import { watchSizes } from "./container-logs/watch-sizes.ts";
 
 const LIMIT_BYTES = 100_000;
@@ -121,9 +121,14 @@ void suite("rotation of container logs", () => {
   test(`[19.2] [19.4] [27.1.34] [scenario 40] kubectl logs -f prints every line exactly once over ${ROTATIONS} rotations`, async () => {
     // About one rotation per second: the name of a rotated log contains the second.
     const lines = Math.ceil((LIMIT_BYTES * 1.6 * ROTATIONS) / LINE_BYTES);
-    const directory = await begin(loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80 }), "app");
+    const directory = await begin(
+      loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80, waitsToBeHeard: true }),
+      "app",
+    );
     const watched = watchSizes(directory);
     const follower = new LineFollower(cluster, "loud");
+    await waitUntil("the follower's first line", 60_000, async () => follower.next > 1);
+    await cluster.kubectl("exec", "loud", "--", "touch", HEARD);
     await follower.ended;
     const { parts, largest } = await watched.end();
     assert.equal(follower.trouble, undefined);

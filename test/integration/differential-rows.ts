@@ -82,7 +82,7 @@ export const NOT_BY_PODS: Readonly<Record<string, { readonly lacks: Comes | "bot
   "11.2": { lacks: "both", why: "how the API server is asked: api-wire, way-of-a-pod" },
   "11.12": { lacks: "both", why: "about agents that come back: probes" },
   "11.13": { lacks: "both", why: "about manifests: static-pods" },
-  "12.8": { lacks: "both", why: "what the runtime is told is compared in probes" },
+  "12.8": { lacks: "both", why: "the requests to the runtime are compared in probes" },
   "12.9": { lacks: "both", why: "a pod that ends while it is asked, under both in probes" },
   "12.10": { lacks: "both", why: "figures, compared in probes" },
   "25.10": { lacks: "both", why: "this kernel has no huge pages to give; exact messages" },

@@ -60,7 +60,7 @@ describe("events, written to a real API server", () => {
   });
 
   after(async () => {
-    shutdown.abort(new Error("the test is over"));
+    shutdown.abort(new Error("the test has ended"));
     await running;
     await api.close();
     await cluster.down();

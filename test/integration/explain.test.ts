@@ -1,9 +1,12 @@
 /**
- * `deckhand explain pod` on a Deckhand node, typed as an operator would: pods that fail in many ways at once, each with
- * its cause in the first sentence, while the agent runs and after it was stopped.
+ * `deckhand explain` on a Deckhand node and `kubectl why` beside it, typed as an operator would: pods that fail in many
+ * ways at once, each with its cause in the first sentence, while the agent runs and after it was stopped.
  */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import type { Container, Node, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
@@ -11,6 +14,7 @@ import { configMaps, nodes } from "../../src/api/resources.ts";
 import { parseQuantity, quantityMilliValue } from "../../src/base/quantity.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { tryCommand } from "../cluster/command.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { builtBundle } from "../support/built-program.ts";
@@ -22,12 +26,16 @@ const LINES = ["README.md", "docs/explain.md"].flatMap((page) =>
     .split("\n")
     .filter((line) => line.startsWith("deckhand explain ")),
 );
+const WHY_LINES = readFileSync(inRepository("docs/explain.md"), "utf8")
+  .split("\n")
+  .filter((line) => line.startsWith("kubectl why "));
 const LIMIT_MS = 150_000;
 const forever = new AbortController().signal;
 
 let cluster: Cluster;
 let node: ClusterNode;
 let pods: ClusterPods;
+let directory: string;
 
 const failing: Probe = { exec: { command: ["sh", "-c", "echo is on fire; exit 1"] }, periodSeconds: 1 };
 const podOf = (own: Partial<Container>): Partial<PodSpec> => ({ containers: [{ ...SLEEPER, ...own }] });
@@ -71,7 +79,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
       ...podOf({ volumeMounts: [{ name: "v", mountPath: "/v" }] }),
       volumes: [{ name: "v", secret: { secretName: "gone" } }],
     }),
-    says: /^Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "gone" not found/,
+    says: /^The pod's volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "gone" not found/,
   },
   "configmap-key": {
     spec: () => podOf({ env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "two" } } }] }),
@@ -79,7 +87,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   "no-sandbox": {
     spec: () => podOf({}),
-    says: /^Its sandbox cannot be made: plugin type="bridge" failed \(add\): no addresses left/,
+    says: /^The pod's sandbox cannot be created: plugin type="bridge" failed \(add\): no addresses left/,
   },
   "crash-loop": {
     spec: () => ({ containers: [sh("exit 3")] }),
@@ -120,7 +128,7 @@ const FAILURES: Readonly<Record<string, Failure>> = {
       ...podOf({ lifecycle: { preStop: { exec: { command: ["sleep", "1000"] } } } }),
       terminationGracePeriodSeconds: 600,
     }),
-    says: /^It is being ended and the container "main" waits for its preStop hook, .*its deletion was asked for/,
+    says: /^The pod is terminating and the container "main" waits for its preStop hook, .*its deletion was requested/,
   },
   "init-fails": {
     spec: () => ({
@@ -142,21 +150,21 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   "too-big": {
     spec: () => podOf({ resources: { requests: { cpu: "900" } } }),
-    says: /^This node did not take it in, at \S+: OutOfcpu: Node didn't have enough resource: cpu, requested: 900000/,
+    says: /^This node rejected the pod at \S+: OutOfcpu: Node didn't have enough resource: cpu, requested: 900000/,
   },
   elsewhere: {
     spec: () => ({ ...podOf({}), nodeSelector: { disk: "ssd" } }),
-    says: /^This node did not take it in, at \S+: NodeAffinity: /,
+    says: /^This node rejected the pod at \S+: NodeAffinity: /,
   },
-  "first-port": { spec: () => podOf(port), says: /^It runs since \S+, with its container started/ },
+  "first-port": { spec: () => podOf(port), says: /^The pod runs since \S+, with its container started/ },
   "second-port": {
     spec: () => podOf(port),
-    says: /^This node did not take it in, at \S+: NodePorts: .*didn't have free ports/,
+    says: /^This node rejected the pod at \S+: NodePorts: .*didn't have free ports/,
     after: "first-port",
   },
   sysctl: {
     spec: () => ({ ...podOf({}), securityContext: { sysctls: [{ name: "kernel.msgmax", value: "65536" }] } }),
-    says: /^This node did not take it in, at \S+: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted/,
+    says: /^This node rejected the pod at \S+: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted/,
   },
   root: {
     spec: () => ({ ...podOf({}), securityContext: { runAsNonRoot: true } }),
@@ -164,29 +172,30 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   },
   deadline: {
     spec: () => ({ ...podOf({}), activeDeadlineSeconds: 3 }),
-    says: /^It was ended at \S+: DeadlineExceeded: Pod was active on the node longer than the specified deadline/,
+    says: /^The pod was terminated at \S+: DeadlineExceeded: Pod was active on the node longer than the specified deadline/,
   },
   weak: {
     spec: () => podOf({ resources: { requests: { cpu: `${weakMilliCpu}m` } } }),
-    says: /^It was ended at \S+: Preempting: Preempted in order to admit critical pod \(default\/strong is critical and finds too little cpu\)/,
+    says: /^The pod was terminated at \S+: Preempting: Preempted in order to admit critical pod \(default\/strong is critical and finds too little cpu\)/,
   },
   strong: {
     spec: () => ({
       ...podOf({ resources: { requests: { cpu: "200m" } } }),
       priorityClassName: "system-node-critical",
     }),
-    says: /^It runs since \S+, with its container started/,
+    says: /^The pod runs since \S+, with its container started/,
     after: "weak",
   },
   unstoppable: {
     spec: () => podOf({}),
-    says: /^It cannot be ended: .*the shim does not answer.*its deletion was asked for/,
+    says: /^The pod cannot be terminated: .*the shim does not answer.*its deletion was requested/,
   },
 };
 
 let weakMilliCpu = 0n;
 
 before(async () => {
+  directory = await mkdtemp(join(tmpdir(), "deckhand-explain-"));
   cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", criProxy: true }] });
   node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
   pods = await ClusterPods.of(cluster);
@@ -206,6 +215,7 @@ before(async () => {
 after(async () => {
   await pods.close();
   await cluster.down();
+  await rm(directory, { recursive: true, force: true });
 });
 
 async function makeWorld(): Promise<void> {
@@ -253,6 +263,40 @@ async function end(name: string): Promise<void> {
 
 const type = async (line: string) => node.run(process.execPath, await builtBundle(), ...line.split(" ").slice(1));
 
+/** May read pods and use the node proxy, and nothing else. */
+const READER = "reader";
+/** May read pods only. */
+const OUTSIDER = "outsider";
+
+async function makeReaders(): Promise<void> {
+  const pod = "--resource=pods";
+  await cluster.kubectl("create", "clusterrole", "pods", "--verb=get", pod);
+  await cluster.kubectl("create", "clusterrole", "proxies", "--verb=get", "--resource=nodes/proxy");
+  const bind = (name: string, role: string, user: string) =>
+    cluster.kubectl("create", "clusterrolebinding", name, `--clusterrole=${role}`, `--user=${user}`);
+  await bind("reader-pods", "pods", READER);
+  await bind("reader-proxies", "proxies", READER);
+  await bind("outsider-pods", "pods", OUTSIDER);
+}
+
+/** Types a line of `kubectl why` as the user, with the plugin in the path as an installed package has it. */
+async function kubectlWhy(line: string, user = READER) {
+  const bin = join(directory, "bin");
+  const link = join(directory, "kubectl-why");
+  if (!existsSync(bin)) {
+    await mkdir(bin);
+    await symlink(await builtBundle(), link);
+    await writeFile(join(bin, "kubectl-why"), `#!/bin/sh\nexec ${process.execPath} ${link} "$@"\n`, { mode: 0o755 });
+  }
+  const [kubectl] = cluster.kubectlCommand;
+  const env = {
+    ...process.env,
+    PATH: `${bin}:${dirname(kubectl)}:${process.env["PATH"]}`,
+    KUBECONFIG: cluster.layout.kubeconfig,
+  };
+  return tryCommand(kubectl, [...line.split(" ").slice(1), `--as=${user}`], { env, limitMs: 60_000 });
+}
+
 interface Answer {
   readonly uid: string;
   readonly sentence: string;
@@ -293,7 +337,7 @@ void suite("why pods are as they are", () => {
     for (const line of LINES) {
       const { stdout, stderr, code } = await type(line);
       assert.equal(code, 0, stderr);
-      assert.match(stdout, /cannot be pulled/);
+      assert.match(stdout, line.includes(" node") ? /The node is ready\./ : /cannot be pulled/);
       assert.ok(
         stdout.split("\n").every((text) => line.includes("json") || text.length <= 120),
         stdout,
@@ -309,10 +353,56 @@ void suite("why pods are as they are", () => {
     assert.equal((await type("deckhand explain pod web shop")).code, 2);
   });
 
+  test("kubectl why gives the same thirty causes to a user who may only read pods and use nodes/proxy", async () => {
+    await makeReaders();
+    await waitUntil(
+      "the authorizer to know the reader",
+      20_000,
+      async () => (await kubectlWhy("kubectl why pod web")).code === 0,
+    );
+    for (const [name, { says }] of Object.entries(FAILURES)) {
+      const { stdout, stderr, code } = await kubectlWhy(`kubectl why pod ${name} -o json`);
+      assert.equal(code, 0, stderr);
+      assert.match((JSON.parse(stdout) as Answer).sentence, says, name);
+    }
+    for (const line of WHY_LINES) {
+      const { stdout, stderr, code } = await kubectlWhy(line.replace("n1", node.name));
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /cannot be pulled|The node is ready\./);
+    }
+    assert.ok(WHY_LINES.length >= 3);
+    const refused = await kubectlWhy("kubectl why pod web", OUTSIDER);
+    assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+    assert.match(refused.stderr, /\(Forbidden\).*User "outsider" cannot get resource "nodes\/proxy"/);
+  });
+
+  test("no explanation contains a Secret's value or a terminal escape that a container wrote", async () => {
+    const value = "c2VjcmV0LXZhbHVl";
+    await cluster.kubectl("create", "secret", "generic", "hidden", `--from-literal=key=${value}`);
+    const env = [{ name: "KEY", valueFrom: { secretKeyRef: { name: "hidden", key: "key" } } }];
+    const script = "printf '\\033[31mred\\233' > /dev/termination-log; exit 3";
+    const volumes = [{ name: "hidden", secret: { secretName: "hidden" } }];
+    const container = { ...sh(script), env, volumeMounts: [{ name: "hidden", mountPath: "/hidden" }] };
+    await pods.create(podOn(node.name, "escapes", { containers: [container], volumes, restartPolicy: "Never" }));
+    const lines = ["kubectl why pod escapes", "kubectl why pod escapes -o json"];
+    const ended = async () => /exit code 3/.test((await kubectlWhy(lines[0] ?? "")).stdout);
+    await waitUntil("the exit to be explained", LIMIT_MS, ended, 500);
+    const journal = join(node.inside("/var/lib/kubelet"), "deckhand/journal");
+    const recorded = (
+      await Promise.all((await readdir(journal)).map((name) => readFile(join(journal, name), "latin1")))
+    ).join("");
+    assert.ok(recorded.includes("escapes") && !recorded.includes(value));
+    for (const line of lines) {
+      const { stdout } = await kubectlWhy(line);
+      assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u);
+      assert.ok(!stdout.includes(value), line);
+    }
+  });
+
   test("the causes are the same after the agent stopped, without the API server, and the timeline is complete", async () => {
     const { uid, timeline } = await explained("first-port");
     assert.deepEqual(
-      ["taken in by this node", "sandbox made", "main: started"].filter(
+      ["admitted by this node", "sandbox created", "main: started"].filter(
         (what) => !timeline.some((l) => l.what === what),
       ),
       [],
@@ -325,6 +415,13 @@ void suite("why pods are as they are", () => {
       50,
     );
     await cluster.component(`kubelet@${node.name}`).end();
+    const fallback = await kubectlWhy("kubectl why pod crash-loop");
+    assert.equal(fallback.code, 0, fallback.stderr);
+    assert.match(
+      fallback.stdout,
+      /^Node \S+ did not explain it: .*\n[^]*container main waits: CrashLoopBackOff: back-off/,
+    );
+    assert.match(fallback.stdout, /Events: Error from server \(Forbidden\)/);
     await cluster.component("kube-apiserver").pause();
     try {
       await allSay();
@@ -340,8 +437,12 @@ void suite("why pods are as they are", () => {
     await pods.create(podOn(node.name, "late", podOf({})));
     // Which sentence it is depends on how far the new agent got before the runtime ended.
     const says =
-      /^It cannot be started: the container runtime of this node is not well|^It waits to be taken in .*the container runtime/;
+      /^The pod cannot be started: the container runtime of this node is not well|^The pod waits for admission .*the container runtime/;
     await waitUntil("its cause", LIMIT_MS, async () => says.test((await explained("late")).sentence), 1_000);
+    const ofNode = async () => (await type("deckhand explain node")).stdout;
+    await waitUntil("the node's state", LIMIT_MS, async () => /^The node is not ready: /m.test(await ofNode()), 1_000);
+    assert.match(await ofNode(), /\nReady +False +KubeletNotReady: .*container runtime is down/);
+    assert.match(await ofNode(), /\nwaits since \S+ for the container runtime: /);
     await cluster.component(`containerd@${node.name}`).restart();
   });
 });

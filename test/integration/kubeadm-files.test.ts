@@ -203,7 +203,7 @@ describe("a node that kubeadm has joined", () => {
     await cluster.kubectl("create", "-f", file("plain.json"));
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/plain", "--timeout=60s");
     const mirror = `pod/fixed-${node.name}`;
-    await waitUntil("the pod of the folder", 30_000, async () =>
+    await waitUntil("the pod of the manifest directory", 30_000, async () =>
       (await cluster.kubectl("get", "pods", "-o", "name")).includes(mirror),
     );
     await cluster.kubectl("wait", "--for=condition=Ready", mirror, "--timeout=60s");

@@ -281,7 +281,7 @@ describe("a node's identity", () => {
     const began = container();
     await cluster.changeAgent(node.name, "go", joining());
     await waitForHeartbeat("of the Go kubelet's, with our certificate");
-    assert.equal((await askedWithToken()).length, 1, "it had no reason to begin anew");
+    assert.equal((await askedWithToken()).length, 1, "it had no reason to bootstrap again");
 
     const ours: unknown = parse(await readFile(node.inside(`${KUBELET}/kubelet.conf`), "utf8"));
     await rm(node.inside(`${KUBELET}/kubelet.conf`));

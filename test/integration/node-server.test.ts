@@ -268,22 +268,22 @@ describe("the node's own API", () => {
 
   test("[20.4] [20.5] [20.15] the node's pages about its pods and itself agree with the API server and the runtime", async () => {
     await cluster.kubectl("create", "serviceaccount", "default").catch(() => ""); // No controller creates it here.
-    const pod = podOn(node.name, "asked-for", { containers: [SLEEPER] });
+    const pod = podOn(node.name, "queried", { containers: [SLEEPER] });
     await writeFile(file("pod.json"), JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod }));
     await cluster.kubectl("create", "-f", file("pod.json"));
     const admin = caller({ identity: await identityOf("everything") });
     const listed = async (path: string) =>
       (JSON.parse((await admin.ask(path)).body) as { readonly items: readonly Pod[] | null }).items ?? [];
     const phase = async () =>
-      (await listed("/pods")).find(({ metadata }) => metadata?.name === "asked-for")?.status?.phase;
+      (await listed("/pods")).find(({ metadata }) => metadata?.name === "queried")?.status?.phase;
     await waitUntil("the node to say that the pod runs", 60_000, async () => (await phase()) === "Running");
-    const ofApi = async () => JSON.parse(await cluster.kubectl("get", "pod", "asked-for", "-o", "json")) as Pod;
+    const ofApi = async () => JSON.parse(await cluster.kubectl("get", "pod", "queried", "-o", "json")) as Pod;
     await waitUntil("the API server to say so too", 20_000, async () => (await ofApi()).status?.phase === "Running");
     const [known] = await listed("/pods");
     const published = await ofApi();
     assert.deepEqual(known?.status?.containerStatuses, published.status?.containerStatuses);
     assert.deepEqual(known?.spec?.containers, published.spec?.containers);
-    const running = (await listed("/runningpods/")).find(({ metadata }) => metadata?.name === "asked-for");
+    const running = (await listed("/runningpods/")).find(({ metadata }) => metadata?.name === "queried");
     assert.equal(running?.metadata?.uid, published.metadata?.uid);
     assert.deepEqual(
       running?.spec?.containers.map(({ name }) => name),
@@ -367,7 +367,7 @@ describe("the node's own API", () => {
     await cluster.changeAgent(node.name, "deckhand", { configuration: { ...configuration(), enableServer: false } });
     await assert.rejects(caller().ask("/healthz"), { code: "ECONNREFUSED" });
     await assert.rejects(askPlainly(`http://${node.address}:${READ_ONLY_PORT}/healthz`), { code: "ECONNREFUSED" });
-    await cluster.kubectl("delete", "pod", "asked-for", "--wait", "--timeout=60s"); // The node terminates it.
+    await cluster.kubectl("delete", "pod", "queried", "--wait", "--timeout=60s"); // The node terminates it.
   });
 
   const answerOf = ({ status, body }: Said) => [status, body];

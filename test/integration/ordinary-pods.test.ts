@@ -82,7 +82,7 @@ void suite("ordinary pods", () => {
     await waitUntil("its words", 10_000, async () => (await logOf("web")).startsWith("hello hello"));
     await cluster.kubectl("delete", "pod", "web", "--grace-period=1", "--timeout=30s");
     const uid = own.split("/").at(-1) ?? "";
-    await waitUntil("its folder to be gone", 60_000, async () => !(await readdir(node.inside(PODS))).includes(uid));
+    await waitUntil("its directory to be gone", 60_000, async () => !(await readdir(node.inside(PODS))).includes(uid));
     const table = await node.run("cat", "/proc/self/mountinfo");
     assert.ok(table.stdout.includes("/var/lib") && !table.stdout.includes(uid), "no mount of it is left");
   });

@@ -105,6 +105,7 @@ describe("npm run package", () => {
     assert.equal(said.get("./deckhand --version"), "deckhand 0.0.0 (Kubernetes v1.36.4)\n");
     assert.equal(said.get("./deckhand kubelet --version"), "Kubernetes v1.36.4\n");
     assert.equal(said.get("./kubelet --version"), "Kubernetes v1.36.4\n");
+    assert.match(said.get("./kubectl-why --help") ?? "", /^Usage: kubectl why pod NAME/);
     assert.match(said.get("./deckhand sbom") ?? "", /"bomFormat": "CycloneDX"/);
   });
 
@@ -113,6 +114,8 @@ describe("npm run package", () => {
     assert.equal(sha256(directory.path("extracted/usr/bin/deckhand")), sha256(program.executable));
     const kubelet = directory.path("extracted/usr/bin/kubelet");
     assert.equal(await command(kubelet, ["--version"]), "Kubernetes v1.36.4\n");
+    const plugin = directory.path("extracted/usr/bin/kubectl-why");
+    assert.match(await command(plugin, ["--help"]), /^Usage: kubectl why pod NAME/);
     const depends = await command("dpkg-deb", ["--field", packages.deb, "Pre-Depends"]);
     const linked = await command("ldd", [program.executable]);
     const owners = new Map([

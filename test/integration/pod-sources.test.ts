@@ -99,7 +99,7 @@ describe("pod sources on a real API server", () => {
   });
 
   after(async () => {
-    shutdown.abort(new Error("the test is over"));
+    shutdown.abort(new Error("the test has ended"));
     await Promise.all(loops);
     await Promise.all([admin.close(), node.close()]);
     await rm(directory, { recursive: true });

@@ -262,7 +262,10 @@ describe("static pods on a Deckhand node", () => {
     await world.take("signalled.yaml");
     const askedMs = performance.now();
     await ends(uid);
-    assert.ok(performance.now() - askedMs < endMsMax, "SIGTERM would have no effect before the grace period is over");
+    assert.ok(
+      performance.now() - askedMs < endMsMax,
+      "SIGTERM would have no effect before the grace period has expired",
+    );
     await world.cluster.changeAgent(NODE, "deckhand");
     nothingDoubledOrLost();
   });

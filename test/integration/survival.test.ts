@@ -75,13 +75,13 @@ describe("start and stop of the agent", () => {
     await agent.restart();
     await world.settled();
     const startedMs = performance.now();
-    const terminationMessage = async () => (await agentLog()).split("\n").slice(-30).join("\n");
+    const logEnd = async () => (await agentLog()).split("\n").slice(-30).join("\n");
     await agent.end().catch(async (error: unknown) => {
-      throw new Error(`it does not end; its last words:\n${await terminationMessage()}`, { cause: error });
+      throw new Error(`it does not end; the end of its log:\n${await logEnd()}`, { cause: error });
     });
     const tookMs = performance.now() - startedMs;
     t.diagnostic(`ended after ${Math.round(tookMs)} ms`);
-    assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms; its last words:\n${await terminationMessage()}`);
+    assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms; the end of its log:\n${await logEnd()}`);
     const said = await nodeWrites();
     await pause(2_000);
     assert.equal(await nodeWrites(), said);
@@ -154,7 +154,7 @@ describe("start and stop of the agent", () => {
       return /Failed to start healthz server.*EADDRINUSE/.test(await agentLog());
     });
     await holder;
-    await waitUntil("its health to be told again", 15_000, async () => (await ask("/healthz")) === "200 ok");
+    await waitUntil("its health to be reported again", 15_000, async () => (await ask("/healthz")) === "200 ok");
     await world.settled();
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
@@ -293,7 +293,7 @@ describe("start and stop of the agent", () => {
     const run = async (...args: readonly string[]) => (await world.cluster.nodes[0]?.run(...args))?.stdout ?? "";
     const wanted = world.wanted.map(({ uid }) => uid).toSorted();
     const directories = "/var/lib/kubelet/pods";
-    await waitUntil("the folders of ended pods to go", 90_000, async () => {
+    await waitUntil("the directories of terminated pods to go", 90_000, async () => {
       return (await run("ls", directories)).trim().split("\n").toSorted().join() === wanted.join();
     });
     const modes = await run("stat", "-c", "%a", ...wanted.map((uid) => `${directories}/${uid}`));

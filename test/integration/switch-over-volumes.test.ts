@@ -122,7 +122,7 @@ describe("pods with volumes while a node changes its agent", () => {
     await cluster.kubectl("delete", "pod", name, "--timeout=60s");
     assert.deepEqual(await mountsOf(node, uid), []);
     const pods = node.inside("/var/lib/kubelet/pods");
-    await waitUntil("its folder to be gone", 60_000, async () => !(await readdir(pods)).includes(uid));
+    await waitUntil("its directory to be gone", 60_000, async () => !(await readdir(pods)).includes(uid));
     assert.equal(await readFile(join(diskOf(node, name), "a", "b", "written"), "utf8"), `${name}\n`);
     assert.deepEqual(await readdir(sharedOf(node)), ["note"]);
   }

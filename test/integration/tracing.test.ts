@@ -64,7 +64,11 @@ async function lifeOf(node: ClusterNode): Promise<void> {
   await pods.create(podOn(node.name, pod, { containers: [{ ...SLEEPER, image: IMAGE }] }));
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${pod}`, "--timeout=90s");
   await cluster.kubectl("delete", "pod", pod, "--timeout=60s");
-  await waitUntil(`the end of ${pod} to be told`, 60_000, async () => step(node, "syncTerminatedPod") !== undefined);
+  await waitUntil(
+    `the termination of ${pod} to be traced`,
+    60_000,
+    async () => step(node, "syncTerminatedPod") !== undefined,
+  );
 }
 
 const of = (node: ClusterNode): readonly CollectedSpan[] =>
@@ -81,7 +85,7 @@ const childrenOf = ({ traceId, spanId }: CollectedSpan): readonly CollectedSpan[
 
 /** What must be the same on both nodes: everything but ids, times and names of the node. */
 function alike(span: CollectedSpan | undefined, node: ClusterNode): unknown {
-  assert.ok(span !== undefined, `${node.name} (${node.agent}) told of it`);
+  assert.ok(span !== undefined, `${node.name} (${node.agent}) reported it`);
   const { name, kind, attributes, failure, parentIsRemote } = span;
   const parent = parentOf(span)?.name;
   const events = span.events.map((event) => ({ ...event, attributes: withoutSizes(event.attributes) }));
@@ -172,7 +176,7 @@ void suite("tracing", () => {
       ),
     );
     const [a, b] = patches.map((span, index) => {
-      assert.ok(span !== undefined, `node ${index} has told of it`);
+      assert.ok(span !== undefined, `node ${index} reported it`);
       // Deckhand uses HTTP/2 and reports it.
       const { "url.full": url, "network.protocol.version": _, ...attributes } = span.attributes;
       const path = String(url).replaceAll(/traced-n\d/g, "(pod)");

@@ -50,7 +50,7 @@ while :; do
   sleep 0.2 & wait $!
 done`;
 
-const furnished = (name: string): Pod =>
+const withVolumes = (name: string): Pod =>
   lastingPod(name, {
     securityContext: { fsGroup: 1234 },
     containers: [
@@ -159,7 +159,7 @@ describe("ordinary pods outlive their agent", () => {
   let pods: ClusterPods;
 
   before(async () => {
-    world = await SurvivalWorld.start(furnished);
+    world = await SurvivalWorld.start(withVolumes);
     pods = await ClusterPods.of(world.cluster);
     const [node] = world.cluster.nodes;
     assert.ok(node !== undefined);
@@ -242,7 +242,7 @@ describe("ordinary pods outlive their agent", () => {
     await waitUntil("the mounts of gone pods to be gone", 60_000, only, 500);
     assert.deepEqual([...(await mounted())].sort(), [...wanted].sort(), "and every wanted pod has its own");
     const directories = async () => (await readdir(inNode("/var/lib/kubelet/pods"))).every((uid) => wanted.has(uid));
-    await waitUntil("the folders of gone pods to be gone", 90_000, directories, 500);
+    await waitUntil("the directories of gone pods to be gone", 90_000, directories, 500);
     assert.equal(await readFile(inNode(`${KEPT}/part/given`), "utf8"), "by the node");
     const written = (await readdir(inNode(DISK))).toSorted();
     assert.deepEqual(written, (await readdir(inNode(`${KEPT}/seen`))).toSorted(), "what each pod left stays");

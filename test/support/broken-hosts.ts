@@ -13,10 +13,10 @@ export interface BrokenHost {
   /** Matches the text of the first finding. */
   readonly seen: RegExp;
   readonly breaks: string;
-  readonly mends: string;
+  readonly repairs: string;
 }
 
-type Broken = Pick<BrokenHost, "breaks" | "mends">;
+type Broken = Pick<BrokenHost, "breaks" | "repairs">;
 
 /** Where the test puts the files that some of these scripts need, and copies of the sound files. */
 export const SPARE = "/root/spare";
@@ -46,51 +46,51 @@ const networkIs = (ready: boolean) => `for _ in $(seq 100); do
     done
     [ $is = ${ready} ]`;
 
-const edited = (file: string, edit: string, then = "true", mended = then): Broken => ({
+const edited = (file: string, edit: string, then = "true", repaired = then): Broken => ({
   breaks: `cp -p ${file} ${WAS}\n${edit}\n${then}`,
-  mends: `cp -p ${WAS} ${file}\n${mended}`,
+  repairs: `cp -p ${WAS} ${file}\n${repaired}`,
 });
 const configured = (line: string) => edited(config, `echo '${line}' >> ${config}`);
 const replaced = (file: string, by: string) => edited(file, `cp ${SPARE}/${by} ${file}`);
-const away = (path: string): Broken => ({ breaks: `mv ${path} ${path}.away`, mends: `mv ${path}.away ${path}` });
+const away = (path: string): Broken => ({ breaks: `mv ${path} ${path}.away`, repairs: `mv ${path}.away ${path}` });
 const written = (file: string, text: string) => edited(file, `printf '${text}' > ${file}`);
 
 const setting = (name: string, value: number): Broken => ({
   breaks: `sysctl -n ${name} > ${WAS}\nsysctl -qw ${name}=${value}`,
-  mends: `sysctl -qw ${name}="$(cat ${WAS})"`,
+  repairs: `sysctl -qw ${name}="$(cat ${WAS})"`,
 });
 
 const pair = ({ certFile, keyFile }: CertificateFiles, name: string): Broken => ({
   breaks: `cp -p ${certFile} ${WAS}.crt\ncp -p ${keyFile} ${WAS}.key
     cp ${SPARE}/${name}.crt ${certFile}\ncp ${SPARE}/${name}.key ${keyFile}`,
-  mends: `cp -p ${WAS}.crt ${certFile}\ncp -p ${WAS}.key ${keyFile}`,
+  repairs: `cp -p ${WAS}.crt ${certFile}\ncp -p ${WAS}.key ${keyFile}`,
 });
 
 const clock = (to: string): Broken => ({
   breaks: `echo "$(date +%s) $(cut -d. -f1 /proc/uptime)" > ${WAS}\ndate -s "${to}"`,
-  mends: `read -r then up < ${WAS}\ndate -s "@$((then + $(cut -d. -f1 /proc/uptime) - up))"`,
+  repairs: `read -r then up < ${WAS}\ndate -s "@$((then + $(cut -d. -f1 /proc/uptime) - up))"`,
 });
 
 const listening = (port: number): Broken => ({
   breaks: `systemd-run --quiet --collect --unit taken --service-type=exec socat TCP-LISTEN:${port},fork,reuseaddr OPEN:/dev/null
     until (exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null; do sleep 0.2; done`,
-  mends: "systemctl stop taken",
+  repairs: "systemctl stop taken",
 });
 
 const mountedOver = (path: string, options: string, then = "true"): Broken => ({
   breaks: `mkdir -p ${path}\nmount -t tmpfs -o ${options} tmpfs ${path}\ncd ${path}\n${then}`,
-  mends: `umount ${path}`,
+  repairs: `umount ${path}`,
 });
 
 /** Fills the disk up to `leftMib` MiB by allocating space without writing it. */
 const filled = (leftMib: number, then = "true"): Broken => ({
   breaks: `fallocate -l $(($(stat -f -c '%a*%S' /) - ${leftMib}*1024*1024)) /fill\n${then}`,
-  mends: "rm -f /fill /fill.rest",
+  repairs: "rm -f /fill /fill.rest",
 });
 
 const readOnly = (path: string): Broken => ({
   breaks: `mount --bind ${path} ${path}\nmount -o remount,bind,ro ${path}`,
-  mends: `umount ${path}`,
+  repairs: `umount ${path}`,
 });
 
 /** Mounts a controller in a cgroup v1 hierarchy, which removes it from v2. */
@@ -101,7 +101,7 @@ const takenByV1 = (controller: string): Broken => ({
     mkdir -p /run/v1
     for _ in $(seq 20); do mount -t cgroup -o ${controller} ${controller} /run/v1 && break; sleep 0.5; done
     mountpoint /run/v1`,
-  mends: `umount /run/v1
+  repairs: `umount /run/v1
     cd /sys/fs/cgroup
     until grep -qw ${controller} cgroup.controllers; do sleep 0.2; done
     while read -r group; do echo +${controller} > "$group/cgroup.subtree_control"; done < ${WAS}`,
@@ -134,7 +134,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   host("no CNI configuration", "cni-configuration-missing", /net\.d holds no/, away(CNI)),
   host("the runtime is down", "runtime-unreachable", /containerd\.sock: /, {
     breaks: "systemctl stop containerd",
-    mends: "systemctl start containerd",
+    repairs: "systemctl start containerd",
   }),
   host(
     "the wrong driver in the configuration",
@@ -144,7 +144,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("swap is on", "swap-on", /swap is on: \/swap/, {
     breaks: "dd if=/dev/zero of=/swap bs=1M count=16\nchmod 600 /swap\nmkswap /swap\nswapon /swap",
-    mends: "swapoff /swap\nrm /swap",
+    repairs: "swapoff /swap\nrm /swap",
   }),
   host(
     "the port is taken",
@@ -153,7 +153,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     listening(10_250),
   ),
   host(
-    "the client certificate is over",
+    "the client certificate has expired",
     ["client-certificate-expired", "api-unauthorized"],
     /ended on/,
     pair(client, "expired"),
@@ -169,18 +169,18 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     // No server listens there: this kubelet waits for its certificate before it does anything else.
     breaks: `systemd-run --quiet --collect --unit other --service-type=exec /opt/kubernetes/bin/kubelet --config=${config} \
       --bootstrap-kubeconfig=${SPARE}/nobody.conf --kubeconfig=/run/other/kubelet.conf --root-dir=/run/other --cert-dir=/run/other/pki`,
-    mends: "systemctl stop other",
+    repairs: "systemctl stop other",
   }),
   host("the API server cannot be reached", "api-unreachable", /10\.0\.2\.100:6443: /, {
     breaks: `ip route add unreachable ${API.address}/32`,
-    mends: `ip route del unreachable ${API.address}/32`,
+    repairs: `ip route del unreachable ${API.address}/32`,
   }),
   host("a clock that is ahead", "clock-skewed", /ahead of/, clock("+2 hours")),
   host("the kernel's messages are hidden", "kmsg-unreadable", /kmsg/, away("/dev/kmsg")),
   host("a configuration with a value that is refused", "configuration-refused", /maxPods/, configured("maxPods: -1")),
   host("another name than the certificate's", ["node-name-not-ours", "api-forbidden"], /system:node:guest.* other/, {
     breaks: "hostname other",
-    mends: `hostname ${GUEST_NODE}`,
+    repairs: `hostname ${GUEST_NODE}`,
   }),
   host(
     "a CNI plug-in that is not installed",
@@ -190,7 +190,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("control groups that are read-only", "cgroup-read-only", /read-only/, {
     breaks: "mount -o remount,bind,ro /sys/fs/cgroup",
-    mends: "mount -o remount,bind,rw /sys/fs/cgroup",
+    repairs: "mount -o remount,bind,rw /sys/fs/cgroup",
   }),
   host("kernel settings that cannot be written", "kernel-setting-locked", /and is to be/, readOnly("/proc/sys")),
   host("credentials of somebody who is no node", "api-forbidden", /forbidden/, pair(client, "somebody")),
@@ -219,15 +219,15 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("a name that no node can have", ["node-name-invalid", "node-name-not-ours", "api-forbidden"], /my_host/, {
     breaks: "sysctl -qw kernel.hostname=my_host",
-    mends: `hostname ${GUEST_NODE}`,
+    repairs: `hostname ${GUEST_NODE}`,
   }),
   host("a machine alive under the same name", "node-name-taken", /0123456789abcdef reports as guest/, {
     breaks: `${ASK_API} -H 'Content-Type: application/json' -d '${NODE_OBJECT}' ${NODES}`,
-    mends: `${ASK_API} -X DELETE ${NODES}/${GUEST_NODE}`,
+    repairs: `${ASK_API} -X DELETE ${NODES}/${GUEST_NODE}`,
   }),
   host("an address that is not this machine's any more", "node-address-unusable", /10\.0\.2\.15/, {
     breaks: `ip address del ${GUEST_ADDRESS}/24 dev ${CARD}\nip address add 10.0.2.16/24 dev ${CARD}`,
-    mends: `ip address del 10.0.2.16/24 dev ${CARD}\nip address add ${GUEST_ADDRESS}/24 dev ${CARD}`,
+    repairs: `ip address del 10.0.2.16/24 dev ${CARD}\nip address add ${GUEST_ADDRESS}/24 dev ${CARD}`,
   }),
   host(
     "containerd without CRI",
@@ -250,7 +250,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("no control groups", ["configuration-refused", "cgroup-missing"], /cgroup v1/, {
     breaks: "umount -l /sys/fs/cgroup",
-    mends: "mount -t cgroup2 -o nosuid,nodev,noexec,relatime,nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup",
+    repairs: "mount -t cgroup2 -o nosuid,nodev,noexec,relatime,nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup",
   }),
   host(
     "cgroupfs on a machine of systemd's",
@@ -273,13 +273,13 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   ),
   host("br_netfilter is not loaded", "bridge-netfilter-off", /not loaded/, {
     breaks: "modprobe -r br_netfilter",
-    mends: "modprobe br_netfilter\nsysctl -qw net.bridge.bridge-nf-call-iptables=1",
+    repairs: "modprobe br_netfilter\nsysctl -qw net.bridge.bridge-nf-call-iptables=1",
   }),
   host("a node of IPv6 that does not pass it on", "ipv6-forward-off", /all\.forwarding is 0/, {
     breaks: `ip address add fd00::15/64 dev ${CARD} nodad\necho 'KUBELET_EXTRA_ARGS="--node-ip=fd00::15"' > ${EXTRA_ARGS}`,
-    mends: `ip address del fd00::15/64 dev ${CARD}\n: > ${EXTRA_ARGS}`,
+    repairs: `ip address del fd00::15/64 dev ${CARD}\n: > ${EXTRA_ARGS}`,
   }),
-  host("no overlay", "overlay-missing", /overlay/, { breaks: "modprobe -r overlay", mends: "modprobe overlay" }),
+  host("no overlay", "overlay-missing", /overlay/, { breaks: "modprobe -r overlay", repairs: "modprobe overlay" }),
   host(
     "few inotify instances",
     "inotify-low",
@@ -303,7 +303,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     replaced(client.keyFile, "expired.key"),
   ),
   host("credentials of another cluster", "api-unauthorized", /Unauthorized/, pair(client, "other")),
-  host("a serving certificate that is over", "serving-certificate-expired", /ended on/, pair(serving, "expired")),
+  host("a serving certificate that has expired", "serving-certificate-expired", /ended on/, pair(serving, "expired")),
   host(
     "a serving key of another certificate",
     "serving-certificate-refused",
@@ -311,7 +311,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     replaced(serving.keyFile, "other.key"),
   ),
   host("no file of authorities", "client-ca-refused", /ca\.crt/, away(authority)),
-  host("an authority that is over", "client-ca-expired", /ended on/, replaced(authority, "expired.crt")),
+  host("an authority that has expired", "client-ca-expired", /ended on/, replaced(authority, "expired.crt")),
   host(
     "a clock without a battery",
     ["clock-unset", "client-certificate-not-yet", "api-unreachable", "serving-certificate-not-yet"],
@@ -333,7 +333,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
       mkdir /var/lib/kubelet/many
       cd /var/lib/kubelet/many
       touch $(seq $(($(stat -f -c %d .) - 20)))`,
-    mends: `umount /var/lib/kubelet\nrm -r ${WAS}.kubelet`,
+    repairs: `umount /var/lib/kubelet\nrm -r ${WAS}.kubelet`,
   }),
   host("no resolv.conf", "resolv-conf-refused", /resolv\.conf/, away(resolvConf)),
   host("a resolv.conf without a server", "resolv-conf-empty", /no nameserver/, written(resolvConf, "")),

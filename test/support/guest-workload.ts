@@ -149,7 +149,7 @@ export async function startWorkload(node: GuestNode): Promise<void> {
     await node.pods.running(name, SLOW_MS);
   }
   await node.apply(finishedPod("finished"));
-  await node.pods.first("finished", "is over", ({ status }) => status?.phase === "Succeeded", SLOW_MS);
+  await node.pods.first("finished", "has succeeded", ({ status }) => status?.phase === "Succeeded", SLOW_MS);
   for (const name of STATIC_PODS) await node.pods.running(name, SLOW_MS);
 }
 

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TestContext } from "node:test";
-import { type Asked, Refusal, type Route } from "../../src/server/route.ts";
+import { HttpError, type Route, type RouteRequest } from "../../src/server/route.ts";
 
 export interface RouteServer {
   readonly port: number;
@@ -18,19 +18,19 @@ export async function routeServer(t: TestContext, routes: readonly Route[]): Pro
   const upgrades: Promise<void>[] = [];
   const server = createServer((request, response) => {
     const { route, asked } = find(routes, request, shutdown.signal);
-    (route?.answer(asked, response) ?? Promise.reject(new Refusal(404, "no route"))).catch((error: unknown) => {
-      response.writeHead(error instanceof Refusal ? error.status : 500).end((error as Error).message);
+    (route?.answer(asked, response) ?? Promise.reject(new HttpError(404, "no route"))).catch((error: unknown) => {
+      response.writeHead(error instanceof HttpError ? error.status : 500).end((error as Error).message);
     });
   });
   server.on("upgrade", (request, socket: Duplex, head) => {
     const { route, asked } = find(routes, request, shutdown.signal);
-    const carried = route?.upgrade?.(asked, socket, head) ?? Promise.reject(new Refusal(404, "no route"));
+    const carried = route?.upgrade?.(asked, socket, head) ?? Promise.reject(new HttpError(404, "no route"));
     upgrades.push(carried.catch((error: unknown) => refuse(error, socket)));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(async () => {
-    shutdown.abort(new Error("the test is over"));
+    shutdown.abort(new Error("the test has ended"));
     server.closeAllConnections();
     server.close();
     await Promise.all(upgrades);
@@ -41,7 +41,7 @@ export async function routeServer(t: TestContext, routes: readonly Route[]): Pro
 function refuse(error: unknown, socket: Duplex): void {
   if (socket.destroyed) return;
   const text = (error as Error).message;
-  const status = error instanceof Refusal ? error.status : 500;
+  const status = error instanceof HttpError ? error.status : 500;
   socket.end(`HTTP/1.1 ${status} X\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
 }
 
@@ -61,6 +61,6 @@ function find(routes: readonly Route[], request: IncomingMessage, signal: AbortS
       })
     );
   });
-  const asked: Asked = { request, parts, query: url.searchParams, signal };
+  const asked: RouteRequest = { request, parts, query: url.searchParams, signal };
   return { route, asked };
 }

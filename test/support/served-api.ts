@@ -11,8 +11,8 @@ import { AccessLog } from "../../src/server/access-log.ts";
 import type { AuthenticationParts } from "../../src/server/authentication.ts";
 import type { AuthorizationParts } from "../../src/server/authorization.ts";
 import { parseCertificates } from "../../src/server/certificate-pem.ts";
+import { ConnectionLimiter } from "../../src/server/connection-limiter.ts";
 import { Dispatch } from "../../src/server/dispatch.ts";
-import { Doorkeeper } from "../../src/server/doorkeeper.ts";
 import { LIMITS } from "../../src/server/limits.ts";
 import { runListener } from "../../src/server/listener.ts";
 import type { RequestLabels } from "../../src/server/request-observer.ts";
@@ -56,7 +56,7 @@ export function serveApi(options: ServeOptions) {
   };
   const certificate = new LatestCell(options.certificate);
   const clientCa = new LatestCell(options.clientCa);
-  const doorkeeper = new Doorkeeper(LIMITS, clock);
+  const limiter = new ConnectionLimiter(LIMITS, clock);
   let underWay = 0;
   const dispatch = new Dispatch(
     {
@@ -87,7 +87,7 @@ export function serveApi(options: ServeOptions) {
               },
               authorization: options.authorization ?? { mode: "alwaysAllow" },
             },
-      doorkeeper,
+      limiter,
       streamIdleMs: options.streamIdleMs ?? 3_600_000,
       streamsMax: options.streamsMax ?? 100,
     },
@@ -101,11 +101,11 @@ export function serveApi(options: ServeOptions) {
       port: options.port ?? 0,
       tls: options.readOnly === true ? undefined : { settings, certificate, clientCa },
     },
-    { clock, log, doorkeeper, dispatch, onListening: ({ port }) => listening.resolve(port) },
+    { clock, log, limiter, dispatch, onListening: ({ port }) => listening.resolve(port) },
     shutdown.signal,
   );
   const stop = async () => {
-    shutdown.abort(new Error("the test is over"));
+    shutdown.abort(new Error("the test has ended"));
     await ended;
   };
   return {
@@ -115,7 +115,7 @@ export function serveApi(options: ServeOptions) {
     underWay: () => underWay,
     certificate,
     clientCa,
-    doorkeeper,
+    limiter,
     stop,
   };
 }

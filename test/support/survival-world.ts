@@ -188,7 +188,7 @@ export class SurvivalWorld {
       await waitUntil("every wanted pod to be Ready and every other to be gone", limitMs, done, 500);
     } catch (error) {
       const log = (await readFile(this.cluster.component(`kubelet@${NODE}`).logFile, "utf8")).split("\n");
-      throw new Error(`not settled; the agent's last words:\n${log.slice(-40).join("\n")}`, { cause: error });
+      throw new Error(`not settled; the end of the agent's log:\n${log.slice(-40).join("\n")}`, { cause: error });
     }
   }
 

@@ -9,7 +9,7 @@ import { coverage, kindOf, kinds } from "./coverage.ts";
 import type { Ledger, Row } from "./ledger.ts";
 import { isUpstream } from "./proofs.ts";
 
-export const SUMMARY_PAGE = "docs/compatibility.md";
+const SUMMARY_PAGE = "docs/compatibility.md";
 export const AREA_DIRECTORY = "docs/compatibility";
 const EVIDENCE_DIRECTORY = `${AREA_DIRECTORY}/evidence`;
 

@@ -76,5 +76,5 @@ async function moduleDirectory({ module, version }: NonNullable<ProtoSource["fro
   const answer: unknown = JSON.parse(stdout);
   if (typeof answer === "object" && answer !== null && "Dir" in answer && typeof answer.Dir === "string")
     return answer.Dir;
-  throw new Error(`go has no folder for ${module}@${version}`);
+  throw new Error(`go has no directory for ${module}@${version}`);
 }

@@ -41,6 +41,9 @@ Description: Kubernetes node agent, a drop-in for the Go kubelet
  agent again when this one is removed. Containers run on meanwhile.
 `;
 
+/** Names by which the executable is called besides its own. */
+const LINKS: readonly string[] = ["usr/bin/kubelet", "usr/bin/kubectl-why"];
+
 /** Returns the path of the package. */
 export function buildDeb(source: DebSource, directory: string): string {
   const { executable, papers, version, architecture, epoch } = source;
@@ -60,13 +63,13 @@ export function buildDeb(source: DebSource, directory: string): string {
     }
     place("DEBIAN/triggers", 0o644, { file: inRepository("tools/package/debian/triggers") });
     place("usr/bin/deckhand", 0o755, { file: executable });
-    symlinkSync("deckhand", join(root, "usr/bin/kubelet"));
+    for (const name of LINKS) symlinkSync("deckhand", join(root, name));
     place("usr/lib/systemd/system/kubelet.service", 0o644, { file: inRepository("tools/package/kubelet.service") });
     place("usr/share/doc/deckhand/copyright", 0o644, { text: papers["licences.txt"] ?? "" });
     place("usr/share/doc/deckhand/sbom.cdx.json", 0o644, { text: papers["sbom.cdx.json"] ?? "" });
     for (const path of ["", ...(readdirSync(root, { recursive: true }) as string[])]) {
       const target = join(root, path);
-      if (path !== "usr/bin/kubelet") utimesSync(target, epoch, epoch);
+      if (!LINKS.includes(path)) utimesSync(target, epoch, epoch);
     }
     const output = join(directory, `deckhand_${version}_${architecture}.deb`);
     const build = ["--root-owner-group", "-Zzstd", "-z9", "--build", root, output];

@@ -5,13 +5,15 @@ import { join } from "node:path";
 import { inRepository } from "../repository.ts";
 import { fields, parseJson, text } from "../shape.ts";
 
+const BIN = { deckhand: "deckhand.js", "kubectl-why": "deckhand.js" };
+
 /** Returns the path of the package. `built` contains the bundle, the licenses and the SBOM. */
 export function buildNpmPackage(built: string, directory: string): string {
   const { name, version, description, license, type, engines } = fields(
     parseJson(readFileSync(inRepository("package.json"), "utf8")),
     "package.json",
   );
-  const manifest = { name, version, description, license, type, engines, bin: { deckhand: "deckhand.js" } };
+  const manifest = { name, version, description, license, type, engines, bin: BIN };
   const root = join(directory, ".npm");
   rmSync(root, { recursive: true, force: true });
   mkdirSync(root, { recursive: true });

@@ -1,25 +1,25 @@
 /**
- * `deckhand explain pod <namespace>/<name>`: explains the state of a pod and how the pod got there. It reads the
- * journal's files and the free space of their file system. It needs no API server, no runtime and no agent, and it
- * writes nothing.
+ * `deckhand explain pod <namespace>/<name>` and `deckhand explain node`: explain the state of a pod and how the pod got
+ * there, and the state of the node. They read the journal's files and the free space of their file system. They need no
+ * API server, no runtime and no agent, and they write nothing.
  */
 import { parseArgs } from "node:util";
 import { errorText } from "../../base/error-text.ts";
-import { lookAtJournal } from "../../controllers/journal/look.ts";
-import { type Entry, toEntry } from "../../domain/explain/entry.ts";
-import { type Explanation, explain, nearNames } from "../../domain/explain/explain.ts";
+import {
+  type Answer,
+  answerNode,
+  answerPod,
+  type ExplanationPorts,
+  type Records,
+  readRecords,
+} from "../../controllers/explain/explanations.ts";
+import { nodeExplanationJson, nodeExplanationText } from "../../domain/explain/explain-node.ts";
 import { explanationJson, explanationText } from "../../domain/explain/show.ts";
-import type { HostFiles } from "../../ports/host-files.ts";
-import type { Machine } from "../../ports/machine.ts";
 import { AGENT_FLAGS } from "../options/agent-flags.ts";
 import type { CommandIo } from "./io.ts";
+import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
 
-export interface ExplainPorts {
-  readonly files: Pick<HostFiles, "list" | "read">;
-  readonly machine: Pick<Machine, "filesystem">;
-}
-
-const USAGE = `Usage: deckhand explain pod [<namespace>/]<name> [-n NAMESPACE] [--uid UID] [-o text|json] [--root-dir DIRECTORY]
+const POD_USAGE = `Usage: deckhand explain pod [<namespace>/]<name> [-n NAMESPACE] [--uid UID] [-o text|json] [--root-dir DIRECTORY]
 
 Explains the state of a pod on this node and how the pod got there. Works without the API server and without the agent.
 \`deckhand why pod\` is the same command.
@@ -32,99 +32,128 @@ Explains the state of a pod on this node and how the pod got there. Works withou
 Exit codes: 0 ok, 1 the pod is unknown or the journal is unreadable, 2 usage error.
 `;
 
+const NODE_USAGE = `Usage: deckhand explain node [-o text|json] [--root-dir DIRECTORY]
+
+Explains the state of this node: its conditions, since when and why, and what the agent waits for. Works without the API
+server and without the agent.
+
+  -o, --output text|json      output format (default text)
+      --root-dir DIRECTORY    the agent's root directory (default ${AGENT_FLAGS["root-dir"].initial})
+
+Exit codes: 0 ok, 1 the journal is empty or unreadable, 2 usage error.
+`;
+
 const FOUND = 0;
 const NOT_FOUND = 1;
 const USAGE_ERROR = 2;
-const NEAR_MAX = 5;
-/** With less free space not even one record can be written. */
-const FREE_BYTES_MIN = 4_096n;
 
 interface Asked {
-  readonly pod: string;
-  readonly uid: string | undefined;
-  readonly output: "text" | "json";
+  readonly output: OutputFormat;
   readonly rootDir: string;
 }
 
-export async function explainPodCommand(args: readonly string[], io: CommandIo, ports: ExplainPorts): Promise<number> {
+interface AskedPod extends Asked {
+  readonly pod: string;
+  readonly uid: string | undefined;
+}
+
+export const explainPodCommand = (args: readonly string[], io: CommandIo, ports: ExplanationPorts): Promise<number> => {
+  const nowWallMs = io.clock.wallMs();
+  return answer(args, io, ports, {
+    usage: POD_USAGE,
+    parse: parsePodQuestion,
+    answer: (records, asked) => answerPod(records, { ...asked, nowWallMs }),
+    text: (explanation) => explanationText(explanation, nowWallMs),
+    json: explanationJson,
+  });
+};
+
+export const explainNodeCommand = (
+  args: readonly string[],
+  io: CommandIo,
+  ports: ExplanationPorts,
+): Promise<number> => {
+  const nowWallMs = io.clock.wallMs();
+  return answer(args, io, ports, {
+    usage: NODE_USAGE,
+    parse: parseNodeQuestion,
+    answer: answerNode,
+    text: (explanation) => nodeExplanationText(explanation, nowWallMs),
+    json: nodeExplanationJson,
+  });
+};
+
+interface Subject<A extends Asked, T> {
+  readonly usage: string;
+  /** Throws an error that says what is wrong with the arguments. */
+  readonly parse: (args: readonly string[]) => A;
+  readonly answer: (records: Records, asked: A) => Answer<T>;
+  readonly text: (explanation: T) => string;
+  readonly json: (explanation: T) => string;
+}
+
+async function answer<A extends Asked, T>(
+  args: readonly string[],
+  io: CommandIo,
+  ports: ExplanationPorts,
+  subject: Subject<A, T>,
+): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
-    io.stdout(USAGE);
+    io.stdout(subject.usage);
     return FOUND;
   }
-  let asked: Asked;
+  let asked: A;
   try {
-    asked = parseQuestion(args);
+    asked = subject.parse(args);
   } catch (error) {
-    io.stderr(`error: ${errorText(error)}\n\n${USAGE}`);
+    io.stderr(`error: ${errorText(error)}\n\n${subject.usage}`);
     return USAGE_ERROR;
   }
-  const directory = `${asked.rootDir}/deckhand/journal`;
-  let entries: readonly Entry[];
+  let records: Records;
   try {
-    entries = (await lookAtJournal(ports.files, directory)).flatMap((value) => toEntry(value) ?? []);
+    records = await readRecords(ports, asked.rootDir);
   } catch (error) {
     io.stderr(`error: failed to read the journal: ${errorText(error)}\n`);
     return NOT_FOUND;
   }
-  const nowWallMs = io.clock.wallMs();
-  const explanation = explain(entries, { ...asked, nowWallMs });
-  const full = await whyNothingIsWritten(asked.rootDir, ports);
-  if (explanation === undefined) {
-    io.stderr(notKnown(asked, directory, entries, full));
+  const answered = subject.answer(records, asked);
+  if (answered.kind === "unknown") {
+    io.stderr(answered.text);
     return NOT_FOUND;
   }
-  const shown = full === undefined ? explanation : onFullDisk(explanation, full);
-  io.stdout(asked.output === "json" ? explanationJson(shown) : explanationText(shown, nowWallMs));
+  const { explanation } = answered;
+  io.stdout(asked.output === "json" ? subject.json(explanation) : subject.text(explanation));
   return FOUND;
 }
 
-/** Throws an error that says what is wrong with the arguments. */
-function parseQuestion(args: readonly string[]): Asked {
+const COMMON_FLAGS = {
+  output: { type: "string", short: "o", default: "text" },
+  "root-dir": { type: "string", default: AGENT_FLAGS["root-dir"].initial },
+} as const;
+
+function parsePodQuestion(args: readonly string[]): AskedPod {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: {
-      uid: { type: "string" },
-      namespace: { type: "string", short: "n" },
-      output: { type: "string", short: "o", default: "text" },
-      "root-dir": { type: "string", default: AGENT_FLAGS["root-dir"].initial },
-    },
+    options: { ...COMMON_FLAGS, uid: { type: "string" }, namespace: { type: "string", short: "n" } },
   });
   const [named = "", ...more] = positionals;
   if (!/^(?:[^/]+\/)?[^/]+$/.test(named) || more.length > 0) {
     throw new Error("expected one argument: <name> or <namespace>/<name>");
   }
-  const { output, uid, namespace } = values;
+  const { uid, namespace } = values;
   const isQualified = named.includes("/");
   if (isQualified && namespace !== undefined && !named.startsWith(`${namespace}/`)) {
     throw new Error(`--namespace ${namespace} contradicts ${named}`);
   }
-  if (output !== "text" && output !== "json") throw new Error(`--output is text or json, not ${output}`);
   const pod = isQualified ? named : `${namespace ?? "default"}/${named}`;
-  return { pod, uid, output, rootDir: values["root-dir"].replace(/(?<=.)\/+$/, "") };
+  return { ...common(values), pod, uid };
 }
 
-function notKnown({ pod, uid }: Asked, directory: string, entries: readonly Entry[], full: string | undefined): string {
-  const others = uid === undefined ? [] : [...new Set(entries.filter((each) => each.pod === pod).map((e) => e.uid))];
-  const near = nearNames(entries, pod, NEAR_MAX).filter((each) => each !== pod);
-  const lines = [`${pod}${uid === undefined ? "" : ` with the UID ${uid}`} is not known to this node (${directory}).`];
-  if (full !== undefined) lines.push(`${full}: the agent has recorded nothing since then.`);
-  if (entries.length === 0) lines.push("The journal is empty. Is --root-dir correct?");
-  if (others.length > 0) lines.push(`Known UIDs of pods with this name: ${others.join(", ")}`);
-  if (near.length > 0) lines.push(`Did you mean: ${near.join(", ")}`);
-  return `${lines.join("\n")}\n`;
-}
+const parseNodeQuestion = (args: readonly string[]): Asked =>
+  common(parseArgs({ args: [...args], options: COMMON_FLAGS }).values);
 
-/** Returns undefined if space is left, or if the file system cannot be inspected. */
-async function whyNothingIsWritten(rootDir: string, { machine }: ExplainPorts): Promise<string | undefined> {
-  const facts = await machine.filesystem(rootDir).catch(() => undefined);
-  if (facts === undefined) return undefined;
-  const what =
-    facts.availableBytes < FREE_BYTES_MIN ? "byte" : facts.inodes > 0n && facts.inodesFree === 0n ? "file" : "";
-  return what === "" ? undefined : `The file system of ${rootDir} is full: it has no space for another ${what}`;
+function common({ output, "root-dir": rootDir }: Readonly<Record<keyof typeof COMMON_FLAGS, string>>): Asked {
+  if (!isOutputFormat(output)) throw new Error(outputFault(output));
+  return { output, rootDir: rootDir.replace(/(?<=.)\/+$/, "") };
 }
-
-const onFullDisk = (explanation: Explanation, full: string): Explanation => ({
-  ...explanation,
-  sentence: `${full}. The agent can start nothing and record nothing. Last known state: ${explanation.sentence}`,
-});

@@ -26,7 +26,7 @@ async function run(name: string, ...args: readonly string[]) {
     started.push(options);
     return Promise.resolve(7);
   };
-  const nobody = () => assert.fail("nobody asked for it");
+  const nobody = () => assert.fail("unexpected call");
   const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
   const paper = (name: string) =>
     name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
@@ -35,6 +35,7 @@ async function run(name: string, ...args: readonly string[]) {
     doctor: (flags, own) => doctorCommand(flags, own, nobody),
     explainPorts,
     readPaper: paper,
+    runKubectl: nobody,
   });
   return { exitCode, ...said, started };
 }
@@ -54,13 +55,13 @@ void test("[1.1] kubelet --help prints every flag and starts nothing", async () 
   }
 });
 
-void test("[1.1] a wrong command line is one line of the log and exit code 1", async () => {
+void test("[1.1] an invalid command line logs one line and exits with 1", async () => {
   const { exitCode, stderr, started } = await run("kubelet", "x");
   assert.deepEqual([exitCode, started.length], [1, 0]);
   assert.match(stderr, /^E\d{4} .* kubelet\] "command failed" err="unknown command x"\n$/);
 });
 
-void test("[1.3] that a file was read leniently is said even when the start fails", async (t) => {
+void test("[1.3] lenient decoding of the configuration file is logged even when the start fails", async (t) => {
   const directory = directoryOf(t, { "c.yaml": `${HEADER}nope: 1\nmaxPods: -1\n` });
   const { exitCode, stderr } = await run("kubelet", "--config", join(directory, "c.yaml"), "--port=1");
   assert.equal(exitCode, 1);
@@ -70,7 +71,7 @@ void test("[1.3] that a file was read leniently is said even when the start fail
   );
 });
 
-void test("the agent is started with the options, and its exit code is the program's, under both names", async () => {
+void test("the agent starts with the options and sets the exit code, as kubelet and as deckhand kubelet", async () => {
   for (const [name, ...args] of [
     ["kubelet", "--max-pods=3"],
     ["deckhand", "kubelet", "--max-pods=3"],
@@ -80,7 +81,7 @@ void test("the agent is started with the options, and its exit code is the progr
   }
 });
 
-void test("deckhand version names both versions", async () => {
+void test("deckhand version prints both versions", async () => {
   const text = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})\n`;
   assert.deepEqual(await run("deckhand", "version"), { exitCode: 0, stdout: text, stderr: "", started: [] });
   assert.equal((await run("deckhand", "--version")).stdout, text);
@@ -88,20 +89,20 @@ void test("deckhand version names both versions", async () => {
   assert.deepEqual(JSON.parse(json.stdout), { deckhand: DECKHAND_VERSION, kubernetes: KUBERNETES_VERSION });
 });
 
-void test("deckhand licences and sbom print what is shipped, or say why they cannot", async () => {
+void test("deckhand licences and sbom print the shipped document or an error", async () => {
   assert.deepEqual(await run("deckhand", "sbom"), { exitCode: 0, stdout: "the bill", stderr: "", started: [] });
   const failed = { exitCode: 1, stdout: "", stderr: "error: no licences\n", started: [] };
   assert.deepEqual(await run("deckhand", "licences"), failed);
 });
 
-void test("deckhand without a subcommand or with an unknown one exits with 2", async () => {
+void test("deckhand exits with 2 without a subcommand or with an unknown one", async () => {
   for (const args of [[], ["nope"], ["explain"], ["orphans", "nope"], ["version", "--output=xml"]]) {
     const { exitCode, stderr } = await run("deckhand", ...args);
     assert.deepEqual([exitCode, stderr === ""], [2, false], args.join(" "));
   }
 });
 
-void test("every command prints its own help, and starts nothing", async () => {
+void test("every command prints its own help and starts nothing", async () => {
   for (const command of [
     "",
     "kubelet",
@@ -129,7 +130,7 @@ void test("every command prints its own help, and starts nothing", async () => {
   }
 });
 
-void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
+void test("[1.5] config check prints each value with its origin, and no secret", async (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nimageMaximumGCAge: 1h\n`,
   });
@@ -168,14 +169,14 @@ void test("[1.5] config check prints each value with where it came from, and no 
   assert.equal((await run("deckhand", "config", "check", "-o", "xml")).exitCode, 2);
 });
 
-void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {
+void test("[1.9] config check exits with 1 when the kubelet would not start", async () => {
   const { exitCode, stderr } = await run("deckhand", "config", "check", "--max-pods=-1");
   assert.equal(exitCode, 1);
   assert.match(stderr, /^error: failed to validate kubelet configuration, error: invalid configuration: maxPods/);
   assert.equal((await run("deckhand", "config", "check", "--kubeconfig=/none")).exitCode, 1);
 });
 
-void test("explain pod says why, from the journal's files alone, and ends with 0, 1 or 2", async (t) => {
+void test("explain pod explains from the journal alone, writes nothing, and exits with 0, 1 or 2", async (t) => {
   const directory = directoryOf(t, {});
   const files = createHostFiles({ clock: new ManualClock() });
   const journal = createJournal({
@@ -195,12 +196,15 @@ void test("explain pod says why, from the journal's files alone, and ends with 0
   assert.equal(reported.exitCode, 0);
   assert.match(
     reported.stdout,
-    /^Pod shop\/web, UID u2, .*\n\nThis node did not take it in, at 00:00:00: NodePorts: no free ports\.\n\n/,
+    /^Pod shop\/web, UID u2, .*\n\nThis node rejected the pod at 00:00:00: NodePorts: no free ports\.\n\n/,
   );
-  assert.match(reported.stdout, /\nBefore that, pods of the same name:\n {2}u1, 00:00:00 to 00:00:00: It was taken in/);
+  assert.match(
+    reported.stdout,
+    /\nBefore that, pods of the same name:\n {2}u1, 00:00:00 to 00:00:00: The pod was admitted/,
+  );
   const json = await explain("shop/web", "--output", "json", "--uid", "u1");
   const { uid, sentence } = JSON.parse(json.stdout) as Readonly<Record<string, unknown>>;
-  assert.deepEqual([uid, sentence], ["u1", "It was taken in and is being set up."]);
+  assert.deepEqual([uid, sentence], ["u1", "The pod was admitted and is being set up."]);
 
   for (const same of [
     ["web", "-n", "shop"],

@@ -1,10 +1,15 @@
-/** `deckhand` and its subcommands. Called by the name `kubelet`, the program has the kubelet's command line. */
+/**
+ * `deckhand` and its subcommands. Called by the name `kubelet`, the program has the kubelet's command line; called by
+ * the name `kubectl-why`, it is a plugin of kubectl.
+ */
 import { Command, CommanderError, Option } from "commander";
 import { errorText } from "../../base/error-text.ts";
+import type { ExplanationPorts } from "../../controllers/explain/explanations.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
-import { type ExplainPorts, explainPodCommand } from "./explain.ts";
+import { explainNodeCommand, explainPodCommand } from "./explain.ts";
 import type { CommandIo, Paper, ReadPaper, StartKubelet } from "./io.ts";
+import { kubectlWhyCommand, type RunKubectl } from "./kubectl-why.ts";
 import { kubeletCommand } from "./kubelet.ts";
 import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
 
@@ -18,8 +23,9 @@ export interface Invocation {
 export interface CommandParts {
   readonly openOrphans: OpenOrphans;
   readonly doctor: (args: readonly string[], io: CommandIo) => Promise<number>;
-  readonly explainPorts: ExplainPorts;
+  readonly explainPorts: ExplanationPorts;
   readonly readPaper: ReadPaper;
+  readonly runKubectl: RunKubectl;
 }
 
 const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
@@ -39,6 +45,7 @@ export async function runProgram(
   parts: CommandParts,
 ): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
+  if (name === "kubectl-why") return kubectlWhyCommand(args, io, parts.runKubectl);
   let exitCode = 0;
   const keepExitCode: KeepExitCode = (run) => async (subcommandArgs) => {
     exitCode = await run(subcommandArgs);
@@ -122,12 +129,16 @@ function addExplainCommands(
   const explain = program
     .command("explain")
     .alias("why")
-    .description("explain the state of a pod on this node")
+    .description("explain the state of a pod on this node, or of the node")
     .enablePositionalOptions();
   passThrough(
     explain.command("pod"),
     "explain the state of a pod and how the pod got there; works without the agent",
   ).action(keepExitCode((args) => explainPodCommand(args, io, explainPorts)));
+  passThrough(
+    explain.command("node"),
+    "explain the node's conditions and what the agent waits for; works without the agent",
+  ).action(keepExitCode((args) => explainNodeCommand(args, io, explainPorts)));
 }
 
 const PAPERS = [

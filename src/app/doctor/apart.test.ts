@@ -21,7 +21,7 @@ async function ask(script: string, args: readonly string[] = [], clock: Clock = 
 const STUCK = "setInterval(() => {}, 1_000)";
 const answers = (fields: string) => `console.log(JSON.stringify({ exitCode: 1, stdout: "", stderr: "", ${fields} }))`;
 
-test("what the looking process says is said, with its exit code", async () => {
+test("doctorApart passes on the child's output and exit code", async () => {
   assert.deepEqual(await ask(answers(`stdout: process.argv.slice(1).join(), stderr: "oh"`), ["-o", "json"]), {
     exitCode: 1,
     stdout: "-o,json",
@@ -29,18 +29,18 @@ test("what the looking process says is said, with its exit code", async () => {
   });
 });
 
-test("the child learns whether the parent's output shows colors", async () => {
+test("doctorApart passes on whether the output shows colors", async () => {
   for (const isColored of [true, false]) {
     const { stdout } = await ask(answers(`stdout: process.env.${COLORED}`), [], hostClock, isColored);
     assert.equal(stdout, isColored ? "1" : "0");
   }
 });
 
-test("it has threads to spare", async () => {
+test("doctorApart gives the child 64 threads", async () => {
   assert.equal((await ask(answers("stdout: process.env.UV_THREADPOOL_SIZE"))).stdout, "64");
 });
 
-test("a process that has answered and does not end is not waited for", async () => {
+test("doctorApart kills a child that has answered and does not end", async () => {
   const { stdout } = await ask(`${answers("stdout: String(process.pid)")}; ${STUCK}`);
   await waitUntil("it is gone", 10_000, async () => {
     try {
@@ -51,7 +51,7 @@ test("a process that has answered and does not end is not waited for", async () 
   });
 });
 
-test("a process that says nothing could not look", async () => {
+test("doctorApart reports could-not-look when the child does not answer or fails", async () => {
   const hurried: Clock = { ...hostClock, after: (ms, fire) => hostClock.after(ms / 100, fire) };
   const silent = await ask(STUCK, [], hurried);
   assert.equal(silent.exitCode, 1);

@@ -27,7 +27,7 @@ export async function gatherIdentity(round: Round): Promise<IdentityRound> {
   const client = own?.kubeconfig === undefined ? ABSENT : clientPair(round, own.kubeconfig, own.path);
   const clientCa = options.server.clientCa;
   const nowWallMs = ports.clock.wallMs();
-  const isOver = client.kind === "there" && client.chain.some(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
+  const hasExpired = client.kind === "there" && client.chain.some(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
   return {
     identity: {
       kubeconfigTrouble: own?.trouble,
@@ -42,7 +42,7 @@ export async function gatherIdentity(round: Round): Promise<IdentityRound> {
       options.node.name,
       // A key that does not match its certificate prevents any connection, which is not the server's fault.
       client.kind === "absent" || (client.kind === "there" && client.keyFits) ? own?.kubeconfig : undefined,
-      isOver ? bootstrap?.kubeconfig : undefined,
+      hasExpired ? bootstrap?.kubeconfig : undefined,
       bootstrap,
     ),
   };

@@ -160,7 +160,7 @@ async function findings(t: TestContext, change: (host: Host) => void, files: Fil
   return { host, exitCode, reported: reported.findings.map(({ name, seen }) => `${name}: ${seen}`) };
 }
 
-test("on a sound host doctor finds nothing, and has asked for its own Node", async (t) => {
+test("doctor finds nothing on a sound host, and requests only its Node and the server's version", async (t) => {
   const { host, exitCode, reported } = await findings(t, () => {});
   assert.deepEqual([exitCode, reported], [0, []]);
   assert.deepEqual(host.asked, ["https://192.0.2.1:6443/api/v1/nodes/node-1", "https://192.0.2.1:6443/version"]);
@@ -178,7 +178,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => (host.answers.version = new RuntimeError("Version", "unimplemented", "unknown service")),
     [/^runtime-without-cri/],
   ],
-  "the runtime cannot be asked for its driver, and says another in its settings": [
+  "the runtime does not implement RuntimeConfig, and its settings name another cgroup driver": [
     (host) => {
       host.answers.driver = new RuntimeError("RuntimeConfig", "unimplemented", "unknown method");
       const containerd = { defaultRuntimeName: "runc", runtimes: { runc: { options: { SystemdCgroup: true } } } };
@@ -186,15 +186,15 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [/^cgroup-driver-unagreed/, /^cgroup-driver-without-systemd/, /^runtime-old/],
   ],
-  "the runtime fails to say its driver": [
+  "RuntimeConfig fails": [
     (host) => (host.answers.driver = new RuntimeError("RuntimeConfig", "internal", "oh")),
     [/^could-not-look: the runtime's cgroup driver: RuntimeConfig: oh/],
   ],
-  "the runtime's settings are no JSON": [
+  "the runtime's settings are not JSON": [
     (host) => (host.answers.status = { ...STATUS, info: { config: "{" } }),
     [/^could-not-look: the runtime's state: its settings cannot be read/],
   ],
-  "the runtime keeps its network elsewhere": [
+  "the runtime's CNI directory is another one": [
     (host) => (host.answers.status = { ...STATUS, info: { config: JSON.stringify({ cni: { confDir: "/other" } }) } }),
     [/^cni-configuration-missing: \/other holds no/],
   ],
@@ -202,7 +202,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => host.signs.files.delete("/opt/cni/bin/bridge"),
     [/^cni-plugin-missing: bridge, needed by .*10-pods\.conflist, is not in \/opt\/cni\/bin/],
   ],
-  "the runtime names no directories, and goes by its own word (nothing)": [
+  "the runtime reports no CNI directories (no finding)": [
     (host) => {
       host.answers.status = { ...STATUS, info: { config: JSON.stringify({ sandboxImage: "pause" }) } };
       host.signs.files.delete("/etc/cni/net.d/10-pods.conflist");
@@ -210,7 +210,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [],
   ],
-  "the API server is silent": [
+  "the API server is unreachable": [
     (host) => (host.answers.api = new Error("connect ECONNREFUSED")),
     [/^api-unreachable: https:\/\/192\.0\.2\.1:6443: connect ECONNREFUSED/],
   ],
@@ -228,7 +228,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
       /^node-name-taken: the machine other/,
     ],
   ],
-  "the API server refuses": [
+  "the API server forbids reading the Node": [
     (host) =>
       (host.answers.api = {
         "/api/v1/nodes/node-1": { status: 403, body: { message: 'nodes "node-1" is forbidden' }, dateWallMs: NOW },
@@ -236,7 +236,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
       }),
     [/^api-forbidden: .*nodes "node-1" is forbidden/],
   ],
-  "the disk is full, by the threshold of the defaults": [
+  "the image disk is below the default eviction thresholds": [
     (host) => {
       host.signs.directories.add("/var/lib/images");
       host.machine.filesystems.set("/var/lib/images", {
@@ -249,7 +249,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [/^disk-pressure: .*images.* 149 MiB of 1000 MiB left, less than 150 MiB/, /^inodes-pressure: .* less than 50$/],
   ],
-  "only the disk of the agent's directory is held to the thresholds (and it is well)": [
+  "the disk of the logs is below the eviction thresholds (no finding)": [
     (host) => {
       host.signs.directories.add("/var/log/pods");
       const small = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 9n << 20n };
@@ -265,7 +265,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [/^disk-full: .*logs of pods/, /^inodes-gone: .*logs of pods/],
   ],
-  "the machine's facts cannot be read, which is not the API server's fault": [
+  "the machine's facts cannot be read": [
     (host) => Object.assign(host.machine, { facts: () => Promise.reject(new Error("EACCES")) }),
     [/^could-not-look: the kernel's release and the machine's id: EACCES$/],
   ],
@@ -283,15 +283,18 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => (host.signs.listening = [{ address: "127.0.0.1", port: 10_248, process: { pid: 9, command: "nc" } }]),
     [/^port-taken: 127\.0\.0\.1:10248, for healthz/],
   ],
-  "there is no resolver and no authority": [
+  "resolv.conf and the client CA file are missing": [
     (host) => {
       host.signs.files.delete("/etc/resolv.conf");
       host.signs.files.delete("/etc/kubernetes/ca.crt");
     },
     [/^client-ca-refused: \/etc\/kubernetes\/ca\.crt: ENOENT/, /^resolv-conf-refused: \/etc\/resolv\.conf: ENOENT/],
   ],
-  "there is no mount": [(host) => host.signs.programs.delete("mount"), [/^program-missing: there is no mount/]],
-  "nothing of /proc can be read": [
+  "the program mount is missing": [
+    (host) => host.signs.programs.delete("mount"),
+    [/^program-missing: there is no mount/],
+  ],
+  "nothing in /proc can be read": [
     (host) => {
       const refuse = () => Promise.reject(new Error("EACCES"));
       Object.assign(host.signs, { fileSystems: refuse, swapDevices: refuse, cgroupTree: refuse, listeners: refuse });
@@ -326,19 +329,19 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
 };
 
 for (const [what, [change, wanted]] of Object.entries(CHANGES)) {
-  test(`doctor sees that ${what}`, async (t) => {
+  test(`doctor on a host where ${what}`, async (t) => {
     const { reported } = await findings(t, change);
     assert.equal(reported.length, wanted.length, reported.join("\n"));
     for (const [index, pattern] of wanted.entries()) assert.match(reported[index] ?? "", pattern);
   });
 }
 
-test("the configuration is read by the agent's own code, and what it refuses does not end the looking", async (t) => {
+test("doctor reports a rejected configuration, lenient decoding and wrong kernel settings", async (t) => {
   const wrong = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPods: -1\n` });
   assert.equal(wrong.exitCode, 1);
   assert.match(
     wrong.reported[0] ?? "",
-    /^configuration-refused: .*maxPods.* \(of the rest only what holds for any configuration is told\)$/,
+    /^configuration-refused: .*maxPods.* \(other checks that depend on it were skipped\)$/,
   );
   const down = (host: Host) => {
     host.answers.version = new RuntimeError("Version", "unavailable", "connect ENOENT");
@@ -360,7 +363,7 @@ test("the configuration is read by the agent's own code, and what it refuses doe
   assert.match(none.reported[0] ?? "", /^configuration-refused: .*open \/none: no such file or directory/);
 });
 
-test("certificates are looked at where the agent looks for them", async (t) => {
+test("doctor checks certificates at the agent's paths", async (t) => {
   const over = await findings(t, () => {}, { kubeconfig: kubeconfig(OVER) });
   assert.match(over.reported.join(), /^client-certificate-expired: .*kubelet\.conf ended on 2026-04-2/);
   const mixed = await findings(t, () => {}, { kubeconfig: kubeconfig({ ...GOOD, keyPem: OVER.keyPem }) });
@@ -392,7 +395,7 @@ test("certificates are looked at where the agent looks for them", async (t) => {
   assert.deepEqual(unseen.reported, [`could-not-look: the serving certificate: ${current}: EACCES`]);
 });
 
-test("without a name server the default route is looked at, as by the agent", async (t) => {
+test("doctor falls back to the default route's address when DNS does not answer", async (t) => {
   const silent = (host: Host) => {
     host.clock = hurried;
     host.machine.lookup = (_, signal) => unlessAborted(new Promise(() => {}), signal);
@@ -405,7 +408,7 @@ test("without a name server the default route is looked at, as by the agent", as
   assert.match((await findings(t, nowhere)).reported.join(), /^node-address-unusable: /);
 });
 
-test("a kubeconfig on a disk that does not answer is not waited for", async (t) => {
+test("doctor gives up on an unresponsive kubeconfig after 5 s", async (t) => {
   const stuck = (host: Host) => {
     host.clock = hurried;
     const nearest = host.signs.nearest.bind(host.signs);
@@ -414,7 +417,7 @@ test("a kubeconfig on a disk that does not answer is not waited for", async (t) 
   assert.deepEqual((await findings(t, stuck)).reported, ["kubeconfig-refused: no answer within 5000 ms"]);
 });
 
-test("a node that is yet to join is asked with what it has to begin with", async (t) => {
+test("doctor uses the bootstrap kubeconfig for a node that has not joined", async (t) => {
   const directory = directoryOf(t, {
     "bootstrap.conf": kubeconfig().replace(/\{client-cert.*\}\}\]/, "{token: abc.def}}]"),
   });

@@ -23,7 +23,7 @@ function recorded(changes: Partial<LogSettings> = {}) {
   return { lines, errors, log };
 }
 
-void test("[22.4] text is that of klog, with the module where klog has the file", () => {
+void test("[22.4] text format is klog's, with the module in place of the file", () => {
   const { lines, errors, log } = recorded();
   log.of("status").info(0, 'Patched "it"', {
     pod: { namespace: "default", name: "web" },
@@ -42,7 +42,7 @@ void test("[22.4] text is that of klog, with the module where klog has the file"
   assert.deepEqual(errors, ['E1114 23:16:21.123456   12345 status] "Failed" err="outer: inner" pod="a/b"\n']);
 });
 
-void test("[22.4] JSON has the fields of Kubernetes, in their order; an error has no v", () => {
+void test("[22.4] JSON format has Kubernetes' fields in order, and errors have no v", () => {
   const { lines, errors, log } = recorded({ format: "json" });
   log.of("status").info(0, "Patched", { pod: { namespace: "default", name: "web" }, bytes: 5n });
   log.of("status").error("Failed", new Error("no"), { v: 1 });
@@ -52,7 +52,7 @@ void test("[22.4] JSON has the fields of Kubernetes, in their order; an error ha
   assert.deepEqual(errors, [`{"ts":${wallMs},"caller":"status","msg":"Failed","err":"no","v_":1}\n`]);
 });
 
-void test("[22.4] a line is shown up to the verbosity, which a pattern can set for its modules; the first pattern counts", () => {
+void test("[22.4] a line is logged up to its module's verbosity, set by the first matching pattern", () => {
   const modules = [
     { filePattern: "pod-*", verbosity: 5 },
     { filePattern: "pod-workers", verbosity: 0 },
@@ -70,7 +70,7 @@ const CANARY = "c4n4ryc4n4ryc4n4ry";
 const JWT = `eyJhbGciOiJSUzI1NiJ9.eyJzdWIi${CANARY}.${CANARY}`;
 
 for (const format of ["text", "json"] as const) {
-  void test(`[22.4] no secret reaches the log, in whatever way it is said (${format})`, () => {
+  void test(`[22.4] secrets are masked in fields, messages and errors (${format})`, () => {
     const { lines, errors, log } = recorded({ format });
     const said = log.of("x");
     const secrets: readonly Readonly<Record<string, unknown>>[] = [
@@ -99,7 +99,7 @@ for (const format of ["text", "json"] as const) {
   });
 }
 
-void test("what is no secret is left alone", () => {
+void test("images, Secret names and digests are not masked", () => {
   const { lines, log } = recorded();
   log.of("x").info(0, "Pulled", {
     image: "registry.k8s.io/pause:3.10",
@@ -112,7 +112,7 @@ void test("what is no secret is left alone", () => {
   );
 });
 
-void test("a value that holds itself ends somewhere", () => {
+void test("a cyclic value is logged as one line", () => {
   const { lines, log } = recorded();
   const loop: Record<string, unknown> = {};
   loop["self"] = loop;

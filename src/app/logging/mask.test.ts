@@ -5,7 +5,7 @@ import { maskText, maskValue } from "./mask.ts";
 
 const MEGABYTE = 1_000_000;
 
-describe("masking text that somebody else chose", () => {
+describe("masking untrusted text", () => {
   for (const piece of [
     "a.",
     "a-",
@@ -36,7 +36,7 @@ describe("masking text that somebody else chose", () => {
     });
   }
 
-  test("what is cut says how long it was, and what is not cut stays whole", () => {
+  test("text over the limit is cut with its length, and text of exactly the limit is not", () => {
     assert.equal(maskText("x".repeat(LOG_TEXT_BYTES_MAX)), "x".repeat(LOG_TEXT_BYTES_MAX));
     assert.equal(
       maskText("x".repeat(LOG_TEXT_BYTES_MAX + 1)),
@@ -44,14 +44,14 @@ describe("masking text that somebody else chose", () => {
     );
   });
 
-  test("a token is masked after a hyphen too", () => {
+  test("a token is masked after hyphens and other delimiters", () => {
     const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl";
     for (const before of ["", "-", "id-", "a-b-", "x.", "=", '"']) {
       assert.equal(maskText(`${before}${token} end`), `${before}<masked> end`);
     }
   });
 
-  test("a credential over the place of the cut is masked", () => {
+  test("a credential that crosses the cut is masked", () => {
     const before = "x".repeat(LOG_TEXT_BYTES_MAX - 20);
     assert.ok(
       !maskText(`${before} https://ada:hunter2hunter2hunter2@registry.example/ ${"y".repeat(100)}`).includes("hunter2"),
@@ -60,7 +60,7 @@ describe("masking text that somebody else chose", () => {
   });
 });
 
-test("a line holds so many items and so much text, however much it is given", () => {
+test("a line's items and text are bounded", () => {
   const texts = Array.from({ length: 2 * LOG_ITEMS_MAX }, () => "x".repeat(LOG_TEXT_BYTES_MAX));
   const line = JSON.stringify(maskValue({ texts, map: new Map(texts.map((text, index) => [index, text])) }));
   assert.ok(line.length < 2 * LOG_LINE_CHARS_MAX, `${line.length} characters`);

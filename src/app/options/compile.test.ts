@@ -7,7 +7,7 @@ import { accessFault } from "./server-settings.ts";
 
 const optionsOf = (...args: readonly string[]) => load(args).options;
 
-void test("[1.13] the node's name is the override or the hostname, trimmed and in lower case; none is fatal", () => {
+void test("[1.13] the node name is the override or the hostname, trimmed and in lower case; an empty one is fatal", () => {
   assert.equal(optionsOf().node.name, "node-1");
   assert.equal(optionsOf("--hostname-override= MyNode ").node.name, "mynode");
   assert.equal(faultOf(["--hostname-override= "]), "failed to run Kubelet: empty hostname is invalid");
@@ -22,7 +22,7 @@ void test("[1.12] without --kubeconfig there is no API server", () => {
   assert.deepEqual([api.kubeconfigPath, api.requestsPerSecond, api.heartbeatLimitMs], ["/k", 50, 40_000]);
 });
 
-void test("[1.14] each client has its rate and its patience: heartbeats that of the status or the lease, the shorter", () => {
+void test("[1.14] each client has its rate, and heartbeats the shorter timeout of node status and lease", () => {
   const apiOf = (...args: readonly string[]) => optionsOf("--kubeconfig=/k", ...args).api;
   const usual = {
     kind: "cluster",
@@ -45,7 +45,7 @@ void test("[1.14] each client has its rate and its patience: heartbeats that of 
   assert.deepEqual(apiOf("--kube-api-qps=0"), { ...usual, requestsPerSecond: 5 }, "as client-go reads a zero");
 });
 
-void test("[1.2] --cloud-provider is external or nothing", () => {
+void test("[1.2] --cloud-provider accepts only external", () => {
   assert.equal(optionsOf("--cloud-provider=external").node.externalCloud, true);
   assert.match(
     faultOf(["--cloud-provider=aws"]),
@@ -53,7 +53,7 @@ void test("[1.2] --cloud-provider is external or nothing", () => {
   );
 });
 
-void test("[1.2] --node-ip is one address or one of each family; what is no address is left out", () => {
+void test("[1.2] --node-ip accepts one address per family and ignores invalid ones", () => {
   assert.deepEqual(optionsOf("--node-ip=10.0.0.1, fd00::1").node.ips, ["10.0.0.1", "fd00::1"]);
   assert.deepEqual(optionsOf("--node-ip=x,10.0.0.1").node.ips, ["10.0.0.1"]);
   assert.match(
@@ -63,7 +63,7 @@ void test("[1.2] --node-ip is one address or one of each family; what is no addr
   assert.match(faultOf(["--node-ip=0.0.0.0,::1"]), /dual-stack node IP cannot include '0.0.0.0' or '::'/);
 });
 
-void test("[1.2] --node-labels takes what a kubelet may say of itself", () => {
+void test("[1.2] --node-labels accepts only labels that a kubelet may set on its Node", () => {
   assert.deepEqual(optionsOf("--node-labels=a=b,node.kubernetes.io/x=y,c").node.labels, {
     a: "b",
     "node.kubernetes.io/x": "y",
@@ -79,7 +79,7 @@ void test("[1.2] --node-labels takes what a kubelet may say of itself", () => {
   );
 });
 
-void test("[1.9] reserved CPUs count for the system in place of both reservations", () => {
+void test("[1.9] --reserved-cpus replaces the CPU of both reservations", () => {
   const { reserved } = optionsOf(
     "--reserved-cpus=0-1,4",
     "--kube-reserved=cpu=1,memory=1Gi",
@@ -120,25 +120,25 @@ for (const [flag, fault] of [
   ["--exit-on-lock-contention", "cannot exit on lock file contention: no lock file specified"],
   ["--cgroup-driver=x", 'invalid cgroup driver "x"'],
 ] as const) {
-  void test(`[1.9] ${flag} is refused`, () => {
+  void test(`[1.9] ${flag} is rejected`, () => {
     assert.ok(faultOf([flag]).startsWith(`failed to run Kubelet: ${fault}`), faultOf([flag]));
   });
 }
 
-void test("[1.25] [1.26] a health port of 0 opens nothing, and the server can be left out", () => {
+void test("[1.25] [1.26] --healthz-port=0 and --enable-server=false disable their servers", () => {
   assert.deepEqual(optionsOf("--healthz-port=0").healthz, { kind: "off" });
   assert.deepEqual(optionsOf("--healthz-bind-address=::1").healthz, { kind: "on", address: "::1", port: 10248 });
   assert.equal(optionsOf("--enable-server=false").server.enabled, false);
   assert.ok(optionsOf("--enable-server=false").warnings.every((warning) => !warning.includes("enableServer")));
 });
 
-void test("[1.27] a process that is not root is told so, and goes on", () => {
+void test("[1.27] a process that is not root gets a warning and continues", () => {
   const { notices } = load([], { ...machine, uid: 1000 });
   assert.equal(notices.permissionFault, "kubelet needs to run as uid `0`. It is being run as 1000");
   assert.equal(load([]).notices.permissionFault, undefined);
 });
 
-void test("[1.8] the image service is where the runtime is, unless it is said to be elsewhere", () => {
+void test("[1.8] the image service endpoint defaults to the runtime endpoint", () => {
   const runtimeOf = (...args: readonly string[]) => optionsOf(...args).runtime;
   const usual = "unix:///run/containerd/containerd.sock";
   assert.deepEqual([runtimeOf().endpoint, runtimeOf().imageEndpoint], [usual, usual]);
@@ -146,29 +146,29 @@ void test("[1.8] the image service is where the runtime is, unless it is said to
   assert.equal(runtimeOf("--image-service-endpoint=unix:///b").imageEndpoint, "unix:///b");
 });
 
-void test("[14.7] the kubelet itself is among the last to be killed for memory, unless the operator says otherwise", () => {
+void test("[14.7] the kubelet's oom_score_adj is -999 unless it is configured", () => {
   assert.equal(optionsOf().cgroups.oomScoreAdj, -999);
   assert.equal(optionsOf("--oom-score-adj=-500").cgroups.oomScoreAdj, -500);
 });
 
-void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {
+void test("[1.28] --experimental-allocatable-ignore-eviction keeps eviction thresholds out of allocatable", () => {
   assert.equal(optionsOf("--experimental-allocatable-ignore-eviction").eviction.outOfAllocatable, false);
   assert.equal(optionsOf().eviction.outOfAllocatable, true);
 });
 
-void test("[1.8] a lone process is killed on version 1 of cgroups, the whole container on version 2", () => {
+void test("[1.8] singleProcessOOMKill is on by default for cgroup v1 and off for v2", () => {
   assert.equal(optionsOf().cgroups.singleProcessOomKill, false);
   const old = load(["--fail-cgroupv1=false"], { ...machine, cgroupVersion: 1 }).options;
   assert.deepEqual([old.cgroups.singleProcessOomKill, old.cgroups.version, old.cgroups.root], [true, 1, "/"]);
 });
 
-void test("[1.5] the flag can ask for the seccomp profile, and not decline it", (t) => {
+void test("[1.5] --seccomp-default can enable, not disable, the default profile", (t) => {
   const path = join(directoryOf(t, { "c.yaml": `${HEADER}seccompDefault: true\n` }), "c.yaml");
   assert.equal(optionsOf("--config", path, "--seccomp-default=false").pods.seccompDefault, true);
   assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
 });
 
-void test("[9.4] five pulls at once where nobody says how many; else as the operator says", (t) => {
+void test("[9.4] five images are pulled in parallel by default, else as configured", (t) => {
   const directory = directoryOf(t, {
     "one.yaml": `${HEADER}serializeImagePulls: true\nregistryPullQPS: 0\nregistryBurst: 3\n`,
     "all.yaml": `${HEADER}serializeImagePulls: false\n`,
@@ -194,12 +194,12 @@ void test("[9.4] five pulls at once where nobody says how many; else as the oper
   );
 });
 
-void test("[9.6] registry logins of the node are looked for in the working directory and at home too", () => {
+void test("[9.6] options include the working and home directories for registry credentials", () => {
   const { workingDirectory, homeDirectory } = optionsOf().images;
   assert.deepEqual([workingDirectory, homeDirectory], ["/working", "/root"]);
 });
 
-void test("[19.9] a negative size leaves logs alone; what is no size, or too few files, is fatal", () => {
+void test("[19.9] a negative log size disables rotation; an invalid size or fewer than two files is fatal", () => {
   const limits = { kind: "limited", bytesMax: 10 * 1024 * 1024, filesMax: 5, workersMax: 1, everyMs: 10_000 };
   assert.deepEqual(optionsOf().containerLogs, limits);
   assert.deepEqual(optionsOf("--container-log-max-size=2k", "--container-log-max-files=2").containerLogs, {
@@ -215,7 +215,7 @@ void test("[19.9] a negative size leaves logs alone; what is no size, or too few
   assert.match(faultOf(["--container-log-max-files=1"]), /containerLogMaxFiles must be greater than 1/);
 });
 
-void test("[22.3] tracing is off unless one of its fields is set; without an endpoint the collector is this machine's, without a rate nothing begins here", (t) => {
+void test("[22.3] tracing is on when a field is set, with the endpoint localhost:4317 and the rate 0 by default", (t) => {
   const directory = directoryOf(t, {
     "both.yaml": `${HEADER}tracing:\n  endpoint: unix:///c.sock\n  samplingRatePerMillion: 100\n`,
     "rate.yaml": `${HEADER}tracing:\n  samplingRatePerMillion: 1000000\n`,
@@ -234,7 +234,7 @@ void test("[22.3] tracing is off unless one of its fields is set; without an end
   assert.deepEqual(tracing("endpoint.yaml"), { kind: "on", endpoint: "collector:4317", perMillion: 0 });
 });
 
-void test("[2.5] TLS begins at 1.2 with Go's strong suites, and takes what is chosen by Go's names", (t) => {
+void test("[2.5] TLS defaults to 1.2 with ECDHE suites, and accepts Go's names of versions, suites and curves", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}tlsCurvePreferences: [29, 23]\n`,
     "d.yaml": `${HEADER}tlsCurvePreferences: [1]\n`,
@@ -257,7 +257,7 @@ void test("[2.5] TLS begins at 1.2 with Go's strong suites, and takes what is ch
   assert.equal(faultOf(["--config", join(directory, "d.yaml")]), curve);
 });
 
-void test("[1.6] who may ask follows the file: open without one, closed with one", (t) => {
+void test("[1.6] access is open without a configuration file and closed with one", (t) => {
   const directory = directoryOf(t, { "c.yaml": HEADER });
   const access = (...args: readonly string[]) => {
     const { readOnlyPort, authentication, authorization } = optionsOf(...args).server;
@@ -276,7 +276,7 @@ void test("[1.6] who may ask follows the file: open without one, closed with one
   assert.equal(faultOf(["--authorization-mode=RBAC"]), "failed to run Kubelet: unknown authorization mode RBAC");
 });
 
-void test("a server that could answer nobody is a fault in the Go kubelet's words", (t) => {
+void test("authentication without a client or a method is a fault with the Go kubelet's message", (t) => {
   const directory = directoryOf(t, { "c.yaml": HEADER });
   const closed = optionsOf("--config", join(directory, "c.yaml"));
   assert.equal(accessFault(closed.server, true), undefined);
@@ -288,7 +288,7 @@ void test("a server that could answer nobody is a fault in the Go kubelet's word
   assert.equal(accessFault(optionsOf("--anonymous-auth=false").server, true), "no authentication method configured");
 });
 
-void test("[20.15] every flag has a text: its default, or what was given, and no credential", () => {
+void test("[20.15] every flag has its default or given value as text, without credentials", () => {
   const { flags } = optionsOf("--v=4", "--manifest-url-header=Authorization:canary", "--node-labels=a=b");
   assert.deepEqual(
     [flags["v"], flags["node-labels"], flags["sync-frequency"], flags["anonymous-auth"], flags["manifest-url-header"]],
@@ -298,7 +298,7 @@ void test("[20.15] every flag has a text: its default, or what was given, and no
   assert.ok(!JSON.stringify(flags).includes("canary"));
 });
 
-void test("[14.11] memory QoS follows its gate, and needs cgroup v2", (t) => {
+void test("[14.11] memory QoS follows its feature gate and needs cgroup v2", (t) => {
   const gate = "--feature-gates=MemoryQoS=true";
   assert.equal(load([]).options.cgroups.memoryQos, undefined);
   assert.deepEqual(load([gate]).options.cgroups.memoryQos, { tiered: false, throttlingFactor: 0.9 });

@@ -5,7 +5,7 @@ import { directoryOf, faultOf, HEADER, load } from "../../../test/support/option
 import { CONFIGURATION_BYTES_MAX } from "../limits.ts";
 import { DocumentFault, readDocument } from "./config-files.ts";
 
-void test("[1.3] unknown and repeated fields do not stop the start: the file is read leniently and the log says why", (t) => {
+void test("[1.3] unknown and duplicate fields are decoded leniently and reported", (t) => {
   const text = `${HEADER}maxPods: 1\nmaxPods: 22\nzzz: 1\nlogging: {nope: 1}\nregisterWithTaints: [{key: a, effect: NoSchedule, foo: 1}]\n`;
   const { notices, options } = load(["--config", join(directoryOf(t, { "c.yaml": text }), "c.yaml")]);
   assert.equal(
@@ -16,7 +16,7 @@ void test("[1.3] unknown and repeated fields do not stop the start: the file is 
   assert.equal(options.node.podsMax, 22);
 });
 
-void test("[1.3] [27.1.2] what kubeadm writes is read strictly", (t) => {
+void test("[1.3] [27.1.2] kubeadm's configuration file passes strict decoding", (t) => {
   const text = `${HEADER}authentication: {anonymous: {enabled: false}, webhook: {cacheTTL: 0s, enabled: true}, x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}
 authorization: {mode: Webhook, webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}}
 cgroupDriver: systemd
@@ -72,7 +72,7 @@ for (const [name, body, fault] of [
     "syncFrequency: 5",
     "json: cannot unmarshal number into Go struct field KubeletConfiguration.syncFrequency of type string",
   ],
-  ["no duration", "syncFrequency: 5x", 'time: unknown unit "x" in duration "5x"'],
+  ["an invalid duration", "syncFrequency: 5x", 'time: unknown unit "x" in duration "5x"'],
   [
     "a list for a map",
     "evictionHard: [a]",
@@ -110,18 +110,22 @@ for (const [name, text, fault] of [
     "apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n",
     /no kind "KubeletConfiguration" is registered for version "kubelet.config.k8s.io\/v1"/,
   ],
-  ["no kind", "{}", /Object 'Kind' is missing in '\{\}'/],
+  ["a missing kind", "{}", /Object 'Kind' is missing in '\{\}'/],
   ["an empty file", "", /kubelet config file ".*" was empty/],
-  ["no object", "just text", /couldn't get version\/kind; json parse error: json: cannot unmarshal string/],
-  ["no YAML", `${HEADER}a: [`, /failed to decode: yaml: line 3: /],
-  ["brackets without end", `${HEADER}a: ${"[".repeat(100_000)}`, /nested deeper than 64/],
   [
-    "indentation without end",
+    "text without an object",
+    "just text",
+    /couldn't get version\/kind; json parse error: json: cannot unmarshal string/,
+  ],
+  ["invalid YAML", `${HEADER}a: [`, /failed to decode: yaml: line 3: /],
+  ["brackets nested too deep", `${HEADER}a: ${"[".repeat(100_000)}`, /nested deeper than 64/],
+  [
+    "indentation nested too deep",
     `${HEADER}a:\n${Array.from({ length: 100 }, (_, depth) => `${" ".repeat(depth + 1)}a:`).join("\n")}`,
     /nested deeper than 64/,
   ],
   [
-    "a bomb of aliases",
+    "an alias bomb",
     `${HEADER}a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`,
     /[Ee]xcessive alias/,
   ],
@@ -149,7 +153,7 @@ void test("[1.3] a configuration file of exactly the limit is read, a larger dro
   assert.match(faultOf([...config, "--config-dir", join(directory, "d")]), fault);
 });
 
-void test("a document larger than the limit is not parsed, wherever its text comes from", () => {
+void test("readDocument rejects a text over the limit and accepts one of exactly the limit", () => {
   assert.deepEqual(readDocument("{}".padEnd(CONFIGURATION_BYTES_MAX)).value, {});
   assert.throws(() => readDocument("{}".padEnd(CONFIGURATION_BYTES_MAX + 1)), DocumentFault);
 });
@@ -158,7 +162,7 @@ void test("[1.3] a missing file is fatal", () => {
   assert.match(faultOf(["--config", "/none/c.yaml"]), /error: open \/none\/c\.yaml: no such file or directory$/);
 });
 
-void test("[1.3] JSON is read too, and only the first of several documents", (t) => {
+void test("[1.3] JSON is accepted, and only the first of several documents is read", (t) => {
   const json = JSON.stringify({
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
@@ -169,7 +173,7 @@ void test("[1.3] JSON is read too, and only the first of several documents", (t)
   assert.equal(load(["--config", join(directory, "c.yaml")]).options.node.podsMax, 4);
 });
 
-void test("[1.3] YAML is that of Go: yes is true, 0x10 is 16, dates and sixties stay text", (t) => {
+void test("[1.3] YAML follows Go: no is false, 0x10 is 16, dates and 1:30 stay strings", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}enableServer: no\nmaxPods: 0x10\nproviderID: 2001-01-01\nclusterDomain: 1:30\n`,
   });
@@ -180,7 +184,7 @@ void test("[1.3] YAML is that of Go: yes is true, 0x10 is 16, dates and sixties 
   );
 });
 
-void test("[1.3] relative paths start at the file's directory, all seven of them", (t) => {
+void test("[1.3] all seven relative paths are resolved from the file's directory", (t) => {
   const body =
     "staticPodPath: a\ntlsCertFile: b\ntlsPrivateKeyFile: c\nresolvConf: d\nvolumePluginDir: e\npodLogsDir: f\nauthentication: {x509: {clientCAFile: g}}\nkubeletCgroups: h\n";
   const directory = directoryOf(t, { "c.yaml": HEADER + body });
@@ -201,7 +205,7 @@ void test("[1.3] relative paths start at the file's directory, all seven of them
   assert.equal(config.kubeletCgroups, "h");
 });
 
-void test("[1.3] a zero stands for the default where Go has no pointer, and for itself where it has one", (t) => {
+void test("[1.3] zero means the default for plain fields and zero for pointer fields", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 0\nport: 0\nhealthzPort: 0\nkubeAPIQPS: 0\nresolvConf: ""\nimageGCLowThresholdPercent: 0\n`,
   });
@@ -212,7 +216,7 @@ void test("[1.3] a zero stands for the default where Go has no pointer, and for 
   );
 });
 
-void test("keys that JavaScript knows are keys like any other", (t) => {
+void test("__proto__ and constructor are ordinary keys", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}__proto__: {maxPods: 1}\nconstructor: 1\nevictionHard: {__proto__: "5%"}\n`,
   });

@@ -5,7 +5,7 @@ import { configurationDocs } from "./configuration-docs.ts";
 
 const page = new URL("../../../docs/configuration.md", import.meta.url);
 
-void test("docs/configuration.md is what the tables say", () => {
+void test("docs/configuration.md is generated from the tables", () => {
   if (process.env["UPDATE_DOCS"] === "1") {
     mkdirSync(new URL(".", page), { recursive: true });
     writeFileSync(page, configurationDocs());

@@ -5,7 +5,7 @@ import { directoryOf, faultOf, HEADER, load } from "../../../test/support/option
 
 const all = (directory: string) => ["--config", join(directory, "c.yaml"), "--config-dir", join(directory, "d")];
 
-void test("[1.5] defaults, then the file, then drop-ins, then flags; and each value knows where it came from", (t) => {
+void test("[1.5] defaults, file, drop-ins and flags apply in this order, and each value has its origin", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}maxPods: 1\nport: 1\nhealthzPort: 1\n`,
     "d/10.conf": `${HEADER}port: 2\nhealthzPort: 2\n`,
@@ -18,7 +18,7 @@ void test("[1.5] defaults, then the file, then drop-ins, then flags; and each va
   assert.deepEqual(origins.get("healthzPort"), [{ kind: "flag", name: "healthz-port" }]);
 });
 
-void test("[1.5] [1.10] feature gates are merged key by key, and the flag wins", (t) => {
+void test("[1.5] [1.10] feature gates are merged by key, and the flag wins", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}featureGates: {MemoryQoS: true, EventedPLEG: true, QOSReserved: true}\n`,
     "d/1.conf": `${HEADER}featureGates: {EventedPLEG: false}\n`,
@@ -32,7 +32,7 @@ void test("[1.5] [1.10] feature gates are merged key by key, and the flag wins",
   );
 });
 
-void test("[1.4] drop-ins: lexical order, directories below too, only .conf; lists replaced, maps merged, null takes away", (t) => {
+void test("[1.4] drop-ins apply in lexical order, recursively, only .conf; lists replace, maps merge, null resets", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}clusterDNS: [1.1.1.1, 2.2.2.2]\nkubeReserved: {cpu: "1", memory: 1Gi}\nmaxPods: 5\nstaticPodPath: /x\n`,
     "d/10.conf": `${HEADER}clusterDNS: [3.3.3.3]\nkubeReserved: {cpu: "2"}\nmaxPods: null\nunknown: 1\n`,
@@ -50,7 +50,7 @@ void test("[1.4] drop-ins: lexical order, directories below too, only .conf; lis
   assert.equal(effective.origins.get("maxPods")?.length, 0);
 });
 
-void test("[1.4] the patch goes onto the form with defaults: what follows another field does not follow a drop-in", (t) => {
+void test("[1.4] a drop-in patches the defaulted configuration: derived defaults do not follow it", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}enforceNodeAllocatable: []\n`,
     "d/1.conf": `${HEADER}nodeStatusUpdateFrequency: 7s\n`,
@@ -83,7 +83,7 @@ void test("[1.4] a missing directory of drop-ins is fatal", () => {
   );
 });
 
-void test("[1.6] without --config the defaults are the old, open ones; with a file they are closed; a drop-in alone is no file", (t) => {
+void test("[1.6] access defaults are open without --config, also with drop-ins, and closed with it", (t) => {
   const directory = directoryOf(t, { "c.yaml": HEADER, "d/1.conf": HEADER });
   const access = (args: readonly string[]) => {
     const { config } = load(args).effective;
@@ -96,7 +96,7 @@ void test("[1.6] without --config the defaults are the old, open ones; with a fi
   assert.deepEqual(access(all(directory)), [false, true, "Webhook", 0]);
 });
 
-void test("[17.1] the default thresholds come with a file that has none; its own replace them all unless it asks to merge", (t) => {
+void test("[17.1] a file's evictionHard replaces all default thresholds unless mergeDefaultEvictionSettings is set", (t) => {
   const directory = directoryOf(t, {
     "none.yaml": HEADER,
     "own.yaml": `${HEADER}evictionHard: {memory.available: 5%, nodefs.available: 0%}\n`,
@@ -127,7 +127,7 @@ void test("[17.1] the default thresholds come with a file that has none; its own
   ]);
 });
 
-void test("[1.7] [1.8] the report follows the update when only that is set; pulls go in parallel when more than one may", (t) => {
+void test("[1.7] [1.8] nodeStatusReportFrequency follows the update frequency, serializeImagePulls maxParallelImagePulls", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}nodeStatusUpdateFrequency: 3s\nmaxParallelImagePulls: 4\npodPidsLimit: -7\n`,
   });
@@ -138,7 +138,7 @@ void test("[1.7] [1.8] the report follows the update when only that is set; pull
   );
 });
 
-void test("a field that waits for what is not built warns, with where it was set, and not at its default", (t) => {
+void test("a field without effect or implementation warns with its origin unless it has its default", (t) => {
   const directory = directoryOf(t, {
     "c.yaml": `${HEADER}imageMaximumGCAge: 1h\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
   });

@@ -8,7 +8,7 @@ void test("[1.10] an unknown gate is fatal", () => {
   assert.equal(faultOf(["--feature-gates=Nope=true"]), text);
 });
 
-void test("[1.10] a locked gate can be set to what it is, and to nothing else", () => {
+void test("[1.10] a locked gate can only be set to its locked value", () => {
   assert.equal(resolveGates({ NodeSwap: true }).NodeSwap, true);
   const text = "cannot set feature gate NodeSwap to false, feature is locked to true";
   assert.equal(
@@ -21,13 +21,13 @@ void test("[1.10] a locked gate can be set to what it is, and to nothing else", 
   );
 });
 
-void test("[1.10] AllAlpha and AllBeta set what is not named itself", () => {
+void test("[1.10] AllAlpha and AllBeta set the gates that are not set by name", () => {
   const gates = resolveGates({ AllAlpha: true, EventedPLEG: false });
   assert.deepEqual([gates.MemoryQoS, gates.EventedPLEG, gates.PodLevelResources], [true, false, true]);
   assert.equal(resolveGates({ AllBeta: true }).SELinuxMount, true);
 });
 
-void test("[1.10] a gate that needs another needs it on", () => {
+void test("[1.10] a gate whose dependency is off is rejected", () => {
   assert.throws(
     () => resolveGates({ GracefulNodeShutdown: false, WindowsGracefulNodeShutdown: false }),
     /GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: \[GracefulNodeShutdown\]/,
@@ -48,6 +48,6 @@ void test("[1.10] the defaults are those of 1.36", () => {
   );
 });
 
-void test("[1.10] a gate that goes away soon is said to", () => {
+void test("[1.10] a gate that will be removed is warned about", () => {
   assert.equal(gateWarnings({ NodeSwap: true, MemoryQoS: true }).length, 1);
 });

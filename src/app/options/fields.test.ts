@@ -10,7 +10,7 @@ import { FLAGS } from "./flag-table.ts";
 
 const golden = goldenJson("kubelet-configuration-defaults.json");
 
-void test("[1.7] [1.8] the defaults are those that the Go kubelet v1.36.4 writes for an empty configuration", () => {
+void test("[1.7] [1.8] defaults are those that the Go kubelet v1.36.4 writes for an empty configuration", () => {
   const { apiVersion, kind, ...ours } = encodeConfiguration(withDefaults({}, resolveGates({})));
   assert.deepEqual([apiVersion, kind], ["kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"]);
   // In this form the Go kubelet leaves the pointer nil, and reads nil as false.
@@ -19,7 +19,7 @@ void test("[1.7] [1.8] the defaults are those that the Go kubelet v1.36.4 writes
   assert.deepEqual(others, golden);
 });
 
-void test("[1.2] a flag is of one field only, and every field has a class", () => {
+void test("[1.2] a flag belongs to one field only, and every field has a class", () => {
   const flags = FIELD_PATHS.flatMap((path) => fieldOf(path).flag ?? []);
   assert.equal(new Set(flags).size, flags.length);
   assert.equal(new Set(FLAGS.map(({ name }) => name)).size, FLAGS.length);

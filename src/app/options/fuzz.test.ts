@@ -42,7 +42,7 @@ const value = fc.oneof(
 );
 const names = fc.oneof(fc.constantFrom(...FIELD_PATHS.map((path) => path.split(".")[0] ?? "")), fc.string());
 
-void test("[1.3] [1.4] any document as a file and as a drop-in", (t) => {
+void test("[1.3] [1.4] random documents as file and drop-in give options or OptionsFault", (t) => {
   const directory = directoryOf(t, { "d/a.conf": "" });
   const document = fc.dictionary(names, value, { maxKeys: 6 });
   fc.assert(
@@ -58,7 +58,7 @@ void test("[1.3] [1.4] any document as a file and as a drop-in", (t) => {
   );
 });
 
-void test("[1.3] [27.1.3] any text as a file, and as a kubeconfig", (t) => {
+void test("[1.3] [27.1.3] random text as configuration file and kubeconfig gives a result or a fault", (t) => {
   const directory = directoryOf(t, {});
   const yamlish = fc.array(
     fc.oneof(
@@ -78,7 +78,7 @@ void test("[1.3] [27.1.3] any text as a file, and as a kubeconfig", (t) => {
   );
 });
 
-void test("[1.2] any command line", () => {
+void test("[1.2] random command lines give options or OptionsFault", () => {
   // The test must not read files of this machine.
   const flags = FLAGS.map(({ name }) => name).filter((name) => name !== "config" && name !== "config-dir");
   const argument = fc.oneof(

@@ -7,7 +7,7 @@ import { directoryOf, HEADER, load } from "../../../test/support/options.ts";
 const argsOf = (environmentFile: string): readonly string[] =>
   /^KUBELET_KUBEADM_ARGS="(?<args>.*)"$/m.exec(environmentFile)?.groups?.["args"]?.split(" ") ?? [];
 
-test("[27.1.2] the three files that kubeadm leaves in the root directory are taken as they are", (t) => {
+test("[27.1.2] kubeadm's three files in the root directory are accepted unchanged", (t) => {
   const directory = directoryOf(t, {
     "config.yaml": `${HEADER}cgroupDriver: cgroupfs\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\ncontainerRuntimeEndpoint: ""\n`,
     "instance/10-instance-config.conf": `${HEADER}containerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n`,

@@ -21,7 +21,7 @@ contexts: [{name: c, context: {cluster: k, user: u}}]
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
-void test("[27.1.3] a kubelet.conf points to the link of the newest certificate, which is followed; paths start at its directory", (t) => {
+void test("[27.1.3] relative paths of kubelet.conf and the link to the newest certificate are followed", (t) => {
   const user = "{client-certificate: pki/kubelet-client-current.pem, client-key: pki/kubelet-client-current.pem}";
   const directory = directoryOf(t, {
     "kubelet.conf": kubeconfig({ user }),
@@ -38,20 +38,20 @@ void test("[27.1.3] a kubelet.conf points to the link of the newest certificate,
 
 for (const [name, user, credentials] of [
   [
-    "data goes before files",
+    "data is preferred to files",
     `{client-certificate-data: ${base64("C")}, client-certificate: none, client-key-data: ${base64("K")}}`,
     { kind: "certificate", certificatePem: "C", keyPem: "K" },
   ],
   ["a token", "{token: abc}", { kind: "token", token: "abc" }],
   ["nothing", "{}", { kind: "anonymous" }],
 ] as const) {
-  void test(`credentials of a kubeconfig: ${name}`, (t) => {
+  void test(`kubeconfig credentials: ${name}`, (t) => {
     const directory = directoryOf(t, { "k.conf": kubeconfig({ user }), "ca.crt": "CA" });
     assert.deepEqual(readKubeconfig(join(directory, "k.conf")).credentials, credentials);
   });
 }
 
-void test("a token file goes before a token and is read by whoever uses it", (t) => {
+void test("a token file is preferred to a token, and is not read by readKubeconfig", (t) => {
   const directory = directoryOf(t, {
     "k.conf": kubeconfig({ user: "{token: abc, tokenFile: token}" }),
     "ca.crt": "CA",
@@ -62,7 +62,7 @@ void test("a token file goes before a token and is read by whoever uses it", (t)
   });
 });
 
-void test("the name in the server's certificate can be another, and the system's authorities are trusted where none is named", (t) => {
+void test("tls-server-name is read from a kubeconfig without an authority", (t) => {
   const directory = directoryOf(t, { "k.conf": kubeconfig({ cluster: "tls-server-name: api.example" }) });
   assert.equal(readKubeconfig(join(directory, "k.conf")).serverName, "api.example");
 });
@@ -70,12 +70,16 @@ void test("the name in the server's certificate can be another, and the system's
 for (const [name, parts, fault] of [
   ["without the context", { context: "other" }, /there is no context "other"/],
   ["without a context at all", { context: '""' }, /no current-context/],
-  ["that trusts anybody", { cluster: "insecure-skip-tls-verify: true" }, /insecure-skip-tls-verify is not supported/],
-  ["with a plugin", { user: "{exec: {command: x}}" }, /the user's exec is not supported/],
-  ["with half a pair", { user: `{client-key-data: ${base64("K")}}` }, /belong together/],
-  ["with a file that is missing", { cluster: "certificate-authority: none" }, /open .*none: no such file or directory/],
+  [
+    "with insecure-skip-tls-verify",
+    { cluster: "insecure-skip-tls-verify: true" },
+    /insecure-skip-tls-verify is not supported/,
+  ],
+  ["with an exec plugin", { user: "{exec: {command: x}}" }, /the user's exec is not supported/],
+  ["with a key and no certificate", { user: `{client-key-data: ${base64("K")}}` }, /belong together/],
+  ["with a missing file", { cluster: "certificate-authority: none" }, /open .*none: no such file or directory/],
 ] as const) {
-  void test(`a kubeconfig ${name} is refused`, (t) => {
+  void test(`a kubeconfig ${name} is rejected`, (t) => {
     const directory = directoryOf(t, { "k.conf": kubeconfig(parts), "ca.crt": "CA" });
     assert.throws(() => readKubeconfig(join(directory, "k.conf")), fault);
   });

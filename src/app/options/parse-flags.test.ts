@@ -85,18 +85,18 @@ for (const [args, fault] of [
   [["--register-with-taints=a"], 'invalid argument "a" for "--register-with-taints" flag: invalid taint spec: a'],
   [["--vmodule=a"], 'invalid argument "a" for "--vmodule" flag: "a" does not have the pattern=N format'],
 ] as const) {
-  void test(`[1.2] ${args.join(" ")} is refused in pflag's words`, () => {
+  void test(`[1.2] ${args.join(" ")} is rejected with pflag's message`, () => {
     assert.equal(faultOf(args), `failed to parse kubelet flag: ${fault}`);
   });
 }
 
-void test("[1.1] there are no subcommands: a word that is no flag is refused, wherever it stands", () => {
+void test("[1.1] an argument that is not a flag is rejected as an unknown command", () => {
   for (const args of [["x"], ["--v=2", "x", "--nope2=1"].slice(0, 2), ["--", "x"]]) {
     assert.equal(faultOf(args), "unknown command x");
   }
 });
 
-void test("[1.2] deprecated flags work and are said to be so; the others are not", () => {
+void test("[1.2] only deprecated flags print a deprecation", () => {
   const { deprecations } = parseFlags(["--max-pods=1", "--v=1", "--seccomp-default", "--maximum-dead-containers=3"]);
   assert.deepEqual(
     deprecations.map((line) => line.split(",")[0]),
@@ -104,7 +104,7 @@ void test("[1.2] deprecated flags work and are said to be so; the others are not
   );
 });
 
-void test("[1.2] flags of cAdvisor are taken, and said to be without effect", () => {
+void test("[1.2] flags of cAdvisor are accepted with a warning that they have no effect", () => {
   const { options } = load(["--storage-driver-db=x", "--housekeeping-interval=20s"]);
   assert.ok(options.warnings.includes("--storage-driver-db is set without effect: there is no cAdvisor here"));
 });

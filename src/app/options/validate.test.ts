@@ -295,7 +295,7 @@ for (const [text, written] of [
   });
 }
 
-void test("[1.9] everything that is wrong is named at once, in upstream's order, each text once", () => {
+void test("[1.9] all faults are reported at once, in upstream's order and without duplicates", () => {
   assert.equal(
     faultOf({ port: -1, maxPods: -2, nodeLeaseDurationSeconds: -1 }),
     "failed to validate kubelet configuration, error: [invalid configuration: nodeLeaseDurationSeconds must be greater than 0, " +
@@ -304,11 +304,11 @@ void test("[1.9] everything that is wrong is named at once, in upstream's order,
   );
 });
 
-void test("[1.28] cgroupsPerQOS false is valid with no enforcement, said either way", () => {
+void test('[1.28] cgroupsPerQOS=false is valid with enforceNodeAllocatable empty or "none"', () => {
   assert.equal(faultOf({ cgroupsPerQOS: false, enforceNodeAllocatable: [] }), undefined);
   assert.equal(faultOf({ cgroupsPerQOS: false, enforceNodeAllocatable: ["none"] }), undefined);
 });
 
-void test("[1.9] the defaults are valid", () => {
+void test("[1.9] default values are valid", () => {
   assert.equal(faultOf({}), undefined);
 });

@@ -24,10 +24,10 @@ for (const [what, written, wanted] of [
   ],
   ["a time from 2050 on", time(Date.UTC(2050, 0, 1)), `180f${Buffer.from("20500101000000Z").toString("hex")}`],
 ] as const) {
-  test(`DER of ${what}`, () => assert.equal(hex(written), wanted));
+  test(`DER encodes ${what}`, () => assert.equal(hex(written), wanted));
 }
 
-test("what is written is read again, whatever its length", () => {
+test("encoded DER decodes to the same value, at any length", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.integer({ min: 0, max: 70_000 }), (content, more) => {
       const inner = octetString(Uint8Array.from([...content, ...new Uint8Array(more)]));
@@ -59,10 +59,10 @@ for (const [what, broken] of [
   ["a length of four bytes", "028400000001ff"],
   ["a tag of more than one byte", "1f8101"],
 ] as const) {
-  test(`${what} is refused`, () => assert.throws(() => readDer(bytes(broken)), DerError));
+  test(`readDer rejects ${what}`, () => assert.throws(() => readDer(bytes(broken)), DerError));
 }
 
-test("no bytes bring the reader to anything but an element or a refusal", () => {
+test("readDer returns an element or throws DerError for random bytes", () => {
   const walk = (element: ReturnType<typeof readDer>): void => {
     if ((element.tag & 0x20) !== 0) for (const member of members(element)) walk(member);
   };

@@ -41,8 +41,8 @@ const examples: readonly Family[] = [
   },
 ];
 
-void describe("families as text", () => {
-  void test("[20.13] the format of Prometheus is written as Go's client writes it", () => {
+void describe("metric exposition", () => {
+  void test("[20.13] the Prometheus text format is that of client_golang", () => {
     assert.equal(
       expositionText(examples, "text"),
       `# HELP requests_total What was asked: "all"\\nof it, by C:\\\\path.
@@ -67,7 +67,7 @@ took_seconds_count{kind="pull"} 1.500001e+06
     );
   });
 
-  void test("[20.13] OpenMetrics has points in its numbers, seconds in its times, no total in a counter's name, and an end", () => {
+  void test("[20.13] OpenMetrics has decimal points, times in seconds, counters without _total, and # EOF", () => {
     assert.equal(
       expositionText(examples, "openMetrics"),
       `# HELP requests What was asked: \\"all\\"\\nof it, by C:\\\\path.
@@ -93,13 +93,13 @@ took_seconds_count{kind="pull"} 1500001
     );
   });
 
-  void test("nothing is nothing, and in OpenMetrics its end", () => {
+  void test("without families text is empty and OpenMetrics is # EOF", () => {
     assert.equal(expositionText([], "text"), "");
     assert.equal(expositionText([], "openMetrics"), "# EOF\n");
   });
 
   for (const format of ["text", "openMetrics"] as const) {
-    void test(`whatever is written as ${format} reads back as it was`, () => {
+    void test(`${format} output parses back to the same families`, () => {
       fc.assert(fc.property(anyFamilies, (families) => assert.deepEqual(readBack(families, format), flat(families))));
     });
   }

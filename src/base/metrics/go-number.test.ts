@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { goNumber } from "./go-number.ts";
 
-void test("numbers are written in Go's shortest form", () => {
+void test("goNumber writes numbers in Go's shortest form", () => {
   const written: readonly (readonly [number, string])[] = [
     [0, "0"],
     [-0, "0"],
@@ -31,7 +31,7 @@ void test("numbers are written in Go's shortest form", () => {
   );
 });
 
-void test("what is written reads back as the same number", () => {
+void test("goNumber output parses back to the same number", () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       assert.equal(Number(goNumber(value)), value === 0 ? 0 : value);

@@ -4,8 +4,8 @@ import { negotiateFormat, takesGzip } from "./negotiate.ts";
 
 const TEXT = "text/plain; version=0.0.4; charset=utf-8; escaping=";
 
-void describe("the format an asker gets", () => {
-  void test("[20.13] a Prometheus, which asks for OpenMetrics first, gets text, as from the Go kubelet", () => {
+void describe("negotiateFormat", () => {
+  void test("[20.13] returns text for the Accept headers of Prometheus 2 and 3", () => {
     const prometheus3 =
       "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5," +
       "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
@@ -15,7 +15,7 @@ void describe("the format an asker gets", () => {
     assert.deepEqual(negotiateFormat(prometheus2), { format: "text", contentType: `${TEXT}underscores` });
   });
 
-  void test("[20.13] who takes nothing but OpenMetrics gets it", () => {
+  void test("[20.13] returns OpenMetrics when the client accepts nothing else", () => {
     for (const accept of [
       "application/openmetrics-text; version=1.0.0; charset=utf-8",
       "application/openmetrics-text",
@@ -28,7 +28,7 @@ void describe("the format an asker gets", () => {
     }
   });
 
-  void test("who says nothing, or something else, gets text", () => {
+  void test("returns text without an Accept header, and for unknown or malformed ones", () => {
     for (const accept of [
       undefined,
       "",
@@ -43,13 +43,13 @@ void describe("the format an asker gets", () => {
     }
   });
 
-  void test("an escaping is repeated when it is one that is known", () => {
+  void test("repeats a known escaping and ignores an unknown one", () => {
     assert.equal(negotiateFormat('text/plain;version=0.0.4;escaping="dots"').contentType, `${TEXT}dots`);
     assert.equal(negotiateFormat("text/plain;escaping=none").contentType, `${TEXT}underscores`);
   });
 });
 
-void test("it is packed for those who can unpack it", () => {
+void test("takesGzip is true only when Accept-Encoding allows gzip", () => {
   assert.deepEqual(
     ["gzip", "deflate, gzip;q=0.5", "*", "GZIP", undefined, "", "identity", "gzip;q=0", "gzip;q=0, *"].map(takesGzip),
     [true, true, true, true, false, false, false, false, false],

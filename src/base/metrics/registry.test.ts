@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { BugError } from "../assert.ts";
 import { Registry } from "./registry.ts";
 
-void describe("a registry", () => {
-  void test("has families by name, and in each its series by their labels, the labels by their names", () => {
+void describe("metric registry", () => {
+  void test("sorts families by name, series by labels, and labels by name", () => {
     const registry = new Registry();
     const calls = registry.counter({ name: "calls_total", help: "Calls.", labels: ["method", "code"] });
     const busy = registry.gauge({ name: "busy", help: "Busy.", labels: [] });
@@ -28,7 +28,7 @@ void describe("a registry", () => {
     ]);
   });
 
-  void test("shows what has no labels from the start, what has some from its first value or when it is expected", () => {
+  void test("collects a metric without labels from the start, and a labelled one from its first value or expect()", () => {
     const registry = new Registry();
     registry.counter({ name: "plain_total", help: "", labels: [] });
     registry.counter({ name: "unseen_total", help: "", labels: ["kind"] });
@@ -42,7 +42,7 @@ void describe("a registry", () => {
     );
   });
 
-  void test("counts a value in every bucket that it is not above", () => {
+  void test("counts a value in every bucket whose bound is not below it", () => {
     const registry = new Registry();
     const took = registry.histogram({ name: "took", help: "", labels: [], buckets: [1, 2, 5] });
     for (const value of [0.5, 1, 1.5, 5, 6, Number.POSITIVE_INFINITY]) took.observe(value);
@@ -56,7 +56,7 @@ void describe("a registry", () => {
     ]);
   });
 
-  void test("reads what is somewhere already whenever somebody collects", () => {
+  void test("reads values from a callback at collection", () => {
     const registry = new Registry();
     const values: [number, string][] = [[1, "b"]];
     registry.reads({ kind: "gauge", name: "pods", help: "", labels: ["state"] }, () => values);
@@ -67,7 +67,7 @@ void describe("a registry", () => {
     ]);
   });
 
-  void test("puts what nobody expected into one series once a family has as many as it may", () => {
+  void test('puts further series into "other" once a family has seriesMax series', () => {
     const registry = new Registry();
     const asked = registry.counter({ name: "asked_total", help: "", labels: ["path", "code"], seriesMax: 3 });
     for (let path = 0; path < 1000; path += 1) asked.increment(`/${path}`, "200");
@@ -85,7 +85,7 @@ void describe("a registry", () => {
     );
   });
 
-  void test("does not mix up values that only look alike when they are put together", () => {
+  void test("keeps series apart whose joined label values are equal", () => {
     const registry = new Registry();
     const counter = registry.counter({ name: "pairs_total", help: "", labels: ["a", "b"] });
     counter.increment("x,", "y");
@@ -93,7 +93,7 @@ void describe("a registry", () => {
     assert.equal(registry.collect()[0]?.samples.length, 2);
   });
 
-  void test("has one family of a name, and bounds that ascend", () => {
+  void test("throws BugError for a duplicate family name and for descending bucket bounds", () => {
     const registry = new Registry();
     registry.gauge({ name: "one", help: "", labels: [] });
     assert.throws(() => registry.counter({ name: "one", help: "", labels: [] }), BugError);

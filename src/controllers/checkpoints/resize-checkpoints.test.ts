@@ -12,7 +12,7 @@ import { readCheckpoints } from "./resize-checkpoints.ts";
 const PATH = `/root/${ALLOCATED_FILE}`;
 const pods = new Map([["u", { containers: { app: { requests: { cpu: "1" } } } }]]);
 
-test("a checkpoint of more than the limit is set aside unread, one of exactly the limit is read", async () => {
+test("a checkpoint larger than the limit is set aside unread; one of exactly the limit is read", async () => {
   const disk = new FakeFiles({ clock: new ManualClock() });
   install(disk, PATH, encodeCheckpoint(pods));
   const log = keptLog();

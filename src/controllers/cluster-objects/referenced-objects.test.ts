@@ -66,7 +66,7 @@ function begin(options: { readonly standalone?: boolean } = {}) {
 const data = (known: KnownObject<ApiObject> | undefined) =>
   known?.kind === "present" ? (known.object as ConfigMap).data : known?.kind;
 
-test("[13.8] an object is unknown in the very step that admits its pod, then known, then followed, and dropped with its last pod", async () => {
+test("[13.8] an object is unknown when its pod is admitted, then read and watched, and dropped with its last pod", async () => {
   const world = begin();
   world.put(configMaps, { metadata: { namespace: "default", name: "settings" }, data: { a: "1" } });
   world.bind(USES_MAP);
@@ -92,7 +92,7 @@ test("[13.8] an object is unknown in the very step that admits its pod, then kno
   assert.deepEqual(world.reported, [`${MAP} unknown`, `${MAP} present`, `${MAP} present`, `${MAP} gone`]);
 });
 
-test("[13.8] an object that is not there is missing, and present as soon as somebody makes it", async () => {
+test("[13.8] an absent object is missing until it is created, and missing again once it is deleted", async () => {
   const world = begin();
   world.bind(USES_MAP);
   world.admit(USES_MAP);
@@ -106,7 +106,7 @@ test("[13.8] an object that is not there is missing, and present as soon as some
   assert.deepEqual(world.referencedObjects.get(MAP), { kind: "missing" });
 });
 
-test("[13.8] an object that says it never changes is read and not watched on", async () => {
+test("[13.8] an immutable object is read once and not watched, and is kept without managedFields", async () => {
   const world = begin();
   const spec = { volumes: [{ name: "s", secret: { secretName: "hidden" } }] };
   const managedFields = [{ manager: "somebody" }];
@@ -119,14 +119,14 @@ test("[13.8] an object that says it never changes is read and not watched on", a
   assert.equal(known?.kind, "present");
   assert.ok(
     known.kind === "present" && !("managedFields" in (known.object.metadata ?? {})),
-    "who wrote it is not kept",
+    "managedFields are dropped",
   );
   const before = world.calls.length;
   await world.world.advance(3_600_000);
   assert.deepEqual([world.calls.length, world.referencedObjects.get(SECRET)], [before, known]);
 });
 
-test("a node that may not read an object yet says so, tries again soon, and keeps what it heard when the server goes away", async () => {
+test("a 403 is published as trouble and retried; an API server outage keeps the known object", async () => {
   const world = begin();
   world.put(configMaps, { metadata: { namespace: "default", name: "settings" }, data: { a: "1" } });
   world.admit(USES_MAP);
@@ -141,10 +141,14 @@ test("a node that may not read an object yet says so, tries again soon, and keep
   assert.deepEqual(data(world.referencedObjects.get(MAP)), { a: "1" });
   world.world.api.comeBack();
   await world.world.advance(60_000);
-  assert.equal(world.reported.filter((line) => line === `${MAP} present`).length, 1, "what is known is not told again");
+  assert.equal(
+    world.reported.filter((line) => line === `${MAP} present`).length,
+    1,
+    "a known object is published once",
+  );
 });
 
-test("[13.30] a claim that the node may not read for a moment is not spoken of; one that it may not read for long is", async () => {
+test("[13.30] a 403 for a claim is not published within 150 ms and is published within 650 ms", async () => {
   const trouble = ({ referencedObjects }: ReturnType<typeof begin>) => {
     const known = referencedObjects.get(CLAIM);
     return known?.kind === "unknown" ? known.trouble : known?.kind;
@@ -164,7 +168,7 @@ test("[13.30] a claim that the node may not read for a moment is not spoken of; 
   assert.match(trouble(refused) ?? "", /^persistentvolumeclaims is forbidden: User "system:node:n1"/);
 });
 
-test("a pod that comes to name more is looked at again, and a rejected one names nothing", async () => {
+test("a changed pod updates the referenced objects; a rejected pod references none", async () => {
   const world = begin();
   world.admit({});
   world.admit(USES_MAP, "b", { kind: "rejected", rejection: { reason: "No", message: "no" } });
@@ -175,7 +179,7 @@ test("a pod that comes to name more is looked at again, and a rejected one names
   assert.deepEqual(world.referencedObjects.keys(), [CLAIM]);
 });
 
-test("pods that were admitted before the loop began are looked at as it begins", () => {
+test("objects of pods admitted before the loop starts are referenced when it starts", () => {
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const referencedObjects = new LatestTable<string, KnownObject<ApiObject>>();
   const verdict = admittedVerdict(pod(USES_MAP));
@@ -186,7 +190,7 @@ test("pods that were admitted before the loop began are looked at as it begins",
   assert.deepEqual(referencedObjects.keys(), [MAP]);
 });
 
-test("[13.30] a claim is fetched until it is bound, its volume with it, and neither after that", async () => {
+test("[13.30] a claim is polled until it is bound, then its volume is read; neither is requested after that", async () => {
   const world = begin();
   world.bind(USES_CLAIM);
   world.admit(USES_CLAIM);
@@ -196,7 +200,7 @@ test("[13.30] a claim is fetched until it is bound, its volume with it, and neit
   const claim = world.put(persistentVolumeClaims, { metadata, spec: { volumeName: "pv-1" } });
   await world.world.advance(5_000);
   assert.equal(world.referencedObjects.get(CLAIM)?.kind, "present");
-  assert.equal(world.referencedObjects.get(VOLUME), undefined, "a claim that is not bound has no volume");
+  assert.equal(world.referencedObjects.get(VOLUME), undefined, "an unbound claim has no volume");
   world.put(persistentVolumes, { metadata: { name: "pv-1" }, spec: { claimRef: { uid: claim.metadata.uid } } });
   const bound = { kind: "merge", body: { status: { phase: "Bound" } } } as const;
   world.world.api.writes.patch(kindOf(persistentVolumeClaims), metadata, bound, "status", ADMIN);
@@ -205,7 +209,7 @@ test("[13.30] a claim is fetched until it is bound, its volume with it, and neit
   assert.deepEqual(world.left(), [0, 0, 0]);
   const before = world.calls.length;
   await world.world.advance(3_600_000);
-  assert.equal(world.calls.length, before, "what is bound is not asked for again");
+  assert.equal(world.calls.length, before, "a bound claim is not requested again");
   assert.ok(
     world.calls.every((call) => call.startsWith("GET ")),
     "a node may not watch claims or volumes",
@@ -214,7 +218,7 @@ test("[13.30] a claim is fetched until it is bound, its volume with it, and neit
   assert.deepEqual(world.referencedObjects.keys(), []);
 });
 
-test("[13.30] a claim that is not there is asked for after half a second, then ever more seldom, every half minute at the most", async () => {
+test("[13.30] a missing claim is requested again with doubling waits from 0.5 s to 30 s", async () => {
   const world = begin();
   world.bind(USES_CLAIM);
   const times: number[] = [];
@@ -250,7 +254,7 @@ test("the loop ends with its signal and leaves no watch, call or timer", async (
   assert.equal(world.life.pendingCount, 0);
 });
 
-test("on a node without an API server everything that a pod names is missing", () => {
+test("without an API server every referenced object is missing", () => {
   const world = begin({ standalone: true });
   world.admit({ ...USES_MAP, ...USES_CLAIM });
   assert.deepEqual(

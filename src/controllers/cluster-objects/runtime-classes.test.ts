@@ -11,7 +11,7 @@ import type { RuntimeClasses } from "../../domain/container-config/runtime-handl
 import { type DesiredPod, type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
 import { runRuntimeClasses } from "./runtime-classes.ts";
 
-test("[25.8] the classes are watched from the first pod on that names one, and unknown until the first list", async () => {
+test("[25.8] RuntimeClasses are unknown and not watched until a pod names one; the watch then outlives the pod", async () => {
   const world = new World({ seed: 1, latencyMs: () => 1 });
   const life = world.calls.begin("n1", 1);
   const api = world.api.connect(life, { kind: "node", name: "n1" });
@@ -31,7 +31,7 @@ test("[25.8] the classes are watched from the first pod on that names one, and u
   const ended = runRuntimeClasses(parts, stop.signal);
   desire("");
   await world.advance(10_000);
-  assert.deepEqual([runtimeClasses.value, world.api.watchCount], [undefined, 0], "nobody asks for one");
+  assert.deepEqual([runtimeClasses.value, world.api.watchCount], [undefined, 0], "no pod names one");
   desire("", "a");
   await world.advance(1_000);
   put("b");
@@ -46,7 +46,7 @@ test("[25.8] the classes are watched from the first pod on that names one, and u
   world.api.writes.delete(kindOf(runtimeClassKind), { name: "a" }, {}, ADMIN);
   desire();
   await world.advance(10);
-  assert.deepEqual([...(runtimeClasses.value?.keys() ?? [])], ["b"], "and goes on when the pod is gone");
+  assert.deepEqual([...(runtimeClasses.value?.keys() ?? [])], ["b"], "the watch continues without the pod");
   stop.abort(new Error("shutting down"));
   await world.until(ended);
   assert.deepEqual([life.pendingCount, life.timerCount, world.api.watchCount], [0, 0, 0]);

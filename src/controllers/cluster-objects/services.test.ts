@@ -9,7 +9,7 @@ import { services as serviceKind } from "../../api/resources.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { runServices } from "./services.ts";
 
-test("[24.6] the Services of every namespace, unknown until the first list, without the record of who wrote them", async () => {
+test("[24.6] Services of all namespaces are watched, unknown until the first list, and kept without managedFields", async () => {
   const world = new World({ seed: 1, latencyMs: () => 1 });
   const life = world.calls.begin("n1", 1);
   const api = world.api.connect(life, { kind: "node", name: "n1" });
@@ -24,7 +24,7 @@ test("[24.6] the Services of every namespace, unknown until the first list, with
   world.api.leave();
   const ended = runServices({ api, clock: life.clock, random: world.random, log: keptLog(), services }, stop.signal);
   await world.advance(10_000);
-  assert.equal(known(), undefined, "nothing heard is not the same as no Services");
+  assert.equal(known(), undefined, "undefined, not empty");
   world.api.comeBack();
   await world.advance(60_000);
   put("kube-system", "dns");

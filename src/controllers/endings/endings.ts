@@ -114,8 +114,8 @@ export class Endings {
     const pod = admittedPods.get(uid)?.pod;
     const reported = this.#reported(uid, pod);
     if (verdict.kind === "onItsWay") {
-      const isOver = verdict.lookInMs === undefined || (reported !== undefined && hasPassed(ending, reported));
-      if (reported !== undefined && isOver) blockedEnds.set(uid, { kind: "free" });
+      const isUnblocked = verdict.lookInMs === undefined || (reported !== undefined && hasPassed(ending, reported));
+      if (reported !== undefined && isUnblocked) blockedEnds.set(uid, { kind: "free" });
       if (verdict.lookInMs !== undefined) wakeIn(verdict.lookInMs);
       return;
     }
@@ -141,10 +141,10 @@ export class Endings {
     const record = this.#recordOf(uid, followed);
     const leftMs = followed.sinceMonotonicMs + WORTH_A_WRITE_MS - clock.monotonicMs();
     // In these last steps the pod is already "finished": nothing on this node is stuck.
-    const isOver = record.step === "status" || record.step === "object";
-    if (record.state !== "failed" && (leftMs > 0 || isOver)) {
+    const isFinished = record.step === "status" || record.step === "object";
+    if (record.state !== "failed" && (leftMs > 0 || isFinished)) {
       if (isNew) journal.note(record);
-      if (!isOver) wakeIn(leftMs);
+      if (!isFinished) wakeIn(leftMs);
       return;
     }
     try {

@@ -77,7 +77,7 @@ function start({ qps = 50, burst = 100, ...node }: Options = {}) {
 
 const unreachable = (mayHaveHappened: boolean) => new ApiUnreachableError("POST", "connection reset", mayHaveHappened);
 
-test("[23.1] the first is created, the same again patched with its count, and names of one moment differ", async () => {
+test("[23.1] the first event is created, a repetition patches its count, and events of one moment have different names", async () => {
   const { clock, api, tell } = start();
   tell("a");
   tell("b");
@@ -91,14 +91,14 @@ test("[23.1] the first is created, the same again patched with its count, and na
   );
 });
 
-test("[23.1] the same event told many times before it is written is written once, with its count", async () => {
+test("[23.1] an event emitted five times before the first write is created once with count 5", async () => {
   const { clock, api, tell } = start();
   for (let times = 0; times < 5; times += 1) tell("a");
   await clock.advance(0);
   assert.deepEqual(api.calls, ["create x5 a"]);
 });
 
-test("an event the server has forgotten is created again, with its whole count", async () => {
+test("an event that the API server no longer has is created again with its full count", async () => {
   const { clock, api, tell } = start();
   tell("a");
   await clock.advance(0);
@@ -108,7 +108,7 @@ test("an event the server has forgotten is created again, with its whole count",
   assert.deepEqual(api.calls, ["create x1 a", "patch x2 a", "create x2 a"]);
 });
 
-test("while the server is away events wait and are counted together, and then come in order", async () => {
+test("events are queued and aggregated while the API server is unreachable, then written in order", async () => {
   const { clock, api, tell, recorder } = start();
   api.trouble = () => ({ when: "before", error: unreachable(false) });
   tell("a");
@@ -121,7 +121,7 @@ test("while the server is away events wait and are counted together, and then co
   assert.equal(recorder.dropped, 0);
 });
 
-test("a lost answer does not make a second event: the one there is brought up to date", async () => {
+test("a create whose answer is lost makes no second event: the existing one is patched", async () => {
   const { clock, api, tell, recorder } = start();
   let lose = true;
   api.trouble = () => (lose ? { when: "after", error: unreachable(true) } : undefined);
@@ -134,7 +134,7 @@ test("a lost answer does not make a second event: the one there is brought up to
   assert.deepEqual([api.events.size, recorder.dropped], [1, 0]);
 });
 
-test("an event that is refused is given up at once and holds nobody up", async () => {
+test("an event that the API server forbids is dropped at once and does not delay others", async () => {
   const { clock, api, tell, recorder } = start();
   const refused = new ApiError("POST", 403, "Forbidden", "the namespace is being terminated");
   api.trouble = (call) => (call.endsWith(" a") ? { when: "before", error: refused } : undefined);
@@ -145,7 +145,7 @@ test("an event that is refused is given up at once and holds nobody up", async (
   assert.equal(recorder.dropped, 1);
 });
 
-test("an event that cannot be written in twelve tries is given up and counted", async () => {
+test("an event is dropped and counted after twelve failed writes", async () => {
   const { clock, api, tell, recorder } = start();
   api.trouble = () => ({ when: "before", error: unreachable(false) });
   tell("a");
@@ -155,7 +155,7 @@ test("an event that cannot be written in twelve tries is given up and counted", 
   assert.deepEqual([api.calls.length, recorder.dropped], [12, 1]);
 });
 
-test("the queue has an end: what does not fit is dropped and counted, and telling never waits", async () => {
+test("events beyond EVENTS_QUEUED_MAX are dropped and counted", async () => {
   const { clock, api, recorder } = start();
   api.trouble = () => ({ when: "before", error: unreachable(false) });
   for (let index = 0; index < EVENTS_QUEUED_MAX + 100; index += 1) {
@@ -165,7 +165,7 @@ test("the queue has an end: what does not fit is dropped and counted, and tellin
   assert.equal(recorder.dropped, 100);
 });
 
-test("[23.1] writing keeps to its rate: the burst at once, then so many a second", async () => {
+test("[23.1] writes are limited to a burst of 100 and then 50 per second", async () => {
   const { clock, api, recorder } = start({ qps: 50, burst: 100 });
   for (let index = 0; index < 300; index += 1) {
     recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
@@ -176,7 +176,7 @@ test("[23.1] writing keeps to its rate: the burst at once, then so many a second
   assert.equal(api.calls.length, 200);
 });
 
-test("a rate of 0 is no limit", async () => {
+test("eventRecordQPS 0 means no limit", async () => {
   const { clock, api, recorder } = start({ qps: 0 });
   for (let index = 0; index < 300; index += 1) {
     recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
@@ -185,7 +185,7 @@ test("a rate of 0 is no limit", async () => {
   assert.equal(api.calls.length, 300);
 });
 
-test("[23.1] events of the Node carry its UID: those of the start wait until it is known", async () => {
+test("[23.1] Node events wait until the Node's UID is known, and carry it", async () => {
   const ownNode = new LatestCell<OwnNode>({ kind: "unknown" });
   const { clock, api, recorder, tell } = start({ ownNode });
   recorder.emit(nodeSubject("n1"), "Normal", "Starting", "Starting kubelet.");
@@ -203,7 +203,7 @@ test("[23.1] events of the Node carry its UID: those of the start wait until it 
   );
 });
 
-test("[23.1] events of a Node that the API server does not know are written after five seconds, without a UID", async () => {
+test("[23.1] Node events are written without a UID if the Node is still unknown after five seconds", async () => {
   const ownNode = new LatestCell<OwnNode>({ kind: "unknown" });
   const { clock, api, recorder } = start({ ownNode });
   recorder.emit(nodeSubject("n1"), "Normal", "Starting", "Starting kubelet.");
@@ -218,7 +218,7 @@ test("[23.1] events of a Node that the API server does not know are written afte
   assert.equal(clock.timersPending, 0);
 });
 
-test("it ends with its signal, also while it waits for the server", async () => {
+test("the recorder ends with its signal, also while it waits for the API server", async () => {
   const { clock, api, tell, stop, ended } = start();
   api.trouble = () => ({ when: "before", error: unreachable(false) });
   tell("a");
@@ -228,7 +228,7 @@ test("it ends with its signal, also while it waits for the server", async () => 
   assert.equal(clock.timersPending, 0);
 });
 
-test("a node without an API server logs its events", () => {
+test("without an API server events are logged", () => {
   const log = keptLog();
   logEventSink(log, 2).emit(web, "Normal", "Started", "Started container app");
   assert.deepEqual(log.lines, [

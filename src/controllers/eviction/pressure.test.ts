@@ -83,7 +83,7 @@ const ALL = {
   "pid.available": "10%",
 };
 
-test("[17.2] each shortage is seen within ten seconds and shows as its own condition", async () => {
+test("[17.2] a shortage of memory, disk or PIDs is detected within ten seconds and sets its own pressure", async () => {
   const w = world(ALL);
   await w.clock.advance(0);
   assert.deepEqual(w.pressure.value, NO_PRESSURE);
@@ -99,18 +99,18 @@ test("[17.2] each shortage is seen within ten seconds and shows as its own condi
   await w.end();
 });
 
-test("[17.2] pods that together use up what they may are a shortage of memory, by the machine's own threshold", async () => {
+test("[17.2] memory pressure begins when pods have less than memory.available left below the kubepods limit", async () => {
   const w = world({ "memory.available": "100Mi" });
   w.kubepods.value = { workingSetBytes: 4n * GIB - 100n * 2n ** 20n, limitBytes: 4n * GIB };
   await w.clock.advance(0);
-  assert.equal(w.pressure.value.memory, false, "a hundred are left");
+  assert.equal(w.pressure.value.memory, false, "100Mi are left");
   w.kubepods.value = { workingSetBytes: 4n * GIB - 100n * 2n ** 20n + 1n, limitBytes: 4n * GIB };
   await w.clock.advance(10_000);
   assert.equal(w.pressure.value.memory, true);
   await w.end();
 });
 
-test("[17.2] a share of it is a share of the pods' limit, and more than the limit is none left", async () => {
+test("[17.2] a percentage threshold refers to the kubepods limit, and usage above the limit leaves nothing available", async () => {
   const w = world({ "memory.available": "25%" });
   w.kubepods.value = { workingSetBytes: 3n * GIB, limitBytes: 4n * GIB };
   await w.clock.advance(0);
@@ -122,11 +122,11 @@ test("[17.2] a share of it is a share of the pods' limit, and more than the limi
 });
 
 for (const [name, enforces, memory] of [
-  ["are not held to a limit by the operator's wish", false, { workingSetBytes: 4n * GIB, limitBytes: 4n * GIB }],
-  ["have no limit", true, { workingSetBytes: 4n * GIB, limitBytes: undefined }],
-  ["have no group yet", true, undefined],
+  ["enforceNodeAllocatable does not list pods", false, { workingSetBytes: 4n * GIB, limitBytes: 4n * GIB }],
+  ["kubepods has no memory limit", true, { workingSetBytes: 4n * GIB, limitBytes: undefined }],
+  ["the kubepods cgroup does not exist yet", true, undefined],
 ] as const) {
-  test(`[17.2] pods that ${name} are no shortage`, async () => {
+  test(`[17.2] pods cause no memory pressure if ${name}`, async () => {
     const w = world({ "memory.available": "100Mi" }, { enforcesPods: enforces });
     w.kubepods.value = memory;
     await w.clock.advance(10_000);
@@ -135,7 +135,7 @@ for (const [name, enforces, memory] of [
   });
 }
 
-test("[17.8] a shortage that is over is held for five minutes; the cell changes only when the answer does", async () => {
+test("[17.8] pressure is kept for five minutes after the shortage ends; the cell is written only on changes", async () => {
   const w = world(ALL);
   w.machine.used = 8n * GIB;
   await w.clock.advance(0);
@@ -148,7 +148,7 @@ test("[17.8] a shortage that is over is held for five minutes; the cell changes 
   await w.end();
 });
 
-test("[17.2] what cannot be measured is reported and hides nothing else", async () => {
+test("[17.2] a failed measurement is logged and does not hide other shortages", async () => {
   const w = world(ALL);
   w.machine.disks.delete("/root");
   w.machine.disks.set("/images", w.disk(1n));
@@ -158,7 +158,7 @@ test("[17.2] what cannot be measured is reported and hides nothing else", async 
   await w.end();
 });
 
-test("[17.2] a runtime that is away is asked again where its images are, and then left alone", async () => {
+test("[17.2] image file systems are requested until the runtime responds, then again after ten minutes", async () => {
   const w = world({ "imagefs.available": "15%" }, { away: true });
   w.machine.disks.set("/images", w.disk(1n));
   await w.clock.advance(20_000);
@@ -173,7 +173,7 @@ test("[17.2] a runtime that is away is asked again where its images are, and the
   await w.end();
 });
 
-test("a file system that does not count its inodes cannot run out of them", async () => {
+test("a file system that reports no inodes causes no inode pressure", async () => {
   const w = world({ "nodefs.inodesFree": "5%" });
   w.machine.disks.set("/root", { ...w.disk(GIB), inodes: 0n, inodesFree: 0n });
   await w.clock.advance(10_000);

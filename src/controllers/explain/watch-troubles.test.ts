@@ -4,7 +4,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
-import { Narrator, tellBoth } from "./narrator.ts";
+import { JournalEventSink, teeEventSink } from "./journal-event-sink.ts";
 import { watchTroubles } from "./watch-troubles.ts";
 
 function begin() {
@@ -14,12 +14,12 @@ function begin() {
     assert.equal(record.kind, "told");
     if (record.kind === "told") noted.push(`${record.pod}|${record.on}|${record.reason}|${record.why}|${record.times}`);
   };
-  const narrator = new Narrator({ note }, clock);
+  const journalEvents = new JournalEventSink({ note }, clock);
   const cells = {
     runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
   };
   const shutdown = new AbortController();
-  const done = watchTroubles({ narrator, clock, ...cells }, shutdown.signal);
+  const done = watchTroubles({ journalEvents, clock, ...cells }, shutdown.signal);
   const health = async (troubles: readonly string[]) => {
     const status = { conditions: [{ type: "RuntimeReady", status: true, reason: "", message: "" }], handlers: [] };
     const version = { name: "sim", version: "1", apiVersion: "v1" };
@@ -36,10 +36,10 @@ function begin() {
     shutdown.abort();
     await done;
   };
-  return { clock, noted, narrator, cells, health, end };
+  return { clock, noted, journalEvents, cells, health, end };
 }
 
-test("the runtime is told of when its trouble changes by more than a number, and when that is gone", async () => {
+test("a runtime problem is journaled when its text changes by more than numbers, and once when it ends", async () => {
   const { clock, noted, health, end } = begin();
   await health(["it has only begun"]);
   assert.deepEqual(noted, []);
@@ -51,10 +51,10 @@ test("the runtime is told of when its trouble changes by more than a number, and
   await end();
 });
 
-test("events of pods are noted beside being told, those of the node are only told", async () => {
-  const { noted, narrator, end } = begin();
+test("pod events are emitted and journaled; Node events and events without a UID are only emitted", async () => {
+  const { noted, journalEvents, end } = begin();
   const reported: string[] = [];
-  const sink = tellBoth({ emit: (_, type, reason) => reported.push(`${type} ${reason}`) }, narrator);
+  const sink = teeEventSink({ emit: (_, type, reason) => reported.push(`${type} ${reason}`) }, journalEvents);
   const name = { namespace: "shop", name: "web" };
   sink.emit({ kind: "Pod", ...name, uid: "u1", fieldPath: "spec.containers{app}" }, "Warning", "Failed", "Error: no");
   sink.emit({ kind: "Pod", ...name, uid: "" }, "Warning", "Failed", "of nobody");

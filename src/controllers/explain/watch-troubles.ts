@@ -4,18 +4,18 @@ import type { Latest } from "../../concurrency/latest-cell.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { type RuntimeHealth, runtimeTroubles } from "../../domain/node/runtime-health.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Narrator } from "./narrator.ts";
+import type { JournalEventSink } from "./journal-event-sink.ts";
 
 const FIRST_ANSWER_MS = 5_000;
 
 export interface TroublesOptions {
-  readonly narrator: Pick<Narrator, "tell">;
+  readonly journalEvents: Pick<JournalEventSink, "tell">;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly runtimeHealth: Latest<RuntimeHealth>;
 }
 
 export async function watchTroubles(options: TroublesOptions, shutdown: AbortSignal): Promise<void> {
-  const { narrator, clock, runtimeHealth } = options;
+  const { journalEvents, clock, runtimeHealth } = options;
   const beginMs = clock.monotonicMs();
   let reported = "";
   const lookAtRuntime = () => {
@@ -25,7 +25,7 @@ export async function watchTroubles(options: TroublesOptions, shutdown: AbortSig
     if (cause === reported || clock.monotonicMs() - beginMs < FIRST_ANSWER_MS) return;
     reported = cause;
     const reason = why === "" ? "RuntimeReady" : "RuntimeNotReady";
-    narrator.tell("", { uid: "", on: "runtime", reason, why });
+    journalEvents.tell("", { uid: "", on: "runtime", reason, why });
   };
   await whenever(runtimeHealth, lookAtRuntime, shutdown);
 }

@@ -16,7 +16,7 @@ async function settle(settings: FakeKernelSettings, more: { protect?: boolean; i
 const valuesOf = async (settings: FakeKernelSettings) =>
   Promise.all(WANTED.map(async ([name]) => [name, await settings.read(name)] as const));
 
-test("[1.15] what is otherwise is written, what is right is left alone", async () => {
+test("[1.15] wrong kernel settings are written, correct ones are left alone", async () => {
   const settings = new FakeKernelSettings();
   assert.deepEqual(
     (await settle(settings)).map((line) => /"flag":"([^"]+)"/.exec(line)?.[1]),
@@ -34,7 +34,7 @@ test("[1.15] what is otherwise is written, what is right is left alone", async (
   assert.deepEqual(await settle(settings, { protect: true }), []);
 });
 
-test("[1.15] protected settings are not written, and the start fails with all that are wrong", async () => {
+test("[1.15] protectKernelDefaults writes nothing and fails startup with every wrong setting", async () => {
   const settings = new FakeKernelSettings();
   settings.values.set("kernel.panic", "10");
   const before = await valuesOf(settings);
@@ -45,7 +45,7 @@ test("[1.15] protected settings are not written, and the start fails with all th
   assert.deepEqual(await valuesOf(settings), before);
 });
 
-test("[1.15] one that cannot be written, or is not there, fails the start; the others are written", async () => {
+test("[1.15] a setting that is missing or cannot be written fails startup; the others are written", async () => {
   const settings = new FakeKernelSettings();
   settings.locked.add("kernel.panic");
   await assert.rejects(settle(settings), /ContainerManager: kernel setting kernel\.panic cannot be set to 10: EROFS$/);
@@ -58,7 +58,7 @@ test("[1.15] one that cannot be written, or is not there, fails the start; the o
   );
 });
 
-test("in a user namespace a setting that cannot be written is noted, and the agent goes on", async () => {
+test("in a user namespace a setting that cannot be written is logged, and startup continues", async () => {
   const settings = new FakeKernelSettings();
   settings.locked.add("kernel.panic");
   const lines = await settle(settings, { inUserNamespace: true });

@@ -45,7 +45,7 @@ function world() {
   return { clock, messages, machine, disk, events, log, start };
 }
 
-test("[1.22] a machine out of memory is told as the node's event, a container at its limit is not", async () => {
+test("[1.22] a system OOM kill emits a Node event; a container at its memory limit does not", async () => {
   const { messages, events, start, clock } = world();
   const stop = start();
   messages.say("usb 1-1: new device", ...inContainer, ...kill("stress", 7));
@@ -55,7 +55,7 @@ test("[1.22] a machine out of memory is told as the node's event, a container at
   assert.deepEqual(events, [reported("stress", 7), reported("other", 8)]);
 });
 
-test("[1.22] what happened while no agent ran is told by the next, and nothing twice", async () => {
+test("[1.22] kills while no agent ran are reported by the next agent, each once", async () => {
   const { messages, events, start } = world();
   messages.say(...kill("early", 6));
   await start()();
@@ -65,7 +65,7 @@ test("[1.22] what happened while no agent ran is told by the next, and nothing t
   assert.deepEqual(events, [reported("early", 6), reported("between", 7)]);
 });
 
-test("a restarted machine counts its messages anew, and so do we", async () => {
+test("kills after a reboot are reported although the kernel's message numbers start again", async () => {
   const { messages, machine, events, start } = world();
   messages.say(...kill("a", 6), ...kill("b", 7));
   await start()();
@@ -76,7 +76,7 @@ test("a restarted machine counts its messages anew, and so do we", async () => {
   assert.deepEqual(events, [reported("a", 6), reported("b", 7), reported("c", 5)]);
 });
 
-test("messages that cannot be followed for a while are followed again, and nothing is told twice", async () => {
+test("an error while following kernel messages is retried, and no kill is reported twice", async () => {
   const { messages, events, log, start, clock } = world();
   const stop = start();
   messages.say(...kill("a", 6));
@@ -92,7 +92,7 @@ test("messages that cannot be followed for a while are followed again, and nothi
   assert.match(log.lines.join("\n"), /Failed to follow the kernel's messages, retrying: EIO/);
 });
 
-test("a file that is none of ours is said to be so, and no kill is lost for it", async () => {
+test("an invalid position file is logged, and the kill is still reported", async () => {
   const { messages, disk, events, log, start } = world();
   await disk.port.writeAtomically("/r/oom", new TextEncoder().encode("{}"), 0o600);
   messages.say(...kill("a", 6));
@@ -104,7 +104,7 @@ test("a file that is none of ours is said to be so, and no kill is lost for it",
   );
 });
 
-test("a file of more than the limit is not read, and the kill is reported again; one of exactly the limit is read", async () => {
+test("a position file larger than the limit is not read and the kill is reported again; one of exactly the limit is read", async () => {
   for (const [sizeBytes, times] of [
     [OOM_FILE_BYTES_MAX, 1],
     [OOM_FILE_BYTES_MAX + 1, 2],

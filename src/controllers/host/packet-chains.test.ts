@@ -38,7 +38,7 @@ function world() {
   return { chains, clock, log, stop, start };
 }
 
-test("[1.16] the hint, the canaries and the firewall are there, each once", async () => {
+test("[1.16] the hint, canary and firewall chains are created, each once", async () => {
   const { chains, clock, stop, start } = world();
   const ended = start();
   await clock.advance(10 * MINUTE_MS);
@@ -48,7 +48,7 @@ test("[1.16] the hint, the canaries and the firewall are there, each once", asyn
   assert.equal(clock.timersPending, 0);
 });
 
-test("[1.16] whoever flushes them finds them again within a minute", async () => {
+test("[1.16] flushed chains are created again within a minute", async () => {
   const { chains, clock, log, stop, start } = world();
   const ended = start();
   await clock.advance(1);
@@ -63,7 +63,7 @@ test("[1.16] whoever flushes them finds them again within a minute", async () =>
   await ended;
 });
 
-test("rules of others stay as they are, behind ours", async () => {
+test("existing INPUT rules stay, behind the jump to KUBE-FIREWALL", async () => {
   const { chains, clock, stop, start } = world();
   chains.rules.set("IPv4/filter/INPUT", ["-j OTHERS"]);
   const ended = start();
@@ -73,7 +73,7 @@ test("rules of others stay as they are, behind ours", async () => {
   await ended;
 });
 
-test("a machine without iptables is said once, and the loop ends", async () => {
+test("missing or failing iptables is logged, and the loop ends", async () => {
   const { chains, log, start } = world();
   chains.usable = [];
   await start();
@@ -87,7 +87,7 @@ test("a machine without iptables is said once, and the loop ends", async () => {
   assert.match(log.lines.join("\n"), /E Failed to query iptables: EACCES/);
 });
 
-test("tables that refuse are said, and trouble later on does not end the loop", async () => {
+test("iptables errors at startup are logged; later errors do not end the loop", async () => {
   const refused = world();
   refused.chains.trouble = "iptables: no";
   await refused.start();

@@ -1,5 +1,5 @@
 /** Compresses a container's rotated logs except the newest one. A failure leaves the rotated log as it was. */
-import type { Turnstile } from "../../concurrency/turnstile.ts";
+import type { Semaphore } from "../../concurrency/semaphore.ts";
 import { partsToCompress } from "../../domain/housekeeping/log-rotation.ts";
 import { compressedName, temporaryName } from "../../domain/logs/rotated-logs.ts";
 import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
@@ -8,7 +8,7 @@ import type { LogFiles } from "../../ports/log-files.ts";
 export interface CompressOptions {
   readonly files: HostFiles;
   readonly logFiles: Pick<LogFiles, "compress">;
-  readonly workers: Turnstile;
+  readonly workers: Semaphore;
 }
 
 /** Returns the first error, if any. `beingWritten` contains the path of the temporary file while it is written. */
@@ -23,8 +23,8 @@ export async function compressParts(
   try {
     const parts = partsToCompress(logPath.slice(directory.length + 1), await listIfThere(files, directory));
     for (const part of parts) {
-      using pass = workers.pass();
-      await pass.enter(signal);
+      using permit = workers.permit();
+      await permit.acquire(signal);
       await compressPart(`${directory}/${part}`, beingWritten, options, signal);
     }
     return undefined;

@@ -63,9 +63,9 @@ export async function collectContainers(options: ContainerGcOptions, shutdown: A
 
 async function collectPod(uid: string, options: ContainerGcOptions, signal: AbortSignal): Promise<void> {
   const known = options.podRuntimeStatus.get(uid);
-  const over = isOver(uid, options);
-  if (known === undefined || over === undefined) return;
-  const plan = gcPlan(known, over);
+  const ended = podHasEnded(uid, options);
+  if (known === undefined || ended === undefined) return;
+  const plan = gcPlan(known, ended);
   if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
   const span = {
     scope: SCOPE,
@@ -102,7 +102,10 @@ async function remove(
 }
 
 /** Undefined: not decided yet. */
-function isOver(uid: string, { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions): boolean | undefined {
+function podHasEnded(
+  uid: string,
+  { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions,
+): boolean | undefined {
   const outcome = podOutcomes.get(uid);
   const admitted = admittedPods.get(uid);
   if (admitted === undefined)

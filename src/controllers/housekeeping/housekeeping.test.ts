@@ -58,7 +58,7 @@ async function litter(files: FakeFiles): Promise<FakeCgroups> {
   return cgroups;
 }
 
-test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not what a volume left", async () => {
+test("[6.11][6.12][19.1] leftovers of unknown pods are removed, except the directory and cgroup of a pod with volume data", async () => {
   const { clock, end, files, log, cells, common } = world();
   const cgroups = await litter(files);
   const verdict = admittedVerdict(pod());
@@ -76,7 +76,7 @@ test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not wha
   await running;
 });
 
-test("[6.11] what a pod left goes soon after the last word about it, however often words come", async () => {
+test("[6.11] a pod's directory is removed within two seconds after its last state is deleted", async () => {
   const { clock, end, files, cells, common } = world();
   files.makeDirectory(`${ROOT}/pods/known/containers/app`, 0o750);
   cells.mountState.set("known", new Map());
@@ -100,7 +100,7 @@ test("[6.11] what a pod left goes soon after the last word about it, however oft
   await running;
 });
 
-test("[4.9] before every source has spoken nothing goes", async () => {
+test("[4.9] nothing is removed before every source is ready", async () => {
   const { clock, end, files, cells, common } = world();
   const cgroups = await litter(files);
   cells.sourcesReady.set(false);
@@ -116,7 +116,7 @@ test("[4.9] before every source has spoken nothing goes", async () => {
   await running;
 });
 
-test("[6.11] one directory that cannot be removed does not keep the others, and is told once a round", async () => {
+test("[6.11] a directory that cannot be removed does not block the others; failures are logged once per round", async () => {
   const { clock, end, files, log, common } = world();
   for (const uid of ["a", "b", "c"]) files.makeDirectory(`${ROOT}/pods/${uid}`, 0o750);
   const port = {
@@ -135,7 +135,7 @@ test("[6.11] one directory that cannot be removed does not keep the others, and 
   await running;
 });
 
-test("[19.1] dead containers are collected when they are seen and every minute, and a failure is an event of the node's", async () => {
+test("[19.1] dead containers are collected when observed and every minute; a failure emits ContainerGCFailed", async () => {
   const { clock, end, cells, common } = world();
   const removed: string[] = [];
   const reported: string[] = [];
@@ -187,7 +187,7 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
   await running;
 });
 
-test("[19.1] the containers of a pod that ended by itself are collected as soon as it is deleted", async () => {
+test("[19.1] containers of a completed pod are collected as soon as the pod is deleted", async () => {
   const { clock, end, cells, common } = world();
   const removed: string[] = [];
   const dead = view([sandbox({ state: "notReady" })], [instance("app", "exited")]);

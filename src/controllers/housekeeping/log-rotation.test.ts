@@ -7,7 +7,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { instance, view } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import { Turnstile } from "../../concurrency/turnstile.ts";
+import { Semaphore } from "../../concurrency/semaphore.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { HostFileError } from "../../ports/host-files.ts";
 import type { LogFiles } from "../../ports/log-files.ts";
@@ -40,7 +40,7 @@ function world(logFiles?: (real: LogFiles) => Pick<LogFiles, "compress">) {
     log,
     podRuntimeStatus,
     policy: { bytesMax: LIMIT_BYTES, filesMax: 3, everyMs: 10_000 },
-    workers: new Turnstile(clock, { most: 1, patienceMs: 60_000 }),
+    workers: new Semaphore(clock, { max: 1, maxHoldMs: 60_000 }),
     runtime: {
       reopenLog: async () => {
         reopened += 1;
@@ -67,7 +67,7 @@ function world(logFiles?: (real: LogFiles) => Pick<LogFiles, "compress">) {
   };
 }
 
-test("[19.2] a log that nobody writes to is looked at once in its interval, and costs nothing in between", async () => {
+test("[19.2] an idle log is checked about once per interval", async () => {
   const { clock, run, looks, over } = world();
   run();
   await clock.advance(2_000);
@@ -77,7 +77,7 @@ test("[19.2] a log that nobody writes to is looked at once in its interval, and 
   await over();
 });
 
-test("[19.2] a log that was quiet for long and is then written to at 6 MB/s is rotated near its limit", async () => {
+test("[19.2] a log idle for 30 s that then grows at 6 MB/s is rotated near its limit", async () => {
   const { clock, run, write, files, reopened, over } = world();
   run();
   await clock.advance(30_500);
@@ -93,7 +93,7 @@ test("[19.2] a log that was quiet for long and is then written to at 6 MB/s is r
   await over();
 });
 
-test("[19.2] a log of exactly its limit is rotated, one of a byte less is not; one that is gone is asked for anew", async () => {
+test("[19.2] a log of exactly the limit is rotated, one byte less is not; a missing log is reopened", async () => {
   const { clock, run, write, names, files, reopened, over } = world();
   write(LIMIT_BYTES - 1);
   run();
@@ -110,7 +110,7 @@ test("[19.2] a log of exactly its limit is rotated, one of a byte less is not; o
   await over();
 });
 
-test("[19.2] the logs of containers that do not run are left alone", async () => {
+test("[19.2] logs of containers that do not run are not rotated", async () => {
   const { clock, run, stop, write, names, over, looks } = world();
   run();
   await clock.advance(100);
@@ -122,7 +122,7 @@ test("[19.2] the logs of containers that do not run are left alone", async () =>
   await over();
 });
 
-test("[19.2] no room to compress is said once, leaves the plain file and nothing beside it, and holds up no rotation", async () => {
+test("[19.2] ENOSPC while compressing is logged once, leaves only the plain file, and blocks no rotation", async () => {
   let isFull = true;
   const { clock, run, write, names, log, reopened, over } = world((real) => ({
     compress: (from, to, signal) =>

@@ -12,8 +12,8 @@ import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
+import type { Semaphore } from "../../concurrency/semaphore.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import type { Turnstile } from "../../concurrency/turnstile.ts";
 import { untilAborted } from "../../concurrency/until-aborted.ts";
 import { growthPerMs, type LogSize, nextLook, type RotationPolicy } from "../../domain/housekeeping/log-rotation.ts";
 import type { PodContainer, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -34,7 +34,7 @@ export interface LogRotationOptions {
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   readonly policy: RotationPolicy;
   /** Limits how many logs are compressed at once. */
-  readonly workers: Turnstile;
+  readonly workers: Semaphore;
 }
 
 const RETRY_MS_MIN = 1_000;

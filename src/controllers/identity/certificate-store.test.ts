@@ -29,7 +29,7 @@ function world() {
   return { clock, files: disk.port, parts, make, store, text, put };
 }
 
-test("[27.1.4] a pair is one file named by its moment, certificates first, for root alone, behind a link", async () => {
+test("[27.1.4] a pair is one file named by its time, certificates first, with mode 0600, behind a link", async () => {
   const { store, make, files, text } = world();
   const { certificatePem, keyPem } = make();
   await store().update(certificatePem, keyPem);
@@ -41,7 +41,7 @@ test("[27.1.4] a pair is one file named by its moment, certificates first, for r
   assert.equal((await store().current())?.keyPem, keyPem);
 });
 
-test("a pair whose halves do not belong together is refused, and the old one stays", async () => {
+test("a key that does not match its certificate is refused, and the stored pair stays", async () => {
   const { store, make } = world();
   const [one, other] = [make(), make()];
   await store().update(one.certificatePem, one.keyPem);
@@ -50,7 +50,7 @@ test("a pair whose halves do not belong together is refused, and the old one sta
   assert.equal((await store().current())?.certificatePem, one.certificatePem);
 });
 
-test("[27.1.4] a Go kubelet that died between its two links is carried on from", async () => {
+test("[27.1.4] the updated link of a Go kubelet killed between two links becomes current", async () => {
   const { store, make, files, put } = world();
   const { certificatePem, keyPem } = make();
   put(`${PKI}/kubelet-client-2026-01-01-00-00-00.pem`, certificatePem + keyPem);
@@ -59,7 +59,7 @@ test("[27.1.4] a Go kubelet that died between its two links is carried on from",
   assert.deepEqual(await files.list(PKI), ["kubelet-client-2026-01-01-00-00-00.pem", "kubelet-client-current.pem"]);
 });
 
-test("what an operator has put elsewhere is found where the store is empty or broken; the store never writes there", async () => {
+test("an operator's pair is used while the store is empty or broken, until the first update", async () => {
   const { store, make, put, files } = world();
   const [given, plain] = [make(), make()];
   put("/etc/given.crt", given.certificatePem);
@@ -71,13 +71,13 @@ test("what an operator has put elsewhere is found where the store is empty or br
   assert.equal((await store().current())?.keyPem, plain.keyPem);
   put(`${PKI}/kubelet-client-x.pem`, "-----BEGIN CERTIFICATE-----\n");
   await files.link(`${PKI}/kubelet-client-x.pem`, `${PKI}/kubelet-client-current.pem`);
-  assert.equal((await store().current())?.keyPem, plain.keyPem, "half a file is no pair");
+  assert.equal((await store().current())?.keyPem, plain.keyPem, "a truncated file is not a pair");
   const made = make();
   await store({ elsewhere }).update(made.certificatePem, made.keyPem);
   assert.equal((await store({ elsewhere }).current())?.keyPem, made.keyPem);
 });
 
-test("a certificate file of more than the limit is not used, one of exactly the limit is", async () => {
+test("a certificate or key file larger than the limit is not used; one of exactly the limit is", async () => {
   const { store, make, put, parts } = world();
   const { certificatePem, keyPem } = make();
   const [certificate, key] = [`${PKI}/kubelet-client.crt`, `${PKI}/kubelet-client.key`];
@@ -91,7 +91,7 @@ test("a certificate file of more than the limit is not used, one of exactly the 
   }
 });
 
-test("a self-signed certificate or key of more than the limit is replaced, one of exactly the limit is kept", async () => {
+test("a self-signed certificate or key larger than the limit is replaced; one of exactly the limit is kept", async () => {
   for (const name of ["kubelet.crt", "kubelet.key"]) {
     const { parts, text } = world();
     const ensure = async (sizeBytes: number) => {
@@ -105,7 +105,7 @@ test("a self-signed certificate or key of more than the limit is replaced, one o
   }
 });
 
-test("[27.1.7] a pending key is the same until it is dropped, and one that cannot be read is made anew", async () => {
+test("[27.1.7] a pending key is kept until it is dropped; one that cannot be read is replaced", async () => {
   const { parts, put, files } = world();
   const pending = new PendingKey(parts);
   const first = await pending.loadOrMake();
@@ -119,7 +119,7 @@ test("[27.1.7] a pending key is the same until it is dropped, and one that canno
   assert.ok(third !== second && (await pending.loadOrMake()) === third);
 });
 
-test("[27.1.7] a pending key of more than the limit is replaced, one of exactly the limit is kept", async () => {
+test("[27.1.7] a pending key larger than the limit is replaced; one of exactly the limit is kept", async () => {
   const { parts } = world();
   const load = (sizeBytes: number) =>
     new PendingKey({
@@ -131,7 +131,7 @@ test("[27.1.7] a pending key of more than the limit is replaced, one of exactly 
   assert.notEqual(await load(PENDING_KEY_BYTES_MAX + 1), first);
 });
 
-test("[27.4.7] a request's name follows from key, subject and usages, and from where one ends and the next begins", () => {
+test("[27.4.7] a CSR's name is stable and differs for each subject, list of usages and boundary between them", () => {
   const key = hostKeys.describe(hostKeys.make()).publicKeyDer;
   const name = (commonName: string, ...more: readonly string[]) =>
     requestName(key, { commonName, organizations: ["system:nodes"] }, more);
@@ -141,7 +141,7 @@ test("[27.4.7] a request's name follows from key, subject and usages, and from w
   for (const each of names) assert.match(each, /^node-csr-[\w-]{43}$/);
 });
 
-test("[2.4] [27.1.6] a self-signed pair is made once and used from then on, whoever made it", async () => {
+test("[2.4] [27.1.6] a self-signed pair is created once and kept, even after it has expired", async () => {
   const { parts, text, files, clock } = world();
   const names = { host: "n1", addresses: ["198.18.0.5"] };
   const paths = await ensureSelfSigned(parts, PKI, names);
@@ -170,7 +170,7 @@ for (const [what, spoil] of [
   ["only the certificate", (put: (path: string, text: string) => void, pem: string) => put(`${PKI}/kubelet.crt`, pem)],
   ["only the key", (put: (path: string, text: string) => void) => put(`${PKI}/kubelet.key`, hostKeys.make())],
   [
-    "two halves of different pairs",
+    "a certificate and key that do not match",
     (put: (path: string, text: string) => void, pem: string) => {
       put(`${PKI}/kubelet.crt`, pem);
       put(`${PKI}/kubelet.key`, hostKeys.make());
@@ -178,7 +178,7 @@ for (const [what, spoil] of [
   ],
 ] as const) {
   // The Go kubelet refuses to start in each of these states until an operator cleans up.
-  test(`a start that left ${what} does not stop the next`, async () => {
+  test(`a previous start that left ${what} does not fail the next start`, async () => {
     const { parts, put, text, make } = world();
     spoil(put, make("old").certificatePem);
     const paths = await ensureSelfSigned(parts, PKI, { host: "n1", addresses: [] });
@@ -188,7 +188,7 @@ for (const [what, spoil] of [
   });
 }
 
-test("a host that is an address is named as one", () => {
+test("a host that is an IP address is named as an IP address, not as a DNS name", () => {
   const [facts] = certificateFacts(world().make("198.18.0.9").certificatePem);
   assert.deepEqual([facts?.dnsNames, facts?.ipAddresses], [[], ["198.18.0.9"]]);
 });

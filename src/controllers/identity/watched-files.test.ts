@@ -40,7 +40,7 @@ async function world(t: TestContext, { reload = true } = {}) {
   return { clock, files, log, write, start, shown, clientCa };
 }
 
-test("[2.4] the certificate is read at the start, and again when its files have changed", async (t) => {
+test("[2.4] the serving certificate is read at startup and again when its files have changed", async (t) => {
   const { clock, write, start, shown, log } = await world(t);
   await write(CERTIFICATE, "certificate1");
   await write(KEY, "key1");
@@ -57,7 +57,7 @@ test("[2.4] the certificate is read at the start, and again when its files have 
   assert.ok(!log.lines.join("\n").includes("key2"));
 });
 
-test("[2.4] files that are links to where somebody keeps them are followed", async (t) => {
+test("[2.4] links to certificate files are followed, also after they are replaced", async (t) => {
   const { clock, files, write, start, shown } = await world(t);
   await files.makeDirectory("/kept", 0o700);
   await write("/kept/1.pem", "certificate1");
@@ -75,7 +75,7 @@ test("[2.4] files that are links to where somebody keeps them are followed", asy
   assert.equal(shown(), "certificate2");
 });
 
-test("a file that is missing at the start is waited for, and told once", async (t) => {
+test("a client CA bundle missing at startup is logged once and read when it appears", async (t) => {
   const { clock, write, start, clientCa, log } = await world(t);
   start();
   await clock.advance(30_000);
@@ -87,7 +87,7 @@ test("a file that is missing at the start is waited for, and told once", async (
   assert.equal(clientCa.value, "bundle1");
 });
 
-test("[2.6] a bundle that is broken or gone leaves the old one in force", async (t) => {
+test("[2.6] an invalid or removed client CA bundle leaves the previous one in use", async (t) => {
   const { clock, files, write, start, clientCa } = await world(t);
   await write("/pki/ca.crt", "bundle1");
   start();
@@ -103,7 +103,7 @@ test("[2.6] a bundle that is broken or gone leaves the old one in force", async 
   assert.equal(clientCa.value, "bundle2");
 });
 
-test("[2.6] a bundle of more than the limit leaves the old one in force, and the log says why", async (t) => {
+test("[2.6] a client CA bundle larger than the limit leaves the previous one in use and is logged", async (t) => {
   const { clock, write, start, clientCa, log } = await world(t);
   const whole = "bundle1".padEnd(CERTIFICATE_FILE_BYTES_MAX);
   await write("/pki/ca.crt", whole);
@@ -116,7 +116,7 @@ test("[2.6] a bundle of more than the limit leaves the old one in force, and the
   assert.ok(log.lines.some((line) => line.includes("the previous content stays in use: read /pki/ca.crt: tooLarge")));
 });
 
-test("where changes are not heeded the first good content stays", async (t) => {
+test("without reload the first valid client CA bundle stays in use", async (t) => {
   const { clock, write, start, clientCa } = await world(t, { reload: false });
   await write("/pki/ca.crt", "bundle1");
   start();

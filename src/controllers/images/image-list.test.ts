@@ -7,7 +7,7 @@ import { runImageList } from "./image-list.ts";
 
 const image = (id: string): Image => ({ id, tags: [id], digests: [], sizeBytes: 1n, pinned: false });
 
-test("[3.10] the list is read every 30 s, and the cell changes only when it does", async () => {
+test("[3.10] images are listed every 30 s, and the cell changes only when the list does", async () => {
   const clock = new ManualClock();
   const stop = new AbortController();
   const nodeImages = new LatestCell<readonly Image[] | undefined>(undefined);

@@ -9,7 +9,7 @@ const mounts = (...names: readonly string[]) =>
   container("app", { volumeMounts: names.map((name) => ({ name, mountPath: `/${name}` })) });
 const SANDBOX = { metadata: { name: "p", namespace: "default", uid: "u1", attempt: 0 } };
 
-test("[9.12] images of volumes are pulled for the pod; a container waits for, and fails with, those it mounts", async () => {
+test("[9.12] image volumes are pulled for the pod; a container waits for, and fails with, only those it mounts", async () => {
   const world = imageWorld();
   const { calls, reported, clock, pulls, podOf } = world;
   const pod = podOf({

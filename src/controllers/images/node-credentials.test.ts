@@ -22,7 +22,7 @@ const PLACES: readonly (readonly [path: string, text: (name: string) => string])
   ["/root-dir/config.json", auths],
 ];
 
-test("[9.6] [27.1.33] the first file that can be read counts, config.json before .dockercfg, each in its order of places", async () => {
+test("[9.6] [27.1.33] the first valid credentials file counts: config.json before .dockercfg, each in directory order", async () => {
   const { files, log } = imageWorld();
   const read = async (directories = DIRECTORIES) =>
     (await readNodeLogins(directories, { files: files.port, log })).flatMap((logins) =>
@@ -43,7 +43,7 @@ test("[9.6] [27.1.33] the first file that can be read counts, config.json before
   assert.deepEqual(await read(elsewhere), ["below the working directory"]);
 });
 
-test("[9.6] a file of more than the limit is passed over for the next, one of exactly the limit is read", async () => {
+test("[9.6] a credentials file larger than the limit is skipped for the next; one of exactly the limit is read", async () => {
   const { files, log } = imageWorld();
   install(files, "/root-dir/config.json", auths("first"));
   install(files, "/working/config.json", auths("second"));
@@ -59,7 +59,7 @@ test("[9.6] a file of more than the limit is passed over for the next, one of ex
   );
 });
 
-test("[9.6] [27.1.33] links are followed, and a change of the file counts at the next pull", async () => {
+test("[9.6] [27.1.33] links are followed, and the next pull uses a changed credentials file", async () => {
   const world = imageWorld();
   const { files, ensure, calls } = world;
   install(files, "/root-dir/v1", auths("first"));

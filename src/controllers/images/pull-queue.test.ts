@@ -39,7 +39,7 @@ function begin(most: number) {
   return { queue, calls, join, reported, pulled, names: () => calls.map(({ name }) => name) };
 }
 
-test("[9.4] so many at once, the others in the order they came, each told its place as it changes", async () => {
+test("[9.4] the queue limits parallel pulls, starts the others in FIFO order, and reports each change of position", async () => {
   const { join, reported, pulled, names } = begin(2);
   for (const key of ["a", "b", "c", "d"]) join(key);
   assert.deepEqual(names(), ["a", "b"]);
@@ -52,7 +52,7 @@ test("[9.4] so many at once, the others in the order they came, each told its pl
   assert.deepEqual(reported(), ["a ok", "d 0", "c ok", "d ok"]);
 });
 
-test("who asks for what is under way or waits already shares it, and hears the same", async () => {
+test("requests for a running or queued pull share it and get the same outcome; a finished pull is not shared", async () => {
   const { join, reported, pulled, names } = begin(1);
   join("a", "first");
   join("a", "second");
@@ -64,10 +64,10 @@ test("who asks for what is under way or waits already shares it, and hears the s
   await pulled("b");
   assert.deepEqual(names(), ["a", "b"]);
   join("a", "later");
-  assert.deepEqual(names(), ["a", "b", "a"], "what is over is not shared");
+  assert.deepEqual(names(), ["a", "b", "a"], "a finished pull is not shared");
 });
 
-test("what nobody waits for any more is cut short, or never begins; its key is free at once", async () => {
+test("a pull without requesters is aborted or never started, and its key can be requested again at once", async () => {
   const { join, reported, pulled, calls, names } = begin(1);
   const leaveFirst = join("a", "first");
   const leaveSecond = join("a", "second");
@@ -90,7 +90,7 @@ test("what nobody waits for any more is cut short, or never begins; its key is f
   );
 });
 
-test("a pull that fails in an unforeseen way is told and holds up nobody; the end comes when all is at rest", async () => {
+test("a pull that throws is reported as failed and does not block the queue; close starts no queued pull", async () => {
   const { queue, join, reported, names } = begin(1);
   queue.join("x", () => Promise.reject(new Error("a bug")), {
     moved: () => {},

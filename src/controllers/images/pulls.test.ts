@@ -10,7 +10,7 @@ const after = async (world: ImageWorld, act: () => void) => {
   await world.clock.advance(0);
 };
 
-test("[9.1][9.2] a pull is under way until it is done; its answer is had once, and always pulls again", async () => {
+test("[9.1][9.2] a pull is under way until it succeeds; its result is returned once, and Always pulls again", async () => {
   const world = imageWorld();
   const { ensure, calls, reported, clock, settled } = world;
   assert.equal((await ensure()).kind, "underWay");
@@ -32,7 +32,7 @@ test("[9.1][9.2] a pull is under way until it is done; its answer is had once, a
   assert.equal(clock.timersPending, 0);
 });
 
-test("[9.1] what is there is used without a pull; never does not pull; what has no name or cannot be seen is said", async () => {
+test("[9.1] a present image is used without a pull, Never does not pull, and an invalid or uninspectable image is refused", async () => {
   const world = imageWorld();
   const { ensure, reported, inspection } = world;
   world.present.add("there:1");
@@ -59,7 +59,7 @@ test("[9.1] what is there is used without a pull; never does not pull; what has 
   await world.finish();
 });
 
-test("[9.3] a failed pull says so, is then held back with its error and the time of the next try, and is tried again", async () => {
+test("[9.3] a failed pull is reported, backs off with its error and the time of the next try, and is retried", async () => {
   const world = imageWorld();
   const { ensure, calls, reported, clock } = world;
   await ensure();
@@ -84,11 +84,11 @@ test("[9.3] a failed pull says so, is then held back with its error and the time
   await clock.advance(1_000);
   const held = await ensure();
   assert.equal(held.kind === "refused" && held.retryMs, 19_000);
-  assert.equal((await ensure({ image: "other" })).kind, "underWay", "another image is not held back");
+  assert.equal((await ensure({ image: "other" })).kind, "underWay", "another image is not in back-off");
   await world.finish();
 });
 
-test("[9.3] what is held back is used when another has pulled it meanwhile, unless it is always to be pulled", async () => {
+test("[9.3] IfNotPresent uses an image that appears during back-off; Always stays in back-off", async () => {
   const world = imageWorld();
   await world.ensure({ policy: "IfNotPresent" });
   await after(world, () => world.calls[0]?.fail("down"));
@@ -99,7 +99,7 @@ test("[9.3] what is held back is used when another has pulled it meanwhile, unle
   await world.finish();
 });
 
-test("[9.4] five at once: a slow one does not hold up the others, and who waits sees its place", async () => {
+test("[9.4] five pulls run in parallel: a slow one does not block the others, and queued ones report their position", async () => {
   const world = imageWorld({ most: 5 });
   const { ensure, calls, clock } = world;
   const names = ["slow", ...Array.from({ length: 7 }, (_, index) => `small-${index}`)];
@@ -124,7 +124,7 @@ test("[9.4] five at once: a slow one does not hold up the others, and who waits 
   await world.finish();
 });
 
-test("[9.4] one after the other where that is asked for; over the rate a pull fails by its name", async () => {
+test("[9.4] a limit of 1 pulls serially; a pull over the rate fails with pull QPS exceeded", async () => {
   const serial = imageWorld({ most: 1 });
   for (const uid of ["u1", "u2", "u3"]) await serial.ensure({ image: uid, uid });
   assert.deepEqual(kinds(serial), ["u1:latest"]);
@@ -141,7 +141,7 @@ test("[9.4] one after the other where that is asked for; over the rate a pull fa
   await world.finish();
 });
 
-test("who wants the same with the same credentials shares one pull, and each hears of it", async () => {
+test("requests for the same image with the same credentials share one pull, and each is reported", async () => {
   const world = imageWorld();
   const { ensure, calls, clock, reported } = world;
   await ensure({ uid: "u1" });
@@ -162,7 +162,7 @@ test("who wants the same with the same credentials shares one pull, and each hea
   await world.finish();
 });
 
-test("two of a pod that shared a pull have failed once, and both are held back", async () => {
+test("a failed pull that two containers of a pod share counts as one failure in the pod's back-off", async () => {
   const world = imageWorld();
   for (const asker of ["a", "b"]) await world.ensure({ asker });
   assert.equal(world.calls.length, 1);
@@ -177,7 +177,7 @@ test("two of a pod that shared a pull have failed once, and both are held back",
   await world.finish();
 });
 
-test("a pull that the last one who wanted it gives up is cut short; another image ends the wish for the first", async () => {
+test("a pull is aborted when its last requester gives up or requests another image", async () => {
   const world = imageWorld();
   const { ensure, calls, pulls, pullsUnderWay } = world;
   await ensure({ uid: "u1" });
@@ -195,7 +195,7 @@ test("a pull that the last one who wanted it gives up is cut short; another imag
   await world.finish();
 });
 
-test("[9.5] every credential that fits is tried in turn, never none of them; all errors are told", async () => {
+test("[9.5] matching credentials are tried in turn without an anonymous attempt; all errors are reported", async () => {
   const world = imageWorld();
   const { ensure, calls, reported } = world;
   world.setSecret("s1", "1", { "docker.io": { username: "short" }, "docker.io/library/busybox": { username: "long" } });
@@ -217,7 +217,7 @@ test("[9.5] every credential that fits is tried in turn, never none of them; all
   await world.finish();
 });
 
-test("[9.5] a Secret that is missing is told, the pull tried all the same, and tried at once when the Secret comes", async () => {
+test("[9.5] a missing pull Secret is reported and the pull is tried without it, and again as soon as the Secret appears", async () => {
   const world = imageWorld();
   const { ensure, calls, reported, clock, settled } = world;
   const spec = { imagePullSecrets: [{ name: "s" }, { name: "t" }] };
@@ -236,7 +236,7 @@ test("[9.5] a Secret that is missing is told, the pull tried all the same, and t
   const held = await ensure({ spec });
   assert.match((held.kind === "refused" && held.message) || "", /ErrImagePull: 401 Unauthorized/);
   world.setMissing("s");
-  assert.deepEqual(settled, [], "that it is missing still is no news");
+  assert.deepEqual(settled, [], "a Secret that is still missing causes no new attempt");
   world.setSecret("s", "1", { "docker.io": { username: "u" } });
   assert.deepEqual(settled, ["u1/app"]);
   assert.equal((await ensure({ spec })).kind, "underWay");
@@ -244,13 +244,13 @@ test("[9.5] a Secret that is missing is told, the pull tried all the same, and t
   await after(world, () => calls[1]?.fail("down"));
   await clock.advance(1_000);
   await ensure({ spec });
-  const anew = await ensure({ spec });
-  assert.equal(anew.kind === "refused" && anew.retryMs, 9_000, "with other credentials the wait begins anew");
+  const restarted = await ensure({ spec });
+  assert.equal(restarted.kind === "refused" && restarted.retryMs, 9_000, "other credentials restart the back-off");
   await world.finish();
   assert.equal(clock.timersPending, 0);
 });
 
-test("a Secret that is not heard of yet is waited for a moment, and not longer than it takes", async () => {
+test("a pull waits for a Secret that is not read yet, until it is read or the request is aborted", async () => {
   const world = imageWorld();
   const asked = world.ensure({ spec: { imagePullSecrets: [{ name: "s" }] } });
   await world.clock.advance(100);

@@ -29,14 +29,14 @@ async function filesWith(sizeBytes: number): Promise<HostFiles> {
   return withFileOfSize(port, FIRST, sizeBytes);
 }
 
-test("a file of the journal of exactly the limit is read", async () => {
+test("a journal file of exactly the limit is read", async () => {
   const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX);
   const { journal, problems } = open(files);
   assert.deepEqual([await journal.replay(), problems], [[admitted("a")], []]);
   assert.deepEqual(await lookAtJournal(files, DIRECTORY), [admitted("a")]);
 });
 
-test("a file of the journal of more than the limit is reported and kept, and the journal goes on in the next file", async () => {
+test("a journal file larger than the limit is reported and kept, and the journal continues in the next file", async () => {
   const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX + 1);
   const { journal, problems } = open(files);
   assert.deepEqual(await journal.replay(), []);

@@ -22,7 +22,7 @@ function world() {
   return { clock, api, nodeHolds, stop, running, appear };
 }
 
-test("[13.26] the node is held until its CSINode is there: owned by the Node, without drivers", async () => {
+test("[13.26] storage holds the node until its CSINode exists, owned by the Node and without drivers", async () => {
   const { clock, api, nodeHolds, running, appear } = world();
   api.failures.set("create csinodes", [new ApiUnreachableError("CREATE", "connect ECONNREFUSED", false)]);
   await clock.advance(1_000);
@@ -42,7 +42,7 @@ test("[13.26] the node is held until its CSINode is there: owned by the Node, wi
   assert.deepEqual(spec, { drivers: [] });
 });
 
-test("[13.26] one that an earlier call has made, whose answer was lost, is enough", async () => {
+test("[13.26] AlreadyExists on create releases the node", async () => {
   const { clock, api, nodeHolds, running, appear } = world();
   api.failures.set("create csinodes", [new ApiError("CREATE", 409, "AlreadyExists", "it is there")]);
   appear();
@@ -51,7 +51,7 @@ test("[13.26] one that an earlier call has made, whose answer was lost, is enoug
   assert.deepEqual(nodeHolds.value, NO_HOLDS);
 });
 
-test("[27.4.5] what drivers wrote into one that is there stays, and our part is put right", async () => {
+test("[27.4.5] drivers and annotations of an existing CSINode stay, and the missing annotation is added", async () => {
   const { clock, api, running, appear } = world();
   const drivers = [{ name: "disk.example.com", nodeID: "d-1", topologyKeys: [] }];
   api.put("csinodes", { metadata: { name: "n1", annotations: { theirs: "kept" } }, spec: { drivers } });
@@ -66,7 +66,7 @@ test("[27.4.5] what drivers wrote into one that is there stays, and our part is 
   ]);
 });
 
-test("an end that comes first leaves no timer", async () => {
+test("a shutdown during retries leaves no timer", async () => {
   const { clock, api, stop, running, appear } = world();
   api.failures.set("get csinodes", [new ApiUnreachableError("GET", "connect ECONNREFUSED", false)]);
   appear();

@@ -26,7 +26,7 @@ function local(...snapshots: readonly NodeSnapshot[]) {
   return { ownNode, node };
 }
 
-test("without the API server's copy it is the Node as it would first be written, from one snapshot", async () => {
+test("without the API server's copy the initial Node is built from one snapshot", async () => {
   const { node } = local(nodeSnapshot());
   const first = await node.read(signal);
   assert.equal(first.metadata?.labels?.["zone"], "a");
@@ -34,7 +34,7 @@ test("without the API server's copy it is the Node as it would first be written,
   assert.equal(await node.read(signal), first);
 });
 
-test("the API server's copy comes first, and the own one again once the API server has none", async () => {
+test("the API server's copy is preferred, and the initial Node is used again once the API server has none", async () => {
   const { node, ownNode } = local(nodeSnapshot());
   const known = { metadata: { name: "n1", labels: { zone: "b" } } };
   ownNode.set({ kind: "present", node: known });
@@ -43,7 +43,7 @@ test("the API server's copy comes first, and the own one again once the API serv
   assert.equal((await node.read(signal)).metadata?.labels?.["zone"], "a");
 });
 
-test("a Node of a machine that could not be read is not kept", async () => {
+test("a Node built without the machine's facts is not cached", async () => {
   const { node } = local(nodeSnapshot({ machine: undefined }), nodeSnapshot());
   assert.equal((await node.read(signal)).status?.allocatable?.["pods"], undefined);
   assert.equal((await node.read(signal)).status?.allocatable?.["pods"], "110");

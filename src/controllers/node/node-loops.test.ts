@@ -9,7 +9,13 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { Turns } from "../../concurrency/turns.ts";
 import { isReady, type Pressure } from "../../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds, type NodeOptions, updatedNode } from "../../domain/node/node-status.ts";
-import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
+import {
+  NO_REPORT,
+  type NodeReport,
+  type NodeSync,
+  type OwnNode,
+  type Registration,
+} from "../../domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { TiersState } from "../../domain/resources/tiers-state.ts";
@@ -40,6 +46,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     tiers: new LatestCell<TiersState>({ kind: "ready" }),
     nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
     nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
+    nodeReport: new LatestCell<NodeReport>(NO_REPORT),
   };
   const options = nodeOptions(change);
   const facts = { ...machineFacts };
@@ -110,7 +117,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
   const end = async (running: Promise<unknown>) => {
     stop.abort(new Error("shutting down"));
     await running;
-    assert.equal(clock.timersPending, 0, "a timer stayed");
+    assert.equal(clock.timersPending, 0, "a timer is left");
   };
   const since = (count: number) => api.requests.slice(count);
   return { ...parts, cells, repeated, loops, all, reported, handed, facts, live, answer, end, stop, since };
@@ -118,7 +125,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
 
 const ready = (node: Node | undefined) => isReady(node?.status?.conditions);
 
-test("[3.1] [3.13] a node with a runtime is made ready in one request, and is then left alone", async () => {
+test("[3.1] [3.13] a node whose runtime has answered is created Ready in one request and then left alone", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -130,7 +137,7 @@ test("[3.1] [3.13] a node with a runtime is made ready in one request, and is th
   await w.end(running);
 });
 
-test("[3.13] an idle node costs six requests a minute: leases, and a status every five minutes", async () => {
+test("[3.13] an idle node costs six Lease updates a minute and a status patch every five minutes", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -150,7 +157,7 @@ test("[3.13] an idle node costs six requests a minute: leases, and a status ever
   await w.end(running);
 });
 
-test("[3.13] a runtime that comes late is reported within 100 ms, for two minutes after the start", async () => {
+test("[3.13] a runtime that answers late is published within 100 ms during the first two minutes after startup", async () => {
   for (const [lateMs, limitMs] of [
     [50_000, 100],
     [119_000, 100],
@@ -167,7 +174,7 @@ test("[3.13] a runtime that comes late is reported within 100 ms, for two minute
   }
 });
 
-test("[3.12] a node whose runtime has not answered is there after a second, and says why it is not ready", async () => {
+test("[3.12] a node whose runtime has not answered is created after one second and says why it is not ready", async () => {
   const w = world();
   const running = w.all();
   await w.clock.advance(999);
@@ -180,7 +187,7 @@ test("[3.12] a node whose runtime has not answered is there after a second, and 
   await w.end(running);
 });
 
-test("[3.1] tries are spaced from 100 ms to 7 s", async () => {
+test("[3.1] registration retries are spaced from 100 ms to 7 s", async () => {
   const w = world();
   w.answer();
   w.api.failures.set("create nodes", Array.from({ length: 9 }, away));
@@ -198,10 +205,10 @@ test("[3.1] tries are spaced from 100 ms to 7 s", async () => {
 });
 
 for (const [name, failure] of [
-  ["exists", undefined],
+  ["already exists", undefined],
   ["may not be created", refused(403, "Forbidden")],
 ] as const) {
-  test(`[3.1] [27.4.1] a node that ${name} is read and put right, never made anew`, async () => {
+  test(`[3.1] [27.4.1] a Node that ${name} is read and patched, and keeps its UID`, async () => {
     const w = world();
     w.answer();
     w.api.put("nodes", { metadata: { name: "n1", uid: "first", labels: { kept: "yes" } } });
@@ -216,7 +223,7 @@ for (const [name, failure] of [
   });
 }
 
-test("[3.1] forbidden to create and not there: tried again", async () => {
+test("[3.1] registration is retried when the create is forbidden and the Node does not exist", async () => {
   const w = world();
   w.answer();
   w.api.failures.set("create nodes", [refused(403, "Forbidden")]);
@@ -226,7 +233,7 @@ test("[3.1] forbidden to create and not there: tried again", async () => {
   await w.end(running);
 });
 
-test("[3.1] where the operator makes the nodes nothing is created, and the status is kept once it is there", async () => {
+test("[3.1] with registerNode false nothing is created, and the status is written once the Node exists", async () => {
   const w = world({}, false);
   w.answer();
   const running = w.all();
@@ -249,7 +256,7 @@ async function nodeLeftReady(): Promise<Node> {
   return w.api.node ?? assert.fail();
 }
 
-test("[3.13] an agent that starts again reports at once, although nothing changed", async () => {
+test("[3.13] a restarted agent patches the status once although nothing changed", async () => {
   const w = world();
   w.api.put("nodes", await nodeLeftReady());
   await w.live(60_000);
@@ -259,7 +266,7 @@ test("[3.13] an agent that starts again reports at once, although nothing change
   await w.end(running);
 });
 
-test("[3.12] a node left ready is not called unready because its agent has just started, for 30 s", async () => {
+test("[3.12] a Node left Ready stays Ready for 30 s after a restart while the runtime has not answered", async () => {
   const left = await nodeLeftReady();
   for (const answersAfterMs of [20_000, undefined]) {
     const w = world();
@@ -278,7 +285,7 @@ test("[3.12] a node left ready is not called unready because its agent has just 
   }
 });
 
-test("[3.12] [13.26] nor because its CSINode has not been looked for yet; one that stays away counts after 30 s", async () => {
+test("[3.12] [13.26] a Node left Ready stays Ready for 30 s without its CSINode, then is NotReady until it exists", async () => {
   const w = world();
   w.api.put("nodes", await nodeLeftReady());
   w.cells.nodeHolds.set({ ...NO_HOLDS, storage: "CSINode is not yet initialized" });
@@ -294,7 +301,7 @@ test("[3.12] [13.26] nor because its CSINode has not been looked for yet; one th
   await w.end(running);
 });
 
-test("[3.12] nor because its cgroups cannot be set up at once; a node that has none after 30 s is not ready until it has", async () => {
+test("[3.12] a Node left Ready stays Ready for 30 s while its cgroups cannot be set up, then is NotReady until they can", async () => {
   const w = world();
   w.api.put("nodes", await nodeLeftReady());
   w.cells.tiers.set({ kind: "failing", trouble: "no bus" });
@@ -311,7 +318,7 @@ test("[3.12] nor because its cgroups cannot be set up at once; a node that has n
   await w.end(running);
 });
 
-test("[3.13] [3.16] a change is written at the next look, with its event, and written once", async () => {
+test("[3.13] [3.16] a changed condition is written at the next check, once, with its event", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -327,7 +334,7 @@ test("[3.13] [3.16] a change is written at the next look, with its event, and wr
   await w.end(running);
 });
 
-test("[3.16] [3.21] the events of a start, of a cordon and of its end", async () => {
+test("[3.16] [3.21] startup, a cordon and an uncordon emit their Node events", async () => {
   const w = world();
   w.answer();
   const parts = { ...w, cgroups: { version: 1 as const }, snapshots: new SnapshotReader(w) };
@@ -350,7 +357,7 @@ test("[3.16] [3.21] the events of a start, of a cordon and of its end", async ()
   await w.end(running);
 });
 
-test("[3.14] what others write meanwhile stays, and what they take from us comes back", async () => {
+test("[3.14] conditions of other clients stay, and conditions that they remove from ours are restored", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -366,7 +373,7 @@ test("[3.14] what others write meanwhile stays, and what they take from us comes
   await w.end(running);
 });
 
-test("[3.13] five tries, the connection is asked to be renewed, and the next look tries again", async () => {
+test("[3.13] a failing status patch is tried five times, reports repeated failures, and is tried again at the next check", async () => {
   const w = world();
   w.answer();
   const running = Promise.all([w.loops.ownNode(), w.loops.register(), w.loops.status()]);
@@ -381,7 +388,7 @@ test("[3.13] five tries, the connection is asked to be renewed, and the next loo
   await w.end(running);
 });
 
-test("a watch that lags behind our own patch does not make us patch again", async () => {
+test("a watch that lags behind our own patch causes no second patch", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -397,7 +404,7 @@ test("a watch that lags behind our own patch does not make us patch again", asyn
   await w.end(running);
 });
 
-test("[27.4.1] a node that someone deleted is not made again by a running agent", async () => {
+test("[27.4.1] a running agent does not create a deleted Node again", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -409,7 +416,7 @@ test("[27.4.1] a node that someone deleted is not made again by a running agent"
   await w.end(running);
 });
 
-test("[3.8] a reboot is told once, when the node says so", async () => {
+test("[3.8] a changed boot ID emits Rebooted once", async () => {
   const w = world();
   w.answer();
   const machine = { ...machineFacts, bootId: "before" };
@@ -424,7 +431,7 @@ test("[3.8] a reboot is told once, when the node says so", async () => {
   await w.end(running);
 });
 
-test("[3.15] a lease is renewed from its last copy, without reading it", async () => {
+test("[3.15] the Lease is renewed from its last copy without being read", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -435,7 +442,7 @@ test("[3.15] a lease is renewed from its last copy, without reading it", async (
   await w.end(running);
 });
 
-test("[3.15] [27.4.2] a lease of the agent before us is taken over at once", async () => {
+test("[3.15] [27.4.2] a Lease of a previous kubelet process is renewed at once", async () => {
   const w = world();
   w.api.put("nodes", { metadata: { name: "n1", uid: "u" } });
   w.api.put("leases", { metadata: { name: "n1" }, spec: { holderIdentity: "n1" } });
@@ -446,7 +453,7 @@ test("[3.15] [27.4.2] a lease of the agent before us is taken over at once", asy
   await w.end(running);
 });
 
-test("[3.15] a conflict or a lease that is gone costs one read and goes on", async () => {
+test("[3.15] the Lease is read once after 409 or 404, then updated or created", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -463,7 +470,7 @@ test("[3.15] a conflict or a lease that is gone costs one read and goes on", asy
   await w.end(running);
 });
 
-test("[1.14] [3.15] with the server away: five tries at once, then up to 7 s apart, and renewed as soon as it is back", async () => {
+test("[1.14] [3.15] a failing Lease update is tried five times at once, then repeatedly, until the API server is back", async () => {
   const w = world();
   w.answer();
   const running = w.all();
@@ -480,7 +487,7 @@ test("[1.14] [3.15] with the server away: five tries at once, then up to 7 s apa
   await w.end(running);
 });
 
-test("[3.20] the pod ranges are handed to the runtime when they change, and again when it refused", async () => {
+test("[3.20] podCIDRs are sent to the runtime when they change, and again after it refused them", async () => {
   const w = world();
   const running = Promise.all([w.loops.ownNode(), w.loops.podCidr()]);
   w.runtime.refusals = 1;
@@ -500,7 +507,7 @@ test("[3.20] the pod ranges are handed to the runtime when they change, and agai
   await w.end(running);
 });
 
-test("[1.12] [3.20] without an API server the operator's range is handed to the runtime, until it has taken it; none is none", async () => {
+test("[1.12] [3.20] without an API server the configured podCIDR is sent until the runtime accepts it; an empty one never", async () => {
   const w = world();
   w.runtime.refusals = 2;
   const running = givePodCidr("198.18.3.0/24", w, w.stop.signal);

@@ -5,6 +5,7 @@
  */
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
@@ -20,7 +21,13 @@ import {
   statusEvent,
   updatedNode,
 } from "../../domain/node/node-status.ts";
-import { isPresent, type NodeSync, type OwnNode, type Registration } from "../../domain/node/own-node.ts";
+import {
+  isPresent,
+  type NodeReport,
+  type NodeSync,
+  type OwnNode,
+  type Registration,
+} from "../../domain/node/own-node.ts";
 import {
   decideReport,
   FAST_FOR_MS,
@@ -63,6 +70,7 @@ export interface NodeStatusParts {
   readonly ownNode: Latest<OwnNode>;
   readonly nodeRegistered: Latest<Registration>;
   readonly nodeSynced: LatestCell<NodeSync>;
+  readonly nodeReport: LatestCell<NodeReport>;
   readonly options: NodeOptions;
   readonly cadence: NodeStatusOptions;
   readonly onRepeatedFailure: () => void;
@@ -164,7 +172,7 @@ class NodeStatusLoop {
 
   /** Returns whether the API server now has the current status. */
   async #sync(shutdown: AbortSignal): Promise<boolean> {
-    const { log, onRepeatedFailure, options, watch } = this.#parts;
+    const { log, nodeReport, onRepeatedFailure, options, watch } = this.#parts;
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
       watch.turned();
       const known = this.#known.current();
@@ -178,6 +186,7 @@ class NodeStatusLoop {
       } catch (error) {
         shutdown.throwIfAborted();
         log.error("Error updating node status, will retry", error, { tries });
+        nodeReport.set({ ...nodeReport.value, trouble: errorText(error) });
         if (isNotFound(error)) return false;
         if (tries > 1) onRepeatedFailure();
       }
@@ -187,9 +196,10 @@ class NodeStatusLoop {
   }
 
   async #syncOnce(known: Node, signal: AbortSignal): Promise<void> {
-    const { clock, random, snapshots, options, cadence } = this.#parts;
+    const { clock, random, snapshots, nodeReport, options, cadence } = this.#parts;
     this.#tellSchedulable(known);
     const update = updatedNode(known, await snapshots.read(known, signal), options);
+    nodeReport.set({ ...nodeReport.value, conditions: update.node.status?.conditions ?? [] });
     const nowMs = clock.monotonicMs();
     const decision = decideReport({
       changed: nodeChanged(known, update.node),
@@ -200,6 +210,7 @@ class NodeStatusLoop {
     });
     if (decision.kind === "skip") return;
     await this.#report(known, update, signal);
+    nodeReport.set({ ...nodeReport.value, trouble: "" });
     this.#last = { atMs: nowMs, delayMs: decision.delayMs };
   }
 

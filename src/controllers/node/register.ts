@@ -5,6 +5,7 @@
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import { doublingMs } from "../../base/backoff.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { pause } from "../../concurrency/sleep.ts";
@@ -66,6 +67,7 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
     } catch (error) {
       if (shutdown.aborted) return;
       log.error("Unable to register node with API server", error, { node: options.name });
+      nodeRegistered.set({ kind: "pending", why: errorText(error) });
     }
     await pause(clock, doublingMs(RETRY, failures), shutdown);
   }

@@ -60,7 +60,7 @@ function world(first: readonly PodContainer[]) {
   };
 }
 
-test("what was seen is present until the pod is acted upon, and then again with a look that began after the act", async () => {
+test("an observed state is current until the pod is mutated, and again after an inspection that began afterwards", async () => {
   const { observer } = world([instance("app", "exited")]);
   assert.equal(observer.present(uid), undefined);
   await observer.look(uid, forever);
@@ -76,7 +76,7 @@ test("what was seen is present until the pod is acted upon, and then again with 
   assert.deepEqual(idsOf(observer.present(uid)), ["app-0 exited"]);
 });
 
-test("a look that began before an act and ends after it does not show the present", async () => {
+test("an inspection that began before a mutation and ends after it is not current", async () => {
   const { observer, hold, release } = world([]);
   hold();
   const early = observer.look(uid, forever);
@@ -86,7 +86,7 @@ test("a look that began before an act and ends after it does not show the presen
   assert.equal(observer.present(uid), undefined);
 });
 
-test("a pod that the listing of everything does not show has nothing, unless it was acted upon since the listing began", () => {
+test("a pod missing from the full listing has no containers, unless it was mutated since the listing began", () => {
   const { observer } = world([]);
   assert.equal(observer.present(uid), undefined, "nothing was listed yet");
   const { actsOver } = observer;
@@ -101,7 +101,7 @@ test("a pod that the listing of everything does not show has nothing, unless it 
   assert.equal(observer.present(uid), undefined, "listed, and not looked at yet");
 });
 
-test("after an act what lived is read again and what was made is added, without a listing", async () => {
+test("after a mutation live containers are read again and created ones are added, without a listing", async () => {
   const [old, other] = [instance("app", "exited"), instance("other", "running")];
   const { observer, calls, set } = world([old, other]);
   await observer.look(uid, forever);
@@ -115,7 +115,7 @@ test("after an act what lived is read again and what was made is added, without 
   assert.equal(observer.present(uid), view);
 });
 
-test("what an act made, and was seen to end before the act was over, is there once", async () => {
+test("a created container that is already known appears once", async () => {
   const { observer } = world([instance("app", "exited"), instance("other", "running")]);
   await observer.look(uid, forever);
   const made = ["app-0", "other-0"].map((id) => ({ id, sandboxId: sandbox().id }));
@@ -123,14 +123,14 @@ test("what an act made, and was seen to end before the act was over, is there on
   assert.deepEqual(idsOf(view)?.toSorted(), ["app-0 exited", "other-0 running"]);
 });
 
-test("what went away during an act is no part of what is left", async () => {
+test("a container removed during a mutation is not in the refreshed state", async () => {
   const { observer, set } = world([instance("app", "running")]);
   await observer.look(uid, forever);
   set([]);
   assert.deepEqual(idsOf(await observer.refresh(uid, nothing, forever)), []);
 });
 
-test("while a look is under way the pod after an act is looked at in full, after it", async () => {
+test("a refresh during an inspection inspects the pod in full afterwards", async () => {
   const { observer, calls, hold, release, set } = world([]);
   hold();
   const early = observer.look(uid, forever);
@@ -145,7 +145,7 @@ test("while a look is under way the pod after an act is looked at in full, after
   );
 });
 
-test("a look that finds nothing new wakes nobody: who looks after a failure waits as long as it means to", async () => {
+test("an inspection that finds no change does not write the cell", async () => {
   const { observer, podRuntimeStatus, set } = world([instance("app", "running")]);
   let reported = 0;
   podRuntimeStatus.watch(() => {

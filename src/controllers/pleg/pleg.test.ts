@@ -80,7 +80,7 @@ function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}
   };
 }
 
-test("[10.1] [10.3] an end is looked at at once, what came to be only after a while", async () => {
+test("[10.1] [10.3] a stopped event inspects the pod at once; started and created events are deferred", async () => {
   const { clock, looks, tell, end } = world();
   await tell("started");
   assert.deepEqual(looks, []);
@@ -94,20 +94,20 @@ test("[10.1] [10.3] an end is looked at at once, what came to be only after a wh
   await end();
 });
 
-test("while the pod's worker acts even an end waits: the worker looks when its call returns", async () => {
+test("a stopped event is deferred by at most 500 ms while the pod's worker acts", async () => {
   const { clock, observer, looks, tell, end } = world();
   const acting = observer.acting("a");
   await tell("stopped");
   assert.deepEqual(looks, []);
   await clock.advance(500);
-  assert.deepEqual(looks, ["a"], "a call that takes long hides no end for long");
+  assert.deepEqual(looks, ["a"], "a slow call delays the inspection by 500 ms");
   acting[Symbol.dispose]();
   await tell("stopped");
   assert.deepEqual(looks, ["a", "a"]);
   await end();
 });
 
-test("a hint that tells what is known is dropped, also when it became known while the hint waited", async () => {
+test("an event that reports a known state is dropped, also when the state became known while the event was deferred", async () => {
   const known = sandbox({ id: "c", metadata: { ...sandbox().metadata, uid: "a" }, labels: { [POD_UID_LABEL]: "a" } });
   const listed: SandboxStatus[] = [];
   const { clock, observer, looks, tell, end } = world(listed);
@@ -121,11 +121,15 @@ test("a hint that tells what is known is dropped, also when it became known whil
   assert.deepEqual(looks, ["a"]);
   listed[0] = { ...known, state: "notReady" };
   await tell("stopped");
-  assert.deepEqual([observer.present("a")?.sandboxes[0]?.state, looks], ["notReady", ["a"]], "its end was not known");
+  assert.deepEqual(
+    [observer.present("a")?.sandboxes[0]?.state, looks],
+    ["notReady", ["a"]],
+    "the stop was not known yet",
+  );
   await end();
 });
 
-test("what a worker is making is left to it, however long it takes", async () => {
+test("created and started events cause no inspection while the pod's worker acts", async () => {
   const { clock, observer, looks, tell, end } = world();
   using _ = observer.acting("a");
   await tell("created");
@@ -135,7 +139,7 @@ test("what a worker is making is left to it, however long it takes", async () =>
   await end();
 });
 
-test("[10.1] a list that tells what a look has found asks for no second look", async () => {
+test("[10.1] a listing that matches the last inspection causes no second inspection", async () => {
   const known = sandbox();
   const { uid } = known.metadata;
   const { clock, looks, end } = world([known]);
@@ -147,7 +151,7 @@ test("[10.1] a list that tells what a look has found asks for no second look", a
   await end();
 });
 
-test("[10.1] [10.3] everything is listed at the start, every 30 to 60 s, and at once when the events break", async () => {
+test("[10.1] [10.3] pods are listed at startup, every 30 s, and at once when the event stream breaks", async () => {
   const { clock, listsMs, breakStream, end } = world();
   await clock.advance(100_000);
   assert.deepEqual(listsMs, [0, 30_000, 60_000, 90_000]);
@@ -164,7 +168,7 @@ test("[10.1] [10.3] a runtime without events is listed every second", async () =
   await end();
 });
 
-test("[10.1] what no event told the next list finds", async () => {
+test("[10.1] a sandbox without an event is found by the next listing", async () => {
   const listed: SandboxStatus[] = [];
   const { clock, looks, end } = world(listed);
   await clock.advance(1_000);
@@ -198,7 +202,7 @@ test("[10.1] a pod whose status the runtime does not report is queried again aft
   await end();
 });
 
-test("[10.4] when the last list was finished is kept, and one that fails does not move it", async () => {
+test("[10.4] the time of the last finished listing is kept, and a failed listing does not change it", async () => {
   const { clock, pleg, trouble, end } = world();
   assert.equal(pleg.lastListedMs, undefined);
   await clock.advance(31_000);
@@ -212,18 +216,18 @@ test("[10.4] when the last list was finished is kept, and one that fails does no
   await end();
 });
 
-test("[6.2][10.2] a look that is asked for begins after the asking, however many ask meanwhile", async () => {
+test("[6.2][10.2] an inspection begins after its request, and later requests share one", async () => {
   const { clock, observer, looks, end } = world();
   const { signal } = new AbortController();
   const first = observer.look("a", signal);
   const later = [observer.look("a", signal), observer.look("a", signal)];
   await Promise.all([first, ...later]);
   await clock.advance(0);
-  assert.deepEqual(looks, ["a", "a"], "one under way, and one for all who asked since");
+  assert.deepEqual(looks, ["a", "a"], "one in progress, and one for all later requests");
   await end();
 });
 
-test("[27.3.9] what somebody made by hand, without labels, is found soon after its event, by the whole list", async () => {
+test("[27.3.9] a sandbox without labels is found by a full listing soon after its event; its deletion causes none", async () => {
   const listed: SandboxStatus[] = [];
   const { clock, observer, looks, listsMs, tell, end } = world(listed);
   await clock.advance(1_000);
@@ -242,6 +246,6 @@ test("[27.3.9] what somebody made by hand, without labels, is found soon after i
   await tell("deleted");
   listed.pop();
   await clock.advance(5_000);
-  assert.deepEqual(listsMs, [0, 1_500], "what went is not looked for");
+  assert.deepEqual(listsMs, [0, 1_500], "a deleted sandbox causes no listing");
   await end();
 });

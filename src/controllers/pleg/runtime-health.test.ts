@@ -47,7 +47,7 @@ function world() {
   };
 }
 
-test("[10.1] three minutes without a finished list make the node not ready, and a list makes it ready again", async () => {
+test("[10.1] three minutes without a finished listing make the PLEG unhealthy, and a listing makes it healthy again", async () => {
   const { clock, seen, troubles, end } = world();
   await clock.advance(1_000);
   assert.deepEqual(troubles(), ["PLEG is not healthy: pleg has yet to be successful"]);
@@ -68,10 +68,10 @@ const hang = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 for (const [how, silence] of [
-  ["that refuses", () => Promise.reject(new Error("connection refused"))],
-  ["that hangs", hang],
+  ["refuses connections", () => Promise.reject(new Error("connection refused"))],
+  ["hangs", hang],
 ] as const) {
-  test(`[3.12] a runtime ${how} is down after half a minute without a good answer`, async () => {
+  test(`[3.12] a runtime that ${how} is reported down after half a minute without a successful answer`, async () => {
     const { clock, seen, troubles, answers, end } = world();
     seen.lastListedMs = 0;
     await clock.advance(4_000);
@@ -84,7 +84,7 @@ for (const [how, silence] of [
   });
 }
 
-test("[3.12] time that the agent itself slept through makes no runtime down", async () => {
+test("[3.12] time for which the agent itself stalled does not report the runtime down", async () => {
   const { clock, seen, troubles, answers, end } = world();
   seen.lastListedMs = 0;
   await clock.advance(4_000);

@@ -32,7 +32,7 @@ async function start() {
   return { clock, file, api, desiredPods, reported, stop, ended, uids };
 }
 
-test("[4.9] sources are merged as they speak, and it says when all have", async () => {
+test("[4.9] sources are merged as they report, and sourcesReady is set once all have", async () => {
   const { clock, file, api, desiredPods, uids } = await start();
   assert.deepEqual([uids(), desiredPods.value.sourcesReady], [[], false]);
   file.set(seen(pod("a", "1")));
@@ -46,7 +46,7 @@ test("[4.9] sources are merged as they speak, and it says when all have", async 
   assert.deepEqual([uids(), desiredPods.value.sourcesReady], [["2"], true]);
 });
 
-test("[4.3] a duplicate is told once as FailedValidation, and again only after it was gone", async () => {
+test("[4.3] a duplicate emits FailedValidation once, and again only after it was gone", async () => {
   const { clock, file, reported } = await start();
   const twice = seen(pod("a", "1"), pod("a", "2"));
   for (const state of [twice, seen(pod("a", "1"), pod("a", "2"), pod("b", "3")), seen(pod("a", "1")), twice]) {
@@ -58,7 +58,7 @@ test("[4.3] a duplicate is told once as FailedValidation, and again only after i
   assert.deepEqual(reported, [line, line]);
 });
 
-test("it ends with its signal", async () => {
+test("the loop ends with its signal", async () => {
   const { clock, stop, ended } = await start();
   stop.abort(new Error("shutdown"));
   await ended;

@@ -68,7 +68,7 @@ test("[4.1] pods of all namespaces bound to this node are watched, only after th
   assert.equal(clock.timersPending, 0);
 });
 
-test("it ends while it still waits for the node", async () => {
+test("the source ends while it still waits for the Node", async () => {
   const clock = new ManualClock();
   const stop = new AbortController();
   const ended = runApiSource(

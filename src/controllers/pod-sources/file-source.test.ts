@@ -52,7 +52,7 @@ async function start(given: Given = {}) {
   return { clock, files, log, stop, state, listing, journal, full, ended, pods, names, images };
 }
 
-test("[4.4] a directory's manifests are pods, in the order of their names, and hidden files are not looked at", async () => {
+test("[4.4] manifests in a directory become pods in the order of file names; hidden files are ignored", async () => {
   const { clock, files, names } = await start();
   await files.file(`${DIRECTORY}/b.yaml`, manifest("b"));
   await files.file(
@@ -69,7 +69,7 @@ test("[4.4] a directory's manifests are pods, in the order of their names, and h
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
-test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint after twenty seconds", async () => {
+test("[4.4] [27.1.38] a change is read at once with a watch event and after 20 s without one", async () => {
   const { clock, files, images, names } = await start();
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a", "i:1"));
   await clock.advance(0);
@@ -84,7 +84,7 @@ test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint a
   assert.deepEqual(names(), []);
 });
 
-test("[4.4] a missing path is an empty source, and is noticed within a second when it comes", async () => {
+test("[4.4] a missing path is an empty source, and its manifests are read within a second after it appears", async () => {
   const { clock, files, names, log } = await start({ path: DIRECTORY });
   assert.deepEqual(names(), []);
   await files.directory(DIRECTORY);
@@ -94,22 +94,22 @@ test("[4.4] a missing path is an empty source, and is noticed within a second wh
   assert.equal(log.lines.filter((line) => line.includes("does not exist")).length, 1);
 });
 
-const garbage: readonly (readonly [string, (files: ManifestFiles, path: string) => Promise<void>])[] = [
-  ["binary", (files, path) => files.file(path, Uint8Array.from([0, 255, 1, 254]))],
-  ["nothing", (files, path) => files.file(path, "")],
+const unusable: readonly (readonly [string, (files: ManifestFiles, path: string) => Promise<void>])[] = [
+  ["binary content", (files, path) => files.file(path, Uint8Array.from([0, 255, 1, 254]))],
+  ["an empty file", (files, path) => files.file(path, "")],
   ["another kind", (files, path) => files.file(path, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n")],
-  ["tabs", (files, path) => files.file(path, "a:\n\tb\n")],
+  ["tabs as indentation", (files, path) => files.file(path, "a:\n\tb\n")],
   ["an invalid pod", (files, path) => files.file(path, manifest("UPPER"))],
   ["a list of pods", (files, path) => files.file(path, "apiVersion: v1\nkind: PodList\nitems: []\n")],
-  ["too large a file", (files, path) => files.file(path, new Uint8Array(10 * 2 ** 20 + 1))],
+  ["a file over the limit", (files, path) => files.file(path, new Uint8Array(10 * 2 ** 20 + 1))],
   ["a directory", (files, path) => files.directory(path)],
-  ["a pipe", (files, path) => files.pipe(path)],
-  ["a link in a circle", (files, path) => files.link(path, path)],
-  ["a link to nothing", (files, path) => files.link(path, "/nowhere")],
+  ["a named pipe", (files, path) => files.pipe(path)],
+  ["a link to itself", (files, path) => files.link(path, path)],
+  ["a dangling link", (files, path) => files.link(path, "/nowhere")],
   ["an unreadable file", (files, path) => files.file(path, manifest("x")).then(() => void files.broken.add(path))],
 ];
-for (const [name, put] of garbage) {
-  test(`[4.4] garbage beside a manifest does not block it: ${name}`, async () => {
+for (const [name, put] of unusable) {
+  test(`[4.4] an unusable file does not block the manifest beside it: ${name}`, async () => {
     const { clock, files, names } = await start();
     await put(files, `${DIRECTORY}/a-garbage`);
     await files.file(`${DIRECTORY}/b.yaml`, manifest("b"));
@@ -131,7 +131,7 @@ test("[4.4] links are followed, absolute and relative, for a file and for the di
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
-test("[4.4] the path may be one file; when it turns bad its last good pod stays", async () => {
+test("[4.4] the path may be one file, and its last valid pod stays when the file becomes invalid", async () => {
   const files = new ManifestFiles(new ManualClock());
   await files.directory("/etc");
   await files.file("/etc/pod.yaml", manifest("a"));
@@ -144,7 +144,7 @@ test("[4.4] the path may be one file; when it turns bad its last good pod stays"
   await ended;
 });
 
-test("a file that is half written keeps its pod, and one that stays bad for a period loses it", async () => {
+test("a half-written manifest keeps its pod, and one that stays invalid for a period loses it", async () => {
   const { clock, files, names } = await start();
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(0);
@@ -155,7 +155,7 @@ test("a file that is half written keeps its pod, and one that stays bad for a pe
   assert.deepEqual(names(), []);
 });
 
-test("a directory that cannot be read for a while changes nothing", async () => {
+test("a directory that cannot be read keeps its pods", async () => {
   const { clock, files, names } = await start();
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
   await clock.advance(0);
@@ -174,7 +174,7 @@ test("an idle directory writes its cell once, however often it is read", async (
   assert.equal(state.version, version);
 });
 
-test("[4.5] a changed manifest is another UID, and the one before comes back with its content", async () => {
+test("[4.5] a changed manifest gets another UID, and its previous content gets the previous UID again", async () => {
   const { clock, files, pods } = await start();
   const uid = () => pods()?.[0]?.metadata?.uid;
   const seen: (string | undefined)[] = [];
@@ -188,7 +188,7 @@ test("[4.5] a changed manifest is another UID, and the one before comes back wit
   assert.equal(pods()?.[0]?.metadata?.annotations?.[CONFIG_HASH], uid());
 });
 
-test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source is unseen; then a running pod keeps its own", async () => {
+test("[4.5] [27.2.7] the source is unseen and assigns no UID until the runtime is listed; then a running pod keeps its UID", async () => {
   const files = new ManifestFiles(new ManualClock());
   await files.directory(DIRECTORY);
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
@@ -214,7 +214,7 @@ test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source
   );
 });
 
-test("[4.5] after a restart the journal gives the adopted UID again, without the runtime", async () => {
+test("[4.5] after a restart the journal restores the adopted UID without a runtime listing", async () => {
   const files = new ManifestFiles(new ManualClock());
   await files.directory(DIRECTORY);
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
@@ -227,7 +227,7 @@ test("[4.5] after a restart the journal gives the adopted UID again, without the
   assert.equal(second.journal.length, 1);
 });
 
-test("a UID that cannot be noted is not given, and is tried again", async () => {
+test("a UID that cannot be journaled is not assigned, and is tried again", async () => {
   const files = new ManifestFiles(new ManualClock());
   await files.directory(DIRECTORY);
   await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
@@ -239,7 +239,7 @@ test("a UID that cannot be noted is not given, and is tried again", async () => 
   assert.deepEqual(names(), ["a-n1"]);
 });
 
-test("it ends with its signal and leaves no timer", async () => {
+test("the source ends with its signal and leaves no timer", async () => {
   const { clock, stop, ended } = await start();
   stop.abort(new Error("shutdown"));
   await ended;

@@ -32,7 +32,7 @@ const { value } = fc.letrec((tie) => ({
 
 const runs = { numRuns: 500, seed: 39_816_633 };
 
-test("any value under the fields of a pod is taken or refused with a reason", () => {
+test("any value in the fields of a pod is accepted or refused with a reason", () => {
   const pod = fc.record({
     apiVersion: fc.constant("v1"),
     kind: fc.constantFrom("Pod", "PodList"),
@@ -52,7 +52,7 @@ test("any value under the fields of a pod is taken or refused with a reason", ()
   );
 });
 
-test("any bytes and any text are taken or refused with a reason", () => {
+test("random bytes and random text are refused", () => {
   fc.assert(
     fc.property(
       fc.oneof(
@@ -71,19 +71,19 @@ const deep = (open: string, close: string, levels: number) => `${open.repeat(lev
 const pod = (spec: string, metadata = '"name":"a"') =>
   `{"apiVersion":"v1","kind":"Pod","metadata":{${metadata}},"spec":${spec}}`;
 const hostile: readonly (readonly [string, string])[] = [
-  ["lists in lists without end", pod(deep("[", "]", 100_000))],
+  ["100,000 nested lists", pod(deep("[", "]", 100_000))],
   [
-    "maps in maps without end",
+    "50,000 nested maps",
     pod(deep('{"a":', "1}", 1).replace("1}", `${deep('{"a":', "}", 50_000).replace("}", "1}")}}`)),
   ],
-  ["lists in YAML without end", `apiVersion: v1\nkind: Pod\nspec: ${deep("[", "]", 20_000)}\n`],
+  ["20,000 nested lists in YAML", `apiVersion: v1\nkind: Pod\nspec: ${deep("[", "]", 20_000)}\n`],
   [
-    "depth where any value may stand",
+    "100,000 nested lists in managedFields",
     pod('{"containers":[]}', `"name":"a","managedFields":[{"fieldsV1":${deep("[", "]", 100_000)}}]`),
   ],
-  ["a number beyond all numbers", pod('{"containers":[],"terminationGracePeriodSeconds":1e400}')],
+  ["the number 1e400", pod('{"containers":[],"terminationGracePeriodSeconds":1e400}')],
   [
-    "a quantity of absurd size",
+    "the quantity 1e999999999",
     pod('{"containers":[{"name":"a","image":"b","resources":{"limits":{"cpu":"1e999999999"}}}]}'),
   ],
   ["a name of a megabyte", pod('{"containers":[]}', `"name":"${"a".repeat(2 ** 20)}"`)],
@@ -94,11 +94,11 @@ const hostile: readonly (readonly [string, string])[] = [
   ],
 ];
 for (const [name, text] of hostile) {
-  test(`[4.4] a hostile manifest is refused in no time: ${name}`, () => {
+  test(`[4.4] a hostile manifest is refused within 3 s: ${name}`, () => {
     const startedMs = hostClock.monotonicMs();
     assert.equal(readText(text).kind, "refused");
     assert.ok(hostClock.monotonicMs() - startedMs < 3000, `${hostClock.monotonicMs() - startedMs} ms`);
   });
 }
 
-test("[4.4] the limit of size is ten times 2^20 bytes", () => assert.equal(MANIFEST_BYTES_MAX, 10_485_760));
+test("[4.4] the size limit is 10 MiB", () => assert.equal(MANIFEST_BYTES_MAX, 10_485_760));

@@ -31,7 +31,7 @@ for (const [text, value] of scalars) {
   });
 }
 
-test("[4.4] JSON and YAML of one manifest are one value", () => {
+test("[4.4] JSON and YAML of one manifest yield the same value", () => {
   const value = {
     apiVersion: "v1",
     kind: "Pod",
@@ -43,11 +43,11 @@ test("[4.4] JSON and YAML of one manifest are one value", () => {
   assert.deepEqual(valueOf(`# a comment\n---\n${yaml}`), value);
 });
 
-test("[4.4] of several documents the first counts, whatever the others are", () => {
+test("[4.4] the first of several documents is read, whatever the others are", () => {
   assert.deepEqual(valueOf("a: 1\n---\nb: [unclosed\n"), { a: 1 });
 });
 
-test("anchors and merges work within reason; a bomb of them is refused", () => {
+test("anchors and merge keys are supported; exponential anchor expansion is refused", () => {
   assert.deepEqual(valueOf("x: &a {p: 1}\nz:\n  <<: *a\n  q: 2\n"), { x: { p: 1 }, z: { p: 1, q: 2 } });
   const levels = Array.from(
     { length: 9 },
@@ -64,11 +64,11 @@ test("the last of two equal keys counts, as in Go", () => {
 for (const [name, text] of [
   ["tabs for indentation", "a:\n\tb: 1\n"],
   ["an unclosed list", "a: [1\n"],
-  ["nothing", ""],
+  ["an empty file", ""],
 ] as const) {
-  test(`garbage is refused: ${name}`, () => assert.equal(parse(text).kind, "malformed"));
+  test(`an invalid manifest is refused: ${name}`, () => assert.equal(parse(text).kind, "malformed"));
 }
 
-test("bytes that are no text are refused", () => {
+test("bytes that are not text are refused", () => {
   assert.equal(parseManifest(Uint8Array.from([0xff, 0xfe, 0x00, 0x80])).kind, "malformed");
 });

@@ -46,7 +46,7 @@ async function start(answers: readonly Answer[], listed = true) {
   return { clock, log, stop, state, listing, http, ended, names };
 }
 
-test("[4.6] the URL is asked at once and every 20 s, with the header", async () => {
+test("[4.6] the URL is requested at once and every 20 s, with the configured header", async () => {
   const { clock, http } = await start([JSON.stringify(pod("a"))]);
   await clock.advance(40_000);
   const headers = { "X-Token": ["a", "b"] };
@@ -56,7 +56,7 @@ test("[4.6] the URL is asked at once and every 20 s, with the header", async () 
   );
 });
 
-test("[4.6] an answer may take 10 s and have 10 MB, and no more", async () => {
+test("[4.6] a response may take 10 s and have 10 MiB, not more", async () => {
   const body = JSON.stringify(pod("a"));
   const padded = (bytes: number) => body + " ".repeat(bytes - body.length);
   const slow = (delayMs: number): FakePage => ({ kind: "answer", status: 200, body, delayMs });
@@ -72,7 +72,7 @@ test("[4.6] an answer may take 10 s and have 10 MB, and no more", async () => {
   }
 });
 
-test("[4.6] a pod or a list of pods is taken, and the same bytes again change nothing", async () => {
+test("[4.6] a Pod or a PodList is accepted, and an identical response changes nothing", async () => {
   const list = JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [pod("b"), pod("c")] });
   const { clock, names, state } = await start([
     JSON.stringify(pod("a")),
@@ -91,12 +91,12 @@ test("[4.6] a pod or a list of pods is taken, and the same bytes again change no
 });
 
 for (const [name, bad] of [
-  ["no answer", "refused"],
+  ["a refused connection", "refused"],
   ["status 404", 404],
-  ["garbage", "{"],
+  ["invalid JSON", "{"],
   ["a list with one invalid pod", JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [pod("b"), pod("C")] })],
 ] as const) {
-  test(`[4.6] ${name} leaves the source unseen at first, and later changes nothing`, async () => {
+  test(`[4.6] ${name} leaves a new source unseen and a seen source unchanged`, async () => {
     const first = await start([bad]);
     await first.clock.advance(60_000);
     assert.equal(first.names(), "unseen");
@@ -106,12 +106,12 @@ for (const [name, bad] of [
   });
 }
 
-test("[4.6] an empty answer is a source without pods", async () => {
+test("[4.6] an empty response is a source without pods", async () => {
   const { names } = await start([""]);
   assert.deepEqual(names(), []);
 });
 
-test("[4.6] failures are told four times and then quietly, and so is that it works again", async () => {
+test("[4.6] four failures are logged at level 0, further ones at level 4, and the recovery at level 0", async () => {
   const { clock, log } = await start([...Array.from({ length: 6 }, () => "refused"), JSON.stringify(pod("a"))]);
   await clock.advance(120_000);
   const levels = log.lines.map((line) => line.slice(0, 1));
@@ -119,7 +119,7 @@ test("[4.6] failures are told four times and then quietly, and so is that it wor
   assert.match(log.lines.at(-1) ?? "", /Successfully read pods from URL/);
 });
 
-test("before the runtime is listed the source is unseen; then its pods come without another change", async () => {
+test("the source is unseen until the runtime is listed; then its pods appear without another change", async () => {
   const { clock, names, listing, stop, ended } = await start([JSON.stringify(pod("a"))], false);
   await clock.advance(50_000);
   assert.equal(names(), "unseen");

@@ -13,8 +13,8 @@ import {
   type PodRuntimeView,
   restartCountOf,
 } from "../../domain/pod/runtime-view.ts";
-import { terminationMessage } from "./last-words.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
+import { terminationMessage } from "./termination-message.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
 export async function accept(

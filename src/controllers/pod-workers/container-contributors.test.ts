@@ -73,7 +73,7 @@ function world() {
   return { disk, creation, work };
 }
 
-test("[24.4] the hosts file is mounted at its place, before the file of the termination message", async () => {
+test("[24.4] the hosts file is mounted at /etc/hosts, before the termination message file", async () => {
   const { disk, creation, work } = world();
   const { mounts } = await gatherInputs(CONTAINER_CONTRIBUTORS, creation, work, signal);
   const message = "/root/pods/1/containers/app/12345678";
@@ -84,7 +84,7 @@ test("[24.4] the hosts file is mounted at its place, before the file of the term
   assert.equal((await disk.port.facts(message))?.mode, 0o666);
 });
 
-test("a contributor sees what those before it gathered, and adds to it", async () => {
+test("a contributor sees the inputs gathered before it and adds to them", async () => {
   const { creation, work } = world();
   const bare = world();
   const device: ContainerContributor = async (_creation, gathered) => ({
@@ -105,14 +105,14 @@ test("a contributor sees what those before it gathered, and adds to it", async (
   assert.deepEqual(inputs.resources, { ...without.resources, cpusetCpus: "1" });
 });
 
-test("a contributor that fails keeps the later ones from preparing anything", async () => {
+test("a contributor that fails prevents the later ones from preparing anything", async () => {
   const { disk, creation, work } = world();
   const refusing: ContainerContributor = () => Promise.reject(new Error("no device"));
   await assert.rejects(gatherInputs([refusing, ...CONTAINER_CONTRIBUTORS], creation, work, signal), /no device/);
   assert.equal(await disk.port.facts("/root/pods/1/etc-hosts"), undefined);
 });
 
-test("a manager of CPUs is one allocator in a list: the CPUs that it gives are in the request that creates the container", async () => {
+test("CPUs that an allocator assigns are in the request that creates the container", async () => {
   const { creation, work } = world();
   const { pod: object, allocation: given, roled } = creation;
   const admittedPods = new LatestTable<string, AdmittedPod>();

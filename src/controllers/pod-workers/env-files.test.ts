@@ -56,7 +56,7 @@ test("[24.10] a file of exactly the limit is read, one byte more is unreadable",
   assert.equal(await kindOf("large"), "unreadable");
 });
 
-test("[24.10] a volume that is not there, or not the pod's, is said so", async () => {
+test("[24.10] a volume that is not mounted, or not the pod's, yields noVolume", async () => {
   assert.equal(await kindOf("file", "later"), "noVolume");
   assert.equal(await kindOf("file", "another"), "noVolume");
 });

@@ -46,12 +46,12 @@ async function played(answer: (get: HttpGet) => ProbeError | undefined) {
 const plain = new ProbeError("answer", "theirs", PLAIN_ANSWER, "https://198.18.0.5:8443/bye");
 const names = ({ headers }: HttpGet) => headers.map(([name]) => name.toLowerCase());
 
-test("[7.15] any answer will do, whatever its status", async () => {
+test("[7.15] an HTTP hook that is answered with status 500 succeeds", async () => {
   const { failure, asked, reported } = await played(() => undefined);
   assert.deepEqual([failure, asked.length, reported], [undefined, 1, []]);
 });
 
-test("[7.15] a hook over HTTPS that is answered without TLS is asked again without it, and said so", async () => {
+test("[7.15] an HTTPS hook that is answered without TLS is retried over HTTP without Authorization, with an event", async () => {
   const { failure, asked, reported } = await played(({ scheme }) => (scheme === "https" ? plain : undefined));
   assert.equal(failure, undefined);
   assert.deepEqual(
@@ -64,7 +64,7 @@ test("[7.15] a hook over HTTPS that is answered without TLS is asked again witho
   ]);
 });
 
-test("[7.15] where that fails too, what is told is what came of TLS", async () => {
+test("[7.15] if the retry over HTTP fails too, the failure names the HTTPS error and no event is emitted", async () => {
   const { failure, reported } = await played(() => plain);
   assert.match(
     failure ?? "",
@@ -73,7 +73,7 @@ test("[7.15] where that fails too, what is told is what came of TLS", async () =
   assert.deepEqual(reported, []);
 });
 
-test("[7.15] of what a hook's command prints, the failure holds the first bytes up to the limit", async () => {
+test("[7.15] an exec hook's failure holds the first bytes of its output up to the limit", async () => {
   const most = "x".repeat(OUTPUT_BYTES_MAX);
   const failureOf = (stdout: string, stderr: string) => {
     const execSync = async () => ({ exitCode: 1, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) });
@@ -89,7 +89,7 @@ test("[7.15] of what a hook's command prints, the failure holds the first bytes 
   assert.equal(await failureOf(most, "y"), wanted("y", most));
 });
 
-test("[7.15] of an HTTP hook's response no more is read than the limit", async () => {
+test("[7.15] an HTTP hook's response is read only up to the limit", async () => {
   const wanted: number[] = [];
   const http = async (_get: HttpGet, { bodyBytesMax }: { readonly bodyBytesMax: number }) => {
     wanted.push(bodyBytesMax);

@@ -25,7 +25,7 @@ async function world(text?: string) {
   return { files, reported, check };
 }
 
-test("[24.2] no path means nothing of the node's, and an unfinished line is an error in upstream's words", async () => {
+test("[24.2] an empty path reads no file, and an incomplete line fails with upstream's message", async () => {
   const { files } = await world("nameserver 192.0.2.1\nnameserver\n");
   assert.equal(await readHostResolver("", files), undefined);
   await assert.rejects(readHostResolver(PATH, files), {
@@ -33,7 +33,7 @@ test("[24.2] no path means nothing of the node's, and an unfinished line is an e
   });
 });
 
-test("[24.3] at the start the node is told of a file that is too much, broken or not there, and of nothing else", async () => {
+test("[24.3] a resolver file that exceeds upstream's limits, is invalid or is missing emits a Node event; a valid one none", async () => {
   const good = await world("nameserver 192.0.2.1\nsearch example\n");
   await good.check(PATH);
   await good.check("");
@@ -53,7 +53,7 @@ test("[24.3] at the start the node is told of a file that is too much, broken or
   await assert.rejects(readHostResolver(PATH, none.files), { message: missing });
 });
 
-test("[24.3] a resolver file of more than the limit is an error and a Warning event of the node, one of exactly the limit is read", async () => {
+test("[24.3] a resolver file larger than the limit is an error and a Node event; one of exactly the limit is read", async () => {
   const { files, reported, check } = await world("nameserver 192.0.2.1\n");
   const whole = withFileOfSize(files, PATH, RESOLVER_FILE_BYTES_MAX);
   assert.deepEqual((await readHostResolver(PATH, whole))?.servers, ["192.0.2.1"]);
@@ -65,7 +65,7 @@ test("[24.3] a resolver file of more than the limit is an error and a Warning ev
   assert.deepEqual(reported, ["Node n1 Warning CheckLimitsForResolvConf: read /etc/resolv.conf: tooLarge"]);
 });
 
-test("a file is read through links, absolute or from beside, and a circle of them is an error", async () => {
+test("a file is read through absolute and relative links; a circle of links is an error", async () => {
   const { files } = await world("here");
   await files.link("resolv.conf", "/etc/beside");
   await files.link("/etc/beside", "/etc/far");

@@ -24,12 +24,12 @@ import type { Span } from "../../ports/tracer.ts";
 import { accept } from "./accept.ts";
 import { EndStepFailure, EndSteps } from "./end-steps.ts";
 import { type Execution, execute } from "./execute.ts";
-import { removeGhosts } from "./ghosts.ts";
 import { inPodSpan } from "./pod-spans.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
 import { publishOutcome } from "./publish-outcome.ts";
 import { followResize } from "./resize.ts";
 import { readSnapshot } from "./snapshot.ts";
+import { removeStaleContainers } from "./stale-containers.ts";
 import { SandboxNotAsked } from "./start-failure.ts";
 import { teller } from "./tell.ts";
 import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
@@ -130,7 +130,7 @@ export class PodLife {
     const { pod } = state;
     if (pod === undefined) return;
     const { looks, statusFailures } = this.#cells;
-    using pass = this.#settings.starts.pass();
+    using permit = this.#settings.starts.permit();
     const seen = statusFailures.get(state.uid) === undefined ? looks.present(state.uid) : undefined;
     let view = seen ?? (await looks.look(state.uid, signal));
     for (let round = 0; round < roundsMax(pod); round += 1) {
@@ -166,7 +166,7 @@ export class PodLife {
         view = await looks.look(state.uid, signal);
         continue;
       }
-      await pass.enter(signal);
+      await permit.acquire(signal);
       const done = await this.#execute(state, plan.actions, undefined, signal);
       if (done.kind === "aborted") return;
       const againMs =
@@ -239,7 +239,7 @@ export class PodLife {
     // left.
     await this.#steps.failing(state, "sandbox", signal, async () => {
       if (!anyMayRun(view)) return;
-      const isTaken = await removeGhosts(state, view, this.#worker, signal);
+      const isTaken = await removeStaleContainers(state, view, this.#worker, signal);
       if (!isTaken || anyMayRun(await look())) throw new Error("containers still run after they were stopped");
     });
     await this.#settle(state, { kind: "terminated", why: causeOf(state.lifecycle) }, wakeIn);

@@ -1,8 +1,8 @@
 /** Traces a pod worker's syncs with the span names and attributes of the Go kubelet. Each sync is a separate trace. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
-import { isStatusOnlyUpdate } from "../../domain/pod/only-told.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { isStatusOnlyUpdate } from "../../domain/pod/status-only-update.ts";
 import { noTracer, type Span, type SpanStart, type Tracer } from "../../ports/tracer.ts";
 import type { PodState } from "./pod-state.ts";
 

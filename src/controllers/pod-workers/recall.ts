@@ -1,11 +1,11 @@
 /** Restores what a previous kubelet process knew of the pod from its journaled facts into a new state. */
-import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
+import { isFinishedForGood, type UidFacts } from "../../domain/journal/facts.ts";
 import { causeFromText } from "../../domain/pod/pod-lifecycle.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { PodState } from "./pod-state.ts";
 
 export function recall(state: PodState, facts: UidFacts | undefined, isStatic: boolean, clock: Clock): void {
-  if (facts === undefined || (facts.finishedWallMs !== undefined && !isOver(facts, isStatic))) return;
+  if (facts === undefined || (facts.finishedWallMs !== undefined && !isFinishedForGood(facts, isStatic))) return;
   for (const [name, exits] of facts.exits) {
     const last = exits.at(-1);
     if (last === undefined) continue;

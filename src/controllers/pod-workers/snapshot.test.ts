@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { container } from "../../../test/support/pods.ts";
 import { backoffKey } from "./snapshot.ts";
 
-test("[7.13] another image, other resources and another name are another count; nothing else is", () => {
+test("[7.13] the back-off key depends on name, image and resources, not on args or tty", () => {
   const key = backoffKey(container("app"));
   for (const other of [
     container("b"),

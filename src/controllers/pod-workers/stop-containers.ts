@@ -41,7 +41,7 @@ export async function stopContainers(
 ): Promise<void> {
   const hooked = new Set(stops.filter((stop) => isHookDue(stop, stopping)).map(({ id }) => id));
   if (hooked.size > 0) stopping.onHooks?.(true);
-  const hookIsOver = (id: string) => {
+  const onHookEnd = (id: string) => {
     if (hooked.delete(id) && hooked.size === 0) stopping.onHooks?.(false);
   };
   const ends = new Map(stops.map(({ id }) => [id, Promise.withResolvers<void>()]));
@@ -49,7 +49,7 @@ export async function stopContainers(
     stops.map(async (stop) => {
       const before = (stop.after ?? []).flatMap((id) => ends.get(id)?.promise ?? []);
       try {
-        await stopContainer(stop, Promise.all(before), hookIsOver, stopping, signal);
+        await stopContainer(stop, Promise.all(before), onHookEnd, stopping, signal);
       } finally {
         ends.get(stop.id)?.resolve();
       }
@@ -60,7 +60,7 @@ export async function stopContainers(
 async function stopContainer(
   stop: ContainerStop,
   turn: Promise<unknown>,
-  hookIsOver: (id: string) => void,
+  onHookEnd: (id: string) => void,
   stopping: Stopping,
   signal: AbortSignal,
 ): Promise<void> {
@@ -68,7 +68,7 @@ async function stopContainer(
   const endsMs = clock.monotonicMs() + graceMs(stop, stopping);
   tellStop(stop, stopping);
   const isDone = await whileGraceLasts(endsMs, stopping, signal, (limited) => preStop(stop, stopping, limited));
-  hookIsOver(stop.id);
+  onHookEnd(stop.id);
   // An exec hook ends with its container, which is a failure; a hook that only waits simply ends.
   if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) tellFailure(stop, stopping);
   await whileGraceLasts(endsMs, stopping, signal, (limited) => unlessAborted(turn, limited));

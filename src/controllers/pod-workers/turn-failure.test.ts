@@ -20,7 +20,7 @@ const away = new Error("unavailable");
 const killText = (container: string) =>
   `failed to "KillContainer" for "${container}" with KillContainerError: "unavailable"`;
 
-test("the event FailedKillPod names each container that did not end", () => {
+test("FailedKillPod names each container that did not stop", () => {
   const one = new KillError("web", away);
   assert.deepEqual(eventsOf(one), [`Warning FailedKillPod error killing pod: ${killText("web")}`]);
   const both = new AggregateError([one, new KillError("db", away)], "two failures");
@@ -29,7 +29,7 @@ test("the event FailedKillPod names each container that did not end", () => {
   ]);
 });
 
-test("a failure that the pod's owner cannot act upon has no event", () => {
+test("a failure that the pod's owner cannot fix emits no event", () => {
   assert.deepEqual(eventsOf(new Error("disk full")), []);
   assert.deepEqual(eventsOf(new AggregateError([new Error("a"), new Error("b")], "[a, b]")), []);
 });

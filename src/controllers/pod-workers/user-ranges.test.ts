@@ -32,7 +32,7 @@ function world(count = 65_535) {
 
 const firstOf = async (ranges: UserRanges, uid: string) => (await ranges.take(uid)).uids[0]?.hostId;
 
-test("[25.7] [27.1.15] each pod has a range of its own, on disk before it is used, and keeps it over restarts", async () => {
+test("[25.7] [27.1.15] each pod gets its own ID range, stored on disk and kept over restarts", async () => {
   const { files, file, directory, begin } = world();
   for (const uid of ["a", "b", "c"]) await directory(uid);
   const ranges = begin();
@@ -48,7 +48,7 @@ test("[25.7] [27.1.15] each pod has a range of its own, on disk before it is use
   assert.equal(await firstOf(next, "b"), at(1));
 });
 
-test("[25.7] a range is free again when its pod is over, and its file is gone", async () => {
+test("[25.7] a released range is assigned again, and its file is removed", async () => {
   const { files, file, directory, begin } = world();
   for (const uid of ["a", "b"]) await directory(uid);
   const ranges = begin();
@@ -60,7 +60,7 @@ test("[25.7] a range is free again when its pod is over, and its file is gone", 
   assert.equal(await firstOf(ranges, "b"), at(0));
 });
 
-test("[25.7] a file that cannot be read back stops nothing: what runs is known from the runtime, and is given to no other", async () => {
+test("[25.7] an unreadable range file is logged, and ranges known from the runtime are not assigned again", async () => {
   const { inRuntime, log, directory, begin, write } = world();
   for (const uid of ["torn", "new", "newer"]) await directory(uid);
   await write("torn", '{"uidMappings":[');
@@ -74,7 +74,7 @@ test("[25.7] a file that cannot be read back stops nothing: what runs is known f
   );
 });
 
-test("[25.7] a file of more than the limit is not read, and its pod gets another range; one of exactly the limit is read", async () => {
+test("[25.7] a range file larger than the limit is not read and its pod gets another range; one of exactly the limit is read", async () => {
   for (const [sizeBytes, range, lines] of [
     [USER_RANGES_FILE_BYTES_MAX, at(0), 0],
     [USER_RANGES_FILE_BYTES_MAX + 1, at(1), 1],
@@ -91,7 +91,7 @@ test("[25.7] a file of more than the limit is not read, and its pod gets another
   }
 });
 
-test("[25.7] where all are taken a pod is told so, until one is over or the directory of one that nobody knew is gone", async () => {
+test("[25.7] a pod without a free range fails until the directory of another pod is removed", async () => {
   const { files, directory, begin } = world(2);
   for (const uid of ["a", "b", "c"]) await directory(uid);
   const ranges = begin();
@@ -103,7 +103,7 @@ test("[25.7] where all are taken a pod is told so, until one is over or the dire
   assert.equal(await firstOf(ranges, "c"), at(0));
 });
 
-test("[25.7] a range that could not be written down is not used, and the next try may have it", async () => {
+test("[25.7] a range that cannot be stored is not used, and the next request may get it", async () => {
   const { directory, begin } = world();
   for (const uid of ["a", "b"]) await directory(uid);
   let isFull = true;

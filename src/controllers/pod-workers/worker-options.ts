@@ -3,7 +3,7 @@ import type { Node, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import type { Turnstile } from "../../concurrency/turnstile.ts";
+import type { Semaphore } from "../../concurrency/semaphore.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { HostnameSettings } from "../../domain/container-config/hostname.ts";
 import type { ResolverConfig } from "../../domain/container-config/resolver-limits.ts";
@@ -138,5 +138,5 @@ export interface PodWorkerSettings {
   readonly resyncMs: number;
   readonly resources: PodResourcePlan;
   /** Limits how many pods are started in parallel. */
-  readonly starts: Turnstile;
+  readonly starts: Semaphore;
 }

@@ -17,7 +17,7 @@ const pod = {
 };
 const settings = { rootDir: "/root", hostname: "n1" } as unknown as PodWorkerSettings;
 
-test("a hostNetwork pod gets a copy of the node's hosts file up to the limit, a larger one is an error", async () => {
+test("a hostNetwork pod gets a copy of the node's hosts file up to the limit; a larger file is an error", async () => {
   const disk = new FakeFiles({ clock: new ManualClock() });
   disk.makeDirectory("/root/pods/u", 0o750);
   install(disk, HOSTS, "127.0.0.1 localhost\n");

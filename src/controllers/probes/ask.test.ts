@@ -51,7 +51,7 @@ const result = (exitCode: number, stdout = "", stderr = ""): ExecResult => ({
 const TCP: Probe = { tcpSocket: { port: 80 } };
 const EXEC: Probe = { exec: { command: ["check"] }, timeoutSeconds: 2 };
 
-test("[12.7] what is ours is tried three times, and one that then goes well is well", async () => {
+test("[12.7] a probe that fails for the agent's own reason is tried three times, and a successful retry counts", async () => {
   let tries = 0;
   const failing = (most: number) => async () => {
     tries += 1;
@@ -65,7 +65,7 @@ test("[12.7] what is ours is tried three times, and one that then goes well is w
   assert.deepEqual([outcome, tries], [{ kind: "notRun", state: "unknown", message: "no free port" }, 3]);
 });
 
-test("[12.7] a port without a name, a handler that nobody knows and a bug of ours are not the application's", async () => {
+test("[12.7] an unknown port name, an unknown handler and an internal error do not count as probe failures", async () => {
   const clock = new VirtualClock();
   const broken = world(clock, { tcp: () => Promise.reject(new Error("a bug")) }, noExec);
   assert.equal((await broken(TCP)).kind, "notRun");
@@ -81,7 +81,7 @@ test("[12.7] a port without a name, a handler that nobody knows and a bug of our
   });
 });
 
-test("[12.6] both outputs are told, cut off at 10 KB, and how a command ended decides", async () => {
+test("[12.6] an exec probe's exit code decides, and its failure holds stdout and stderr up to 10 KB", async () => {
   const clock = new VirtualClock();
   const run = (answer: ExecResult) => world(clock, {}, async () => answer)(EXEC);
   assert.deepEqual(await run(result(0, "fine")), { kind: "success" });
@@ -92,7 +92,7 @@ test("[12.6] both outputs are told, cut off at 10 KB, and how a command ended de
   assert.deepEqual(await run(result(1, most, "y")), { kind: "failure", message: most });
 });
 
-test("[12.6] a command that the runtime killed for its time has failed; a runtime that says nothing for minutes has not run it", async () => {
+test("[12.6] an exec probe killed at its timeout fails; one that a silent or failing runtime did not run does not", async () => {
   const clock = new VirtualClock();
   const late = new RuntimeError("ExecSync", "deadlineExceeded", "too long");
   const outcome = await world(clock, {}, () => Promise.reject(late))(EXEC);
@@ -107,7 +107,7 @@ test("[12.6] a command that the runtime killed for its time has failed; a runtim
   assert.deepEqual(gone, { kind: "notRun", state: "unknown", message: "rpc error: code = NotFound desc = gone" });
 });
 
-test("[12.6] only so many commands run at once, the same one of a container once for all, and a slow one keeps nobody out", async () => {
+test("[12.6] exec probes run up to EXECS_PER_CPU at once, equal ones share a run, and slow ones free their slot", async () => {
   const clock = new VirtualClock();
   let [running, most, runs] = [0, 0, 0];
   const askAll = world(clock, {}, async () => {
@@ -132,12 +132,12 @@ test("[12.6] only so many commands run at once, the same one of a container once
   await clock.advance(900);
   assert.equal(begun, EXECS_PER_CPU);
   await clock.advance(200);
-  assert.equal(begun, 2 * EXECS_PER_CPU, "those that take long no longer count");
+  assert.equal(begun, 2 * EXECS_PER_CPU, "slow runs no longer count");
   stop.abort(new Error("enough"));
   for (const each of hung) await assert.rejects(each, /enough/);
 });
 
-test("[12.7] an answer that is late because we were held up does not count; it is asked for again", async () => {
+test("[12.7] a response that is late because the agent stalled does not count, and the probe is sent again", async () => {
   const clock = new ManualClock();
   let tries = 0;
   const tcp: Prober["tcp"] = async (_target, limitMs, signal) => {
@@ -162,7 +162,7 @@ test("[12.7] an answer that is late because we were held up does not count; it i
   assert.deepEqual([(await slow).kind, tries], ["timeout", 1]);
 });
 
-test("[12.7] whoever never answers is found out even by an agent that is held up for half of all time", async () => {
+test("[12.7] a target that never responds times out even if the agent stalls most of the time", async () => {
   const clock = new ManualClock();
   const tcp: Prober["tcp"] = (_target, limitMs, signal) =>
     withDeadline(

@@ -7,8 +7,9 @@
  * itself. A command that runs longer than a second no longer counts: it sleeps or waits and must not block others. Time
  * in the queue counts against no probe: the timeout of a command starts when the runtime receives it.
  */
+
+import { Semaphore } from "../../concurrency/semaphore.ts";
 import { SharedRuns } from "../../concurrency/shared-runs.ts";
-import { Turnstile } from "../../concurrency/turnstile.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ExecResult, Runtime } from "../../ports/runtime.ts";
 
@@ -31,7 +32,7 @@ export interface ExecRunsOptions {
 export class ExecRuns {
   readonly #options: ExecRunsOptions;
   readonly #runs = new SharedRuns<string, ExecResult>();
-  #budget: Turnstile | undefined;
+  #budget: Semaphore | undefined;
 
   constructor(options: ExecRunsOptions) {
     this.#options = options;
@@ -45,10 +46,10 @@ export class ExecRuns {
 
   async #begin({ id, command, timeoutSeconds }: ExecRun, life: AbortSignal): Promise<ExecResult> {
     const { runtime, clock, cpus } = this.#options;
-    const most = this.#budget === undefined ? EXECS_PER_CPU * (await cpus()) : 0;
-    this.#budget ??= new Turnstile(clock, { most, patienceMs: EXEC_PATIENCE_MS });
-    using pass = this.#budget.pass();
-    await pass.enter(life);
+    const max = this.#budget === undefined ? EXECS_PER_CPU * (await cpus()) : 0;
+    this.#budget ??= new Semaphore(clock, { max, maxHoldMs: EXEC_PATIENCE_MS });
+    using permit = this.#budget.permit();
+    await permit.acquire(life);
     return await runtime.execSync(id, command, timeoutSeconds, life);
   }
 }

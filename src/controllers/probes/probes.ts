@@ -160,7 +160,7 @@ export class ProbeLoop {
     if (asked.size > 0) this.#asked.set(uid, asked);
     else this.#asked.delete(uid);
     if (asked.size > 0 && admitted !== undefined) this.#figured.set(uid, admitted.pod);
-    if (isOver(outcome)) this.#forgetFigures(uid);
+    if (podHasEnded(outcome)) this.#forgetFigures(uid);
     // Before the first inspection of the runtime no container counts as removed.
     if (outcome !== undefined) this.#forget(uid, (id) => outcome.view.containers.some((each) => each.id === id));
     else if (admitted === undefined) this.#forget(uid, () => false);
@@ -255,4 +255,4 @@ export class ProbeLoop {
   }
 }
 
-const isOver = (outcome: PodOutcome | undefined): boolean => outcome === undefined || hasEnded(outcome.lifecycle);
+const podHasEnded = (outcome: PodOutcome | undefined): boolean => outcome === undefined || hasEnded(outcome.lifecycle);

@@ -24,13 +24,13 @@ function world(answers: readonly (CgroupDriver | Error)[]) {
 
 const busy = new RuntimeError("RuntimeConfig", "unavailable", "not yet");
 
-void test("[14.2] what the runtime answers overrides the configuration", async () => {
+void test("[14.2] the runtime's cgroup driver overrides the configured one", async () => {
   const { settled, askedMs } = world(["systemd"]);
   assert.deepEqual(await settled, { kind: "runtime", driver: "systemd" });
   assert.deepEqual(askedMs, [0]);
 });
 
-void test("[14.2] a runtime that does not know the question leaves it to the configuration, at once", async () => {
+void test("[14.2] a runtime without RuntimeConfig leaves the configured cgroup driver, at once", async () => {
   const { settled, askedMs, said } = world([new RuntimeError("RuntimeConfig", "unimplemented", "unknown method")]);
   assert.deepEqual(await settled, { kind: "configured", driver: "cgroupfs" });
   assert.deepEqual(
@@ -44,7 +44,7 @@ void test("[14.2] a runtime that does not know the question leaves it to the con
   );
 });
 
-void test("[14.2] it is asked three times, two seconds apart", async () => {
+void test("[14.2] the runtime is queried three times, two seconds apart", async () => {
   const late = world([busy, busy, "cgroupfs"]);
   await late.clock.advance(4000);
   assert.deepEqual(await late.settled, { kind: "runtime", driver: "cgroupfs" });
@@ -55,7 +55,7 @@ void test("[14.2] it is asked three times, two seconds apart", async () => {
   assert.equal(never.askedMs.length, 3);
 });
 
-void test("[14.3] a root that the operator names and that is not there ends the start, in the Go kubelet's words", async () => {
+void test("[14.3] an unusable cgroup root fails startup with the Go kubelet's message", async () => {
   const flawed = (flaw: string | undefined) => requireRoot({ flaw: async () => flaw });
   await flawed(undefined);
   await assert.rejects(flawed('cgroup ["x"] has some missing controllers: cpu'), {
@@ -63,7 +63,7 @@ void test("[14.3] a root that the operator names and that is not there ends the 
   });
 });
 
-void test("a shutdown ends the asking", async () => {
+void test("a shutdown ends the query for the cgroup driver", async () => {
   const { settled, stop, clock } = world([busy, busy, busy]);
   await clock.advance(1000);
   stop.abort(new Error("over"));

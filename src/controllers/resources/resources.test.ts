@@ -110,7 +110,7 @@ function world(
   };
 }
 
-void test("[14.8] nothing is done until cgroups can be reached, then kubepods is held and told once", async () => {
+void test("[14.8] nothing is done until cgroups are available, then kubepods is set up and reported once", async () => {
   const { clock, pods, reported, tiers, ready, end } = world();
   await clock.advance(300_000);
   assert.deepEqual([pods.applied, tiers.value.kind], [[], "pending"]);
@@ -128,7 +128,7 @@ void test("[14.8] nothing is done until cgroups can be reached, then kubepods is
   await end();
 });
 
-void test("[14.8] a refused limit is told each minute until it holds; the tiers do not wait for it", async () => {
+void test("[14.8] a refused limit is reported each minute until it is applied; the QoS cgroups do not wait for it", async () => {
   const { clock, pods, reported, tiers, ready, end } = world();
   pods.refusal = new Error("cgroup /x/kubepods: too low");
   await ready();
@@ -147,14 +147,14 @@ void test("[14.8] a refused limit is told each minute until it holds; the tiers 
   await end();
 });
 
-void test("[14.9] the burstable tier follows the admitted pods at once, and only it is touched", async () => {
+void test("[14.9] the burstable cgroup follows the admitted pods at once, and no other cgroup is written", async () => {
   const { clock, pods, admittedPods, admit, ready, end } = world();
   admit("before", "250m");
   await ready();
   assert.equal(pods.valuesOf(["kubepods", "burstable"]).cpuShares, 256);
   pods.applied.length = 0;
   admit("more", "1");
-  admit("turned-away", "8", "rejected");
+  admit("refused", "8", "rejected");
   await clock.advance(0);
   assert.equal(pods.valuesOf(["kubepods", "burstable"]).cpuShares, 1280);
   admittedPods.delete("before");
@@ -168,7 +168,7 @@ void test("[14.9] the burstable tier follows the admitted pods at once, and only
   await end();
 });
 
-void test("[14.9] what someone else changed is put back within a minute", async () => {
+void test("[14.9] values that another process changes are restored within a minute", async () => {
   const { clock, pods, ready, end } = world();
   await ready();
   await pods.apply(["kubepods", "besteffort"], { cpuShares: 9999 });
@@ -179,7 +179,7 @@ void test("[14.9] what someone else changed is put back within a minute", async 
   await end();
 });
 
-void test("[14.8] groups for reserved resources are held where they exist, and are never made", async () => {
+void test("[14.8] cgroups for reserved resources are limited if they exist and are never created", async () => {
   const { clock, machine, reported, ready, end } = world({
     ...plain,
     enforce: new Set(["pods", "system-reserved", "kube-reserved-compressible"]),
@@ -208,7 +208,7 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   await end();
 });
 
-void test("[14.8] with systemd a reserved group is named by its slice", async () => {
+void test("[14.8] with systemd a reserved cgroup is named by its slice", async () => {
   const settings = { ...plain, enforce: new Set(["system-reserved"] as const), systemReservedCgroup: "/system.slice" };
   const { machine, reported, ready, end } = world(settings, () => Promise.resolve(facts), "systemd");
   await machine.apply(["system"], {});
@@ -220,7 +220,7 @@ void test("[14.8] with systemd a reserved group is named by its slice", async ()
   await end();
 });
 
-void test("[14.8] where a group is to be held and nothing is reserved for it, that is told, and it stays as it is", async () => {
+void test("[14.8] a reserved cgroup without a reservation is reported and stays unchanged", async () => {
   const settings = { ...plain, enforce: new Set(["kube-reserved"] as const), kubeReservedCgroup: "/kube" };
   const { machine, reported, ready, end } = world(settings);
   await machine.apply(["kube"], {});
@@ -232,7 +232,7 @@ void test("[14.8] where a group is to be held and nothing is reserved for it, th
   await end();
 });
 
-void test("[14.9] tiers that cannot be made are tried again within seconds, and why is said; from the first success on by the minute", async () => {
+void test("[14.9] QoS cgroups that cannot be created are retried with doubling waits, and every minute after the first success", async () => {
   const { clock, pods, tiers, ready, end } = world();
   pods.away = new Error("cgroup /x/kubepods: no bus");
   await ready();
@@ -257,7 +257,7 @@ void test("[14.9] tiers that cannot be made are tried again within seconds, and 
   await end();
 });
 
-void test("what fails because the process is to end is not told", async () => {
+void test("failures caused by the shutdown are not reported", async () => {
   const { pods, errors, reported, ready, end } = world();
   const waiting = Promise.withResolvers<void>();
   pods.apply = () => waiting.promise;
@@ -268,7 +268,7 @@ void test("what fails because the process is to end is not told", async () => {
   assert.deepEqual([errors, reported], [[], []]);
 });
 
-void test("[14.11] with memory QoS what is kept for pods follows them in the groups above", async () => {
+void test("[14.11] with memory QoS the protected memory of kubepods and burstable follows the admitted pods", async () => {
   const memoryQos = { tiered: true, throttlingFactor: 0.9, allocatableBytes: 0n };
   const { clock, pods, admittedPods, ready, end } = world({ ...plain, memoryQos });
   await ready();
@@ -281,7 +281,7 @@ void test("[14.11] with memory QoS what is kept for pods follows them in the gro
   await end();
 });
 
-void test("a machine that cannot be read leaves its limits, and the tiers are still held", async () => {
+void test("an unreadable machine leaves the node's limits unchanged, and the QoS cgroups are still set up", async () => {
   const { pods, errors, reported, ready, end } = world(plain, () => Promise.reject(new Error("no /proc")));
   await ready();
   assert.deepEqual(errors, ["Failed to read the machine's capacity; the cgroup limits stay unchanged"]);

@@ -4,7 +4,7 @@ import { swapSettings } from "./swap-settings.ts";
 
 const cgroups = (counts: boolean) => ({ countsSwap: async () => counts });
 
-test("pods get no swap where the kernel cannot limit it, whatever is configured", async () => {
+test("pods get no swap if the kernel does not account for it, whatever is configured", async () => {
   for (const isLimited of [true, false])
     assert.deepEqual(await swapSettings(cgroups(false), 100n, isLimited), { kind: "uncounted" });
 });

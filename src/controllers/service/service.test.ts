@@ -29,7 +29,7 @@ function begin(tell: (count: number, signal: AbortSignal) => Promise<void> = () 
 
 const well: VitalSign = { name: "ping", check: () => undefined };
 
-test("[1.18] the watchdog is fed at once and then at its interval", async () => {
+test("[1.18] the watchdog is notified at once and then at its interval", async () => {
   const { clock, said, errors, stop, parts } = begin();
   const feeding = feedWatchdog(15_000, [well], parts, stop.signal);
   await clock.advance(44_000);
@@ -39,7 +39,7 @@ test("[1.18] the watchdog is fed at once and then at its interval", async () => 
   assert.equal(clock.timersPending, 0);
 });
 
-test("[1.18] while a check fails, or throws, the watchdog is not fed, and the log says which it was", async () => {
+test("[1.18] the watchdog is not notified while a check fails or throws, and the log names the check", async () => {
   const { clock, said, errors, stop, parts } = begin();
   let state: "well" | "ill" | "broken" = "ill";
   const other: VitalSign = {
@@ -65,7 +65,7 @@ test("[1.18] while a check fails, or throws, the watchdog is not fed, and the lo
   await feeding;
 });
 
-test("[1.18] what could not be said is said again after a second, until it is; the times after it stay", async () => {
+test("[1.18] a failed notification is retried after a second until it succeeds; the times after it stay the same", async () => {
   const { clock, said, errors, stop, parts } = begin((count) =>
     count === 1 || count > 4 ? Promise.resolve() : Promise.reject(new Error("no socket")),
   );
@@ -85,7 +85,7 @@ test("[1.18] what could not be said is said again after a second, until it is; t
   await feeding;
 });
 
-test("[1.18] a service manager that does not listen for a while is fed before its time is over", async () => {
+test("[1.18] a service manager that does not respond for a while is notified before its timeout", async () => {
   const heardMs: number[] = [];
   const { clock, stop, parts } = begin(async (_, signal) => {
     const isDeaf = clock.monotonicMs() > 1_000 && clock.monotonicMs() < 45_000;
@@ -99,7 +99,7 @@ test("[1.18] a service manager that does not listen for a while is fed before it
   await feeding;
 });
 
-test("[1.18] a feed that takes its time does not put off the next", async () => {
+test("[1.18] a slow notification does not delay the next", async () => {
   const { clock, said, stop, parts } = begin(() => sleep(clock, 4_000, stop.signal));
   const feeding = feedWatchdog(10_000, [well], parts, stop.signal);
   await clock.advance(25_000);
@@ -108,7 +108,7 @@ test("[1.18] a feed that takes its time does not put off the next", async () => 
   await feeding;
 });
 
-test("[1.18] ready is said until it is heard, less and less often, or until the agent ends", async () => {
+test("[1.18] ready is sent with growing waits until it succeeds or the agent ends", async () => {
   const { clock, said, errors, stop, parts } = begin((count) =>
     count < 8 ? Promise.reject(new Error("no socket")) : Promise.resolve(),
   );
@@ -128,7 +128,7 @@ test("[1.18] ready is said until it is heard, less and less often, or until the 
   assert.equal(other.clock.timersPending, 0);
 });
 
-test("a service manager that does not listen holds up no end", async () => {
+test("a notification without a response is given up within five seconds", async () => {
   const { clock, said, errors, parts } = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
   const notified = tellService("stopping", parts, new AbortController().signal);
   await clock.advance(5_000);

@@ -28,8 +28,8 @@ function world() {
   return { clock, asked, layers: new Layers({ clock, log: keptLog(), runtime, images }, forever) };
 }
 
-void suite("[21.4] what containers wrote, by the runtime's word", () => {
-  test("a new container is waited for; what is known serves while the next word is asked for", async () => {
+void suite("[21.4] writable layers as the runtime reports them", () => {
+  test("a new container is waited for; a known one is answered from the cache while the cache is refreshed", async () => {
     const { clock, asked, layers } = world();
     const first = layers.ask(["a"], forever);
     asked[0]?.end([stats("a", 1n)]);
@@ -44,7 +44,7 @@ void suite("[21.4] what containers wrote, by the runtime's word", () => {
     assert.equal((await layers.ask(["a"], forever)).layers.get("a")?.usedBytes, 2n);
   });
 
-  test("a runtime that does not answer costs two seconds and one call, and one that fails is asked again", async () => {
+  test("a runtime that does not respond delays a request by two seconds with one call, and is queried again after an error", async () => {
     const { clock, asked, layers } = world();
     const slow = layers.ask(["a"], forever);
     await clock.advance(2_000);

@@ -73,8 +73,8 @@ function world(everyMs = 60_000) {
   return { clock, admittedPods, looks, hung, usage };
 }
 
-void suite("how full volumes are", () => {
-  test("[21.9][13.27] directories of the pod's own are walked over, a claim's file system is asked, and the machine's directories are nobody's", async () => {
+void suite("volume usage", () => {
+  test("[21.9][13.27] the pod's own directories are walked, a claim's file system is queried, and a hostPath is not measured", async () => {
     const { looks, usage } = world();
     const reported = (await usage.ask(forever)).get("u1") ?? [];
     assert.deepEqual(looks, ["walk scratch", "walk mem", "walk settings", "filesystem disk-1"]);
@@ -95,7 +95,7 @@ void suite("how full volumes are", () => {
     );
   });
 
-  test("[21.9] they are looked at again when the period is over and somebody asks; what only we write to, once", async () => {
+  test("[21.9] volumes are measured again on a request after the period; those that only the agent writes are measured once", async () => {
     const { clock, looks, usage } = world();
     await usage.ask(forever);
     looks.length = 0;
@@ -107,7 +107,7 @@ void suite("how full volumes are", () => {
     assert.deepEqual(looks, ["walk scratch", "walk mem", "filesystem disk-1"]);
   });
 
-  test("one that never answers costs two seconds and is asked once; the others are told", async () => {
+  test("a volume that never responds delays the request by two seconds and is measured once; the others are reported", async () => {
     const { clock, looks, hung, usage } = world();
     hung.add("disk-1");
     const asked = usage.ask(forever);
@@ -120,7 +120,7 @@ void suite("how full volumes are", () => {
     assert.equal(looks.filter((look) => look.includes("disk-1")).length, 1);
   });
 
-  test("a pod that is gone is forgotten, and with a period of 0 nothing is looked at", async () => {
+  test("a deleted pod is forgotten, and a period of 0 measures nothing", async () => {
     const { admittedPods, usage } = world();
     await usage.ask(forever);
     admittedPods.delete("u1");

@@ -74,7 +74,7 @@ function start(pods: readonly DesiredPod[], of: OwnNode = node, trouble?: (call:
   return { clock, api, desiredPods, ownNode, stop, ended, show };
 }
 
-test("[4.8] a static pod gets its mirror once, and quiet is kept until the watch shows it and after", async () => {
+test("[4.8] a static pod's mirror pod is created once, and nothing more is sent before or after the watch shows it", async () => {
   const { clock, api, show } = start([staticPod("a", "h1"), staticPod("b", "h2")]);
   await clock.advance(5000);
   assert.deepEqual(api.calls, ["create a", "create b"]);
@@ -84,7 +84,7 @@ test("[4.8] a static pod gets its mirror once, and quiet is kept until the watch
   assert.equal(api.pods.get("a")?.metadata?.annotations?.[CONFIG_MIRROR], "h1");
 });
 
-test("[4.8] a mirror deleted by hand comes back", async () => {
+test("[4.8] a deleted mirror pod is created again", async () => {
   const { clock, api, show } = start([staticPod("a", "h1")]);
   await clock.advance(0);
   await show();
@@ -93,7 +93,7 @@ test("[4.8] a mirror deleted by hand comes back", async () => {
   assert.deepEqual(api.calls, ["create a", "create a"]);
 });
 
-test("[4.8] [27.4.4] a changed static pod: the mirror is deleted by UID with no grace, then made anew", async () => {
+test("[4.8] [27.4.4] a changed static pod's mirror pod is deleted by UID with grace period 0, then created again", async () => {
   const { clock, api, show } = start([staticPod("a", "h1")]);
   await clock.advance(0);
   await show();
@@ -105,7 +105,7 @@ test("[4.8] [27.4.4] a changed static pod: the mirror is deleted by UID with no 
   assert.equal(api.pods.get("a")?.metadata?.annotations?.[CONFIG_MIRROR], "h2");
 });
 
-test("[4.10] mirrors are made as soon as the Node is known", async () => {
+test("[4.10] mirror pods are created as soon as the Node is known", async () => {
   const { clock, api, ownNode } = start([staticPod("a", "h1")], { kind: "unknown" });
   await clock.advance(60_000);
   assert.deepEqual(api.calls, []);
@@ -114,7 +114,7 @@ test("[4.10] mirrors are made as soon as the Node is known", async () => {
   assert.deepEqual(api.calls, ["create a"]);
 });
 
-test("a failed create is tried again, later and later, and does not hold up the others", async () => {
+test("a failed create is retried with growing waits and does not delay the others", async () => {
   const down = (call: string) => (call === "create a" ? new ApiUnreachableError("POST", "reset", false) : undefined);
   const { clock, api } = start([staticPod("a", "h1"), staticPod("b", "h2")], node, down);
   await clock.advance(499);
@@ -125,7 +125,7 @@ test("a failed create is tried again, later and later, and does not hold up the 
   assert.deepEqual(api.calls.filter((call) => call === "create a").length, 4);
 });
 
-test("what the watch does not show within ten seconds is done again", async () => {
+test("a mirror pod that the watch does not show within ten seconds is created again", async () => {
   const { clock, api } = start([staticPod("a", "h1")]);
   await clock.advance(0);
   api.pods.clear();
@@ -133,7 +133,7 @@ test("what the watch does not show within ten seconds is done again", async () =
   assert.deepEqual(api.calls, ["create a", "create a"]);
 });
 
-test("a mirror that another has replaced meanwhile is left to the next look", async () => {
+test("a mirror pod that another client creates after the deletion is not deleted", async () => {
   const { clock, api, show } = start([]);
   api.pods.set("a", { metadata: { name: "a", namespace: "ns", uid: "old", annotations: { [CONFIG_MIRROR]: "x" } } });
   await show();
@@ -143,7 +143,7 @@ test("a mirror that another has replaced meanwhile is left to the next look", as
   assert.equal(api.pods.get("a")?.metadata?.uid, "new");
 });
 
-test("it ends with its signal when its last call has", async () => {
+test("the loop ends with its signal after its last call", async () => {
   const { clock, stop, ended } = start([staticPod("a", "h1")]);
   await clock.advance(0);
   stop.abort(new Error("shutdown"));

@@ -120,7 +120,7 @@ function world(object: Pod = pod(), isStatic = false) {
 const readyToStart = ({ conditions }: PodStatus) =>
   conditions?.find(({ type }) => type === "PodReadyToStartContainers")?.status;
 
-test("a sandbox that its container follows soon is told together with it", async () => {
+test("a sandbox and its container that starts 100 ms later are published in one patch", async () => {
   const { clock, sent, reported, end } = world();
   await reported(view([], []));
   assert.equal(sent.length, 1);
@@ -136,7 +136,7 @@ test("a sandbox that its container follows soon is told together with it", async
   await end();
 });
 
-test("a sandbox whose container takes long, as a pull does, is told by itself", async () => {
+test("a sandbox whose container takes longer than 250 ms is published by itself", async () => {
   const { clock, sent, reported, end } = world();
   await reported(view([], []));
   await reported(view([sandbox()], []));
@@ -156,7 +156,7 @@ const probedPod = () =>
   });
 const readyOf = ({ containerStatuses = [] }: PodStatus) => [containerStatuses[0]?.started, containerStatuses[0]?.ready];
 
-test("[12.2] what the probes say is told at once, also while another patch is under way", async () => {
+test("[12.2] probe results are published at once, also while another patch is under way", async () => {
   const { log, sent, reported, probed, end } = world(probedPod());
   const running = view([sandbox()], [instance("app", "running")]);
   await reported(running);
@@ -167,11 +167,11 @@ test("[12.2] what the probes say is told at once, also while another patch is un
   const count = sent.length;
   await probed("app-0", { startup: "success", readiness: "success", liveness: "failure" });
   assert.equal(sent.length, count, "liveness is no part of the status");
-  assert.deepEqual(log.lines, [], "news is no trouble");
+  assert.deepEqual(log.lines, [], "a new verdict is no error");
   await end();
 });
 
-test("[11.12] until its probes are heard of, a container is what was last published of it", async () => {
+test("[11.12] a container without probe results keeps its published ready and started; a new instance does not", async () => {
   const published = { name: "app", image: "", imageID: "", restartCount: 0, ready: true, started: true };
   const status: PodStatus = {
     phase: "Running",
@@ -187,7 +187,7 @@ test("[11.12] until its probes are heard of, a container is what was last publis
   await other.end();
 });
 
-test("a finished pod is removed once, however often its worker speaks before the watch shows it gone [11.3]", async () => {
+test("[11.3] a finished pod is deleted once, however often its outcome is written before the watch shows it gone", async () => {
   const { removed, reported, end } = world(pod({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
   const finished: PodLifecycle = { kind: "finished", why: { kind: "deleted" } };
   const last = () => view([], [instance("app", "exited")]);
@@ -199,7 +199,7 @@ test("a finished pod is removed once, however often its worker speaks before the
   await end();
 });
 
-test("[11.13] a static pod's status goes to the mirror that shows it, not to one of its name that shows the next", async () => {
+test("[11.13] a static pod's status goes to the mirror pod with its hash, not to another of its name", async () => {
   const { sent, reported, mirrored, end } = world(pod({}, { annotations: { [CONFIG_HASH]: "one" } }), true);
   await reported(view([sandbox()], [instance("app", "running")]));
   await mirrored(pod({}, { uid: "mirror-of-two", annotations: { [CONFIG_MIRROR]: "two" } }));
@@ -209,7 +209,7 @@ test("[11.13] a static pod's status goes to the mirror that shows it, not to one
   await end();
 });
 
-test("[11.2] what somebody else writes over a status is put right, and the echo of our own words is not answered", async () => {
+test("[11.2] a status that another client overwrites is restored, and the watch event of our own patch is ignored", async () => {
   const { sent, reported, watched, end } = world();
   await reported(view([sandbox()], [instance("app", "running")]));
   assert.equal(sent.length, 1);
@@ -235,7 +235,7 @@ test("[11.2] what somebody else writes over a status is put right, and the echo 
 const RUNS = { kind: "running" } as const;
 const isResizing = ({ status }: Pod) => status?.conditions?.some(({ type }) => type === "PodResizeInProgress") === true;
 
-test("what a lost answer left behind is taken back, though the watch shows it only together with what came after", async () => {
+test("a condition of a patch whose answer was lost is removed, though the watch shows it only after later changes", async () => {
   const { clock, sent, versions, loseAnswer, reported, watched, end } = world();
   const runs = view([sandbox()], [instance("app", "running")]);
   await reported(runs);
@@ -246,13 +246,13 @@ test("what a lost answer left behind is taken back, though the watch shows it on
   await clock.advance(10_000);
   await watched(versions.at(-1) ?? assert.fail());
   await clock.advance(60_000);
-  assert.ok(isResizing(versions[1] ?? assert.fail()), "the server had taken it");
-  assert.ok(!isResizing(versions.at(-1) ?? assert.fail()), "and has heard since that it is over");
+  assert.ok(isResizing(versions[1] ?? assert.fail()), "the server stored the condition");
+  assert.ok(!isResizing(versions.at(-1) ?? assert.fail()), "a later patch removed the condition");
   assert.ok(sent.length <= 4, `${sent.length} patches`);
   await end();
 });
 
-test("what the watch shows late of our own writing is no news", async () => {
+test("late watch events of our own patches cause no further patch", async () => {
   const { clock, sent, versions, reported, watched, end } = world();
   const runs = view([sandbox()], [instance("app", "running")]);
   await reported(runs);

@@ -171,11 +171,11 @@ export class StatusPublisher {
       this.#failures.set(uid, failures);
       // A conflict means that the watch is about to deliver a newer version.
       if (!isConflict(error)) this.#options.log.error("Failed to publish a pod's status", error, { uid });
-      const isOver = outcome.lifecycle.kind === "finished";
-      const delayMs = isOver ? endRetryMs(failures) : doublingMs(RETRY, failures);
+      const isFinished = outcome.lifecycle.kind === "finished";
+      const delayMs = isFinished ? endRetryMs(failures) : doublingMs(RETRY, failures);
       const againMs = delayMs * (1 + this.#options.random.fraction() / 2);
       wakeIn(againMs);
-      if (isOver) this.#noteTrouble(uid, step, failures, error, againMs);
+      if (isFinished) this.#noteTrouble(uid, step, failures, error, againMs);
     }
   }
 

@@ -49,7 +49,7 @@ function world(get: (signal: AbortSignal) => Promise<Node>, localNode: Node = CO
 
 const away = () => Promise.reject(new Error("connect ECONNREFUSED"));
 
-test("reads the cells at each call and the machine once", async () => {
+test("the context reads the cells at each call and the machine once", async () => {
   const { context, cells, machineReads } = world(away);
   const first = await context.read(signal);
   assert.deepEqual(
@@ -68,14 +68,14 @@ test("a Node without allocatable pods is unknown to admission", async () => {
   assert.equal(await context.fetchNode(signal), undefined);
 });
 
-test("the API server's Node is fetched, and an API server that fails is logged", async () => {
+test("the Node is fetched from the API server, and a failure is logged", async () => {
   assert.equal(await world(async () => COMPLETE).context.fetchNode(signal), COMPLETE);
   const { context, errors } = world(away);
   assert.equal(await context.fetchNode(signal), undefined);
   assert.deepEqual(errors, ["Failed to read the Node, admission uses the last known one"]);
 });
 
-test("an API server that does not answer holds admission up for five seconds", async () => {
+test("an API server that does not respond delays admission by five seconds", async () => {
   const silent = (limited: AbortSignal) =>
     new Promise<Node>((_, reject) => {
       limited.addEventListener("abort", () => reject(limited.reason), { once: true });

@@ -48,7 +48,7 @@ function stage(
   return { stage: new AllocationStage({ allocators, facts, log }), calls, seen, log, end: new AbortController() };
 }
 
-test("allocators run in order, and each sees what those before it gave", async () => {
+test("allocators run in order, and each sees the allocations before it", async () => {
   const { stage: all, calls, seen, end } = stage({ cpus: withCpus, devices: withDevice });
   const verdict = await all.allocate(POD, GIVEN, end.signal);
   const cpus = withContainerAllocation(GIVEN, "app", { cpus: "2-3" });
@@ -64,7 +64,7 @@ for (const [what, outcome] of [
   ["a rejection", REJECTED],
   ["a deferral", DEFERRED],
 ] as const) {
-  test(`${what} is the verdict, and the allocators before it release what they gave`, async () => {
+  test(`${what} is the verdict, and the allocators before it release their allocations`, async () => {
     const {
       stage: all,
       calls,
@@ -104,7 +104,7 @@ test("an allocator that throws rejects the pod with UnexpectedAdmissionError", a
   assert.deepEqual(log.lines, [`E Failed to allocate resources to a pod: rpc error: no device ${fields}`]);
 });
 
-test("a shutdown ends the stage without a verdict, whether or not the allocator heeds the signal", async () => {
+test("a shutdown ends the stage without a verdict, even if the allocator ignores the signal", async () => {
   const {
     stage: all,
     calls,
@@ -119,7 +119,7 @@ test("a shutdown ends the stage without a verdict, whether or not the allocator 
   assert.deepEqual([calls, log.lines, all.has("u")], [["cpus allocates", "devices allocates"], [], false]);
 });
 
-test("what was allocated is released once, when the pod is free", async () => {
+test("an allocation is released once, when the pod no longer needs it", async () => {
   const { stage: all, calls, end } = stage({ cpus: withCpus, devices: withDevice });
   await all.allocate(POD, GIVEN, end.signal);
   calls.length = 0;
@@ -130,7 +130,7 @@ test("what was allocated is released once, when the pod is free", async () => {
   assert.deepEqual(calls, ["devices releases u", "cpus releases u"]);
 });
 
-test("what an earlier agent allocated to a pod that has not finished is released once too", () => {
+test("a previous process's allocation of a pod that has not finished is released once", () => {
   const { resources } = GIVEN;
   const allocated = { allocation: resources, generation: 1, wallMs: 0, actuated: resources, isForeign: false };
   const admission = { kind: "admitted" } as const;

@@ -6,7 +6,7 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Judgement } from "../../domain/admission/admission.ts";
 import type { AdmittedVerdict } from "../../domain/admission/verdict.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
-import { type AllocationFact, isOver, type UidFacts } from "../../domain/journal/facts.ts";
+import { type AllocationFact, isFinishedForGood, type UidFacts } from "../../domain/journal/facts.ts";
 import type { DesiredPod } from "../../domain/pod/desired-pod.ts";
 import { isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
@@ -73,7 +73,8 @@ export class EarlierDecisions {
 
   wasAdmitted({ uid, pod }: DesiredPod): boolean {
     const before = this.#facts.get(uid);
-    const goesOn = before !== undefined && (before.finishedWallMs === undefined || isOver(before, isStaticPod(pod)));
+    const goesOn =
+      before !== undefined && (before.finishedWallMs === undefined || isFinishedForGood(before, isStaticPod(pod)));
     return goesOn && before.admission?.kind === "admitted";
   }
 

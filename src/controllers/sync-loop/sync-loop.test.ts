@@ -136,7 +136,7 @@ function slow() {
   return { allocator, waiting };
 }
 
-test("without allocators a pod is admitted with what its spec requests, and the record of its allocation has no other part", async () => {
+test("without allocators a pod is admitted with its spec's requests, and its allocated record has no other part", async () => {
   const { desire, admittedPods, records, stop } = world({ allocators: [] });
   await desire(asking("a", "1"));
   const resources = { containers: { app: { requests: { cpu: "1" } } } };
@@ -148,7 +148,7 @@ test("without allocators a pod is admitted with what its spec requests, and the 
   await stop();
 });
 
-test("a pod is neither published nor in the journal before all allocators have answered, and not published before the journal has its allocation", async () => {
+test("a pod is journaled after all allocators have answered, and published after its allocation is journaled", async () => {
   const written = Promise.withResolvers<void>();
   const { allocator, waiting } = slow();
   const { clock, desire, admittedPods, containersOf, records, kinds, stop } = world({
@@ -168,7 +168,7 @@ test("a pod is neither published nor in the journal before all allocators have a
   await stop();
 });
 
-test("pods of one turn are allocated one after the other, older ones first, and the loop's health is reported before each", async () => {
+test("pods of one turn are allocated one by one, oldest first, with a heartbeat before each", async () => {
   const { allocator, waiting } = slow();
   const { clock, desire, admittedPods, turns, stop } = world({ allocators: [allocator] });
   const before = turns();
@@ -197,7 +197,7 @@ const ALLOCATED_BEFORE: readonly JournalRecord[] = [
   },
 ];
 
-test("a pod that an earlier agent allocated has the same again, is not allocated again, and what it has is not given to others", async () => {
+test("a pod keeps a previous process's allocation without a new call, and no other pod gets it", async () => {
   const { desire, cpus, containersOf, kinds, stop } = world({ journal: ALLOCATED_BEFORE });
   await desire(asking("b", "1"), asking("a", "1", 1));
   assert.deepEqual([containersOf("a"), containersOf("b")], [{ app: { cpus: "0-1" } }, { app: { cpus: "2-3" } }]);
@@ -206,19 +206,19 @@ test("a pod that an earlier agent allocated has the same again, is not allocated
   await stop();
 });
 
-test("what an earlier agent gave a pod that no source has named yet is kept for it, until all sources have spoken", async () => {
+test("a previous process's allocation of a pod that no source has named yet is kept until all sources are ready", async () => {
   const { desire, cpus, containersOf, stop } = world({ journal: ALLOCATED_BEFORE });
   await desire(asking("b", "1"));
   assert.deepEqual(containersOf("b"), { app: { cpus: "2-3" } });
   await desire(asking("b", "1"), asking("c", "1"));
   assert.deepEqual(containersOf("c"), { app: { cpus: "0-1" } });
   await desire(asking("a", "1"), asking("b", "1"), asking("c", "1"));
-  assert.equal(containersOf("a"), "rejected", "what it had is another pod's");
+  assert.equal(containersOf("a"), "rejected", "its CPUs belong to another pod");
   assert.deepEqual(cpus.calls, ["allocate b", "release a", "allocate c", "allocate a"]);
   await stop();
 });
 
-test("a pod whose allocation an earlier agent did not live to write down is allocated", async () => {
+test("a pod that a previous process admitted without an allocated record is allocated", async () => {
   const { desire, cpus, containersOf, stop } = world({ journal: ALLOCATED_BEFORE.slice(0, 1) });
   await desire(asking("a", "1"));
   assert.deepEqual([cpus.calls, containersOf("a")], [["allocate a"], { app: { cpus: "0-1" } }]);
@@ -241,7 +241,7 @@ const refuses = (kind: "rejected" | "deferred", times: number): PodAllocator & {
   };
 };
 
-test("a pod that an allocator rejects is rejected for its reason, in the journal first, and the pods after it have its place", async () => {
+test("a pod that an allocator rejects has the allocator's reason, and the next pod gets its resources", async () => {
   const allocator = refuses("rejected", 1);
   const { desire, admittedPods, containersOf, kinds, stop } = world({ allocators: [allocator] });
   await desire(asking("a", "3", 1), asking("b", "3", 2), asking("c", "3", 3));
@@ -255,7 +255,7 @@ test("a pod that an allocator rejects is rejected for its reason, in the journal
   await stop();
 });
 
-test("a pod that an allocator defers says for what it waits, and is allocated again at the next turn", async () => {
+test("a pod that an allocator defers publishes the reason and is allocated again at the next turn", async () => {
   const allocator = refuses("deferred", 2);
   const { desire, admittedPods, containersOf, kinds, stop } = world({ allocators: [allocator] });
   await desire(asking("a", "1"));
@@ -270,7 +270,7 @@ test("a pod that an allocator defers says for what it waits, and is allocated ag
   await stop();
 });
 
-test("an allocation that the journal could not store is released, and made again when the journal can be written", async () => {
+test("an allocation that cannot be journaled is released, and made again once the journal can be written", async () => {
   let fails = true;
   const { clock, desire, cpus, containersOf, stop } = world({
     append: () => (fails ? Promise.reject(new Error("disk full")) : Promise.resolve()),
@@ -284,13 +284,13 @@ test("an allocation that the journal could not store is released, and made again
   await stop();
 });
 
-test("a pod's allocation is released once, when its worker has ended it, and the next pod gets it", async () => {
+test("an allocation is released once, when the pod's worker has terminated it, and the next pod gets it", async () => {
   const { desire, lives, cpus, containersOf, podOutcomes, stop } = world();
   const [a, b] = [asking("a", "1"), asking("b", "1")];
   await desire(a, b);
   await lives("a", { kind: "running" });
   await desire(b);
-  assert.deepEqual(cpus.calls, ["allocate a", "allocate b"], "it left its source and still runs");
+  assert.deepEqual(cpus.calls, ["allocate a", "allocate b"], "the pod left its source and still runs");
   await lives("a", ENDED);
   assert.deepEqual(cpus.calls.slice(2), ["release a"]);
   podOutcomes.delete("a");
@@ -299,7 +299,7 @@ test("a pod's allocation is released once, when its worker has ended it, and the
   await stop();
 });
 
-test("a pod that has completed has its allocation released though its object stays", async () => {
+test("a completed pod's allocation is released once", async () => {
   const { desire, lives, cpus, stop } = world();
   await desire(asking("a", "1"));
   await lives("a", { kind: "terminated", why: { kind: "completed" } });
@@ -309,7 +309,7 @@ test("a pod that has completed has its allocation released though its object sta
   await stop();
 });
 
-test("a pod that leaves before its worker has begun is released", async () => {
+test("the allocation of a pod that leaves before its worker has started is released", async () => {
   const { desire, cpus, stop } = world();
   await desire(asking("a", "1"));
   await desire();
@@ -318,10 +318,10 @@ test("a pod that leaves before its worker has begun is released", async () => {
 });
 
 for (const [whose, journal, first] of [
-  ["this agent", [], ["allocate a"]],
-  ["an earlier agent", ALLOCATED_BEFORE, []],
+  ["this process", [], ["allocate a"]],
+  ["a previous process", ALLOCATED_BEFORE, []],
 ] as const)
-  test(`a static pod that ${whose} allocated and that comes back is allocated when nothing of its earlier life is left`, async () => {
+  test(`a returning static pod that ${whose} allocated is allocated again once its previous instance has ended`, async () => {
     const { desire, lives, clock, cpus, podOutcomes, containersOf, stop } = world({ journal });
     await desire(asking("a", "1"));
     await lives("a", { kind: "running" });
@@ -337,7 +337,7 @@ for (const [whose, journal, first] of [
     await stop();
   });
 
-test("a resize keeps what the containers have for themselves, also in the journal", async () => {
+test("a resize keeps the containers' exclusive allocations, also in the journal", async () => {
   const { desire, lives, admittedPods, records, stop } = world();
   await desire(asking("a", "1"));
   await lives("a", { kind: "running" });

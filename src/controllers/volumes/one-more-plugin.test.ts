@@ -109,7 +109,7 @@ function world(plugins: readonly VolumePlugin[]) {
   return { clock, files, admittedPods, podOutcomes, mountState, mounted, end };
 }
 
-test("one more plugin in the list serves its kind of volume from admission to unmount", async () => {
+test("an additional plugin in the list serves its volumes from admission to unmount", async () => {
   const { plugin, unstaged } = nfsDouble();
   const plugins = [...VOLUME_PLUGINS, plugin];
   assert.equal(notBuilt(POD, volumeSources(VOLUME_PLUGINS))?.message, unsupported);

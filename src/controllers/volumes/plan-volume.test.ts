@@ -53,7 +53,7 @@ const present = (object: unknown): KnownObject<unknown> => ({ kind: "present", o
 const claimed = (...of: Parameters<typeof objects>) =>
   planned({ persistentVolumeClaim: { claimName: "data" } }, objects(...of));
 
-test("[13.16] [13.30] a claim that is bound to a local volume of this node is that volume", () => {
+test("[13.16] [13.30] a claim bound to a local volume of this node is planned as that volume", () => {
   assert.deepEqual(claimed(present(CLAIM), present(LOCAL)), { plugin: "local-volume", name: "pv1" });
   assert.deepEqual(localVolume(LOCAL, false), {
     source: "/mnt/disk",
@@ -63,7 +63,7 @@ test("[13.16] [13.30] a claim that is bound to a local volume of this node is th
   });
 });
 
-test("[13.30] nothing is said of a claim or of its volume before the API server has answered", () => {
+test("[13.30] a claim is unknown until the API server has returned the claim and its volume", () => {
   assert.deepEqual(claimed(undefined, undefined), { kind: "unknown" });
   assert.deepEqual(claimed(present(CLAIM), undefined), { kind: "unknown" });
 });
@@ -96,19 +96,19 @@ for (const [what, claim, volume, message] of [
     "found PV object pv1 but its pv.Spec.ClaimRef.UID c2 does not point to claim.UID c1",
   ],
   [
-    "names a volume that knows nothing of it",
+    "names a volume without a claimRef",
     present(CLAIM),
     present({ metadata: LOCAL.metadata, spec: { local: { path: "/x" } } }),
     "found PV object pv1 but it has a nil pv.Spec.ClaimRef indicating it is not yet bound to the claim",
   ],
 ] as const) {
-  test(`[13.30] a claim that ${what} is waited for, in upstream's words`, () => {
+  test(`[13.30] a claim that ${what} is unprocessed, with upstream's message`, () => {
     const expected = { kind: "unprocessed", message: `error processing PVC shop/data: ${message}` };
     assert.deepEqual(claimed(claim, volume), expected);
   });
 }
 
-test("[13.30] a generic ephemeral volume's claim must be the pod's own, and a block volume is no file system", () => {
+test("[13.30] a generic ephemeral volume's claim must be owned by the pod, and a block volume cannot be a volumeMount", () => {
   const own = {
     ...CLAIM,
     metadata: {
@@ -135,7 +135,7 @@ test("[13.30] a generic ephemeral volume's claim must be the pod's own, and a bl
   });
 });
 
-test("[13.16] a local volume of another node is refused", () => {
+test("[13.16] a local volume whose node affinity does not match is refused", () => {
   const withTerms = (terms: readonly object[]) =>
     claimed(
       present(CLAIM),
@@ -160,7 +160,7 @@ test("[13.16] a local volume of another node is refused", () => {
 
 const failed = "MountVolume.SetUp failed";
 
-test("[13.6][13.16] a volume whose path steps back, or that has none, is refused", () => {
+test("[13.6][13.16] a volume with .. in its path, or without a path, is refused", () => {
   assert.deepEqual(planned({ hostPath: { path: "/a/../b" } }), {
     plugin: "host-path",
     name: "v",
@@ -180,7 +180,7 @@ test("[13.6][13.16] a volume whose path steps back, or that has none, is refused
   });
 });
 
-test("[13.5] an emptyDir of an unknown medium, or of huge pages that the pod does not request, is refused", () => {
+test("[13.5] an emptyDir with an unknown medium, or with huge pages that the pod does not request, is refused", () => {
   const medium = (medium: string) => planned({ emptyDir: { medium } });
   assert.deepEqual(medium("Memory"), { plugin: "empty-dir", name: "v" });
   assert.deepEqual(medium("Tape"), {
@@ -195,7 +195,7 @@ test("[13.5] an emptyDir of an unknown medium, or of huge pages that the pod doe
   });
 });
 
-test("a volume of a kind that no plugin serves is refused", () => {
+test("a volume that no plugin supports is refused", () => {
   assert.deepEqual(planned({ nfs: { path: "/x", server: "s" } }), {
     plugin: undefined,
     name: "v",

@@ -66,7 +66,7 @@ function world() {
   return { setUp, reported, groupOf, modeOf };
 }
 
-test("[13.13] a local volume belongs to the group of the first pod that has it, and the next one hears of it", async () => {
+test("[13.13] a local volume gets the fsGroup of its first pod, and a pod with another fsGroup gets an event", async () => {
   const { setUp, reported, groupOf } = world();
   await Promise.all([setUp("first", DISK, 3000), setUp("second", DISK, 4000), setUp("third", DISK, 3000)]);
   await setUp("fourth", DISK);
@@ -76,7 +76,7 @@ test("[13.13] a local volume belongs to the group of the first pod that has it, 
   ]);
 });
 
-test("[13.4][27.1.9] a pod's directories are closed to others, also when a volume is there before its worker", async () => {
+test("[13.4][27.1.9] a pod's directory has mode 0750, also when a volume is set up before its worker", async () => {
   const { setUp, modeOf } = world();
   const { path } = await setUp("first", { name: "data", emptyDir: {} });
   assert.equal(path, `${ROOT}/pods/first/volumes/kubernetes.io~empty-dir/data`);
@@ -85,7 +85,7 @@ test("[13.4][27.1.9] a pod's directories are closed to others, also when a volum
   assert.deepEqual(modes, [0o750, 0o750, 0o755, 0o777]);
 });
 
-test("[13.27] each kind of volume says how its use is measured", async () => {
+test("[13.27] each kind of volume specifies how its usage is measured", async () => {
   const { setUp } = world();
   const volumes: readonly Volume[] = [
     { name: "scratch", emptyDir: {} },

@@ -38,7 +38,7 @@ for (const [how, byMs] of [
   ["an hour ahead", 60 * MINUTE_MS],
   ["two hours behind", -120 * MINUTE_MS],
 ] as const) {
-  test(`a token is kept for four fifths of its life and no longer, on a node whose calendar is ${how}`, async () => {
+  test(`a token is used for 80% of its lifetime on a node whose clock is ${how}`, async () => {
     const { clock, asked, bring } = begin(byMs);
     const { againMs } = await bring();
     assert.ok(againMs !== undefined && againMs > 47 * MINUTE_MS && againMs <= 48 * MINUTE_MS, `in ${againMs} ms`);
@@ -51,7 +51,7 @@ for (const [how, byMs] of [
   });
 }
 
-test("[13.11] a token that is refused is told in the API server's own words", async () => {
+test("[13.11] a refused token request fails with the API server's message", async () => {
   const detail = 'serviceaccounts "builder" not found';
   const api = { ask: () => Promise.reject(new ApiError("CREATE serviceaccounts/token", 404, "NotFound", detail)) };
   const tokens = new Tokens({ api, clock: new VirtualClock(), random: new SeededRandom(1), log: keptLog() });

@@ -17,7 +17,7 @@ async function reported(swapBytes: bigint, noSwap: boolean): Promise<readonly st
   return heard;
 }
 
-test("[13.5] volumes in memory may reach a disk only where the machine swaps and the kernel cannot except them", async () => {
+test("[13.5] PossibleMemoryBackedVolumesOnDisk is emitted only with swap and without tmpfs noswap support", async () => {
   assert.deepEqual(await reported(1n << 30n, false), [
     "Node/n1 Warning PossibleMemoryBackedVolumesOnDisk The tmpfs noswap option is not supported",
   ]);

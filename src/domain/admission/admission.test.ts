@@ -47,8 +47,8 @@ const reasonOf = (pod: Pod, ...others: readonly Pod[]) => whyNotTaken(pod, other
 const podWith = (...ports: readonly Partial<ContainerPort>[]): Pod =>
   made({ containers: [{ name: "c", ports: ports.map((port) => ({ containerPort: 80, ...port })) }] });
 
-void suite("whether a pod is taken", () => {
-  test("[5.4] a pod for another system is turned away, by its label before its field", () => {
+void suite("admission of a pod", () => {
+  test("[5.4] a pod for another operating system is rejected, by its OS label before its OS field", () => {
     const windows = made({ os: { name: "windows" } });
     const label = "kubernetes.io/os";
     assert.deepEqual(whyNotTaken(windows, []), {
@@ -63,7 +63,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(whyNotTaken(linux, []), undefined);
   });
 
-  test("[5.3] a port of the node that another pod has is not given twice", () => {
+  test("[5.3] a pod is rejected when another pod has its host port", () => {
     const [one, other] = [podWith({ hostPort: 8080 }), podWith({ hostPort: 8080 })];
     assert.deepEqual(whyNotTaken(one, [podWith(), other]), {
       reason: "NodePorts",
@@ -74,7 +74,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(podWith({}), podWith({})), undefined, "a port of the pod's own");
   });
 
-  test("[5.3] protocols are apart, addresses too, but every address is also each", () => {
+  test("[5.3] host ports conflict for the same protocol and host IP, and an unspecified IP matches every IP", () => {
     const at = (hostIP: string, protocol = "TCP") => podWith({ hostPort: 53, hostIP, protocol });
     assert.equal(reasonOf(at("127.0.0.1"), at("127.0.0.2")), undefined);
     assert.equal(reasonOf(at("127.0.0.1"), at("127.0.0.1", "UDP")), undefined);
@@ -87,7 +87,7 @@ void suite("whether a pod is taken", () => {
       assert.equal(reasonOf(at(one), at(other)), "NodePorts", `${one} and ${other}`);
   });
 
-  test("[5.3] a sidecar has its ports as long as the pod lives, other init containers do not", () => {
+  test("[5.3] a sidecar's host ports are reserved, those of other init containers are not", () => {
     const before = (restartPolicy?: "Always"): Pod =>
       made({
         initContainers: [
@@ -102,7 +102,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(podWith({ hostPort: 9 }), before()), undefined);
   });
 
-  test("[25.8] a pod of a RuntimeClass waits until they are known, and says so; what it is rejected for comes first", () => {
+  test("[25.8] a pod with a RuntimeClass is deferred until RuntimeClasses are listed, unless it is rejected anyway", () => {
     const unheard = { knowsRuntimeClasses: false };
     const classy = made({ runtimeClassName: "gvisor" });
     assert.deepEqual(judged(classy, [], unheard), {
@@ -114,7 +114,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(judged(made({ runtimeClassName: "gvisor", os: { name: "windows" } }), [], unheard).kind, "rejected");
   });
 
-  test("[5.2] a pod waits while nobody knows what the node can give, unless it is turned away whatever that is", () => {
+  test("[5.2] a pod is deferred until the Node is known, unless it is rejected whatever the Node says", () => {
     assert.deepEqual(judged(asking({ cpu: "1" }), [], { node: undefined }), {
       kind: "deferred",
       deferral: { reason: "WaitingForNode", message: "what this node can give is not known yet" },
@@ -123,7 +123,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(judged(made({ securityContext: { sysctls } }), [], { node: undefined }).kind, "rejected");
   });
 
-  test("[5.2] requests must fit beside those of the others, and the first that does not is told in whole units", () => {
+  test("[5.2] requests must fit beside those of other pods; the first shortage is reported in integer amounts", () => {
     const others = [asking({ cpu: "3500m", memory: "1Gi" }), asking({ cpu: "0.45" })];
     assert.deepEqual(whyNotTaken(asking({ cpu: "100m" }), others), {
       reason: "OutOfcpu",
@@ -141,7 +141,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(asking({ cpu: "9", memory: "90Gi", "ephemeral-storage": "90Gi" })), "OutOfcpu");
   });
 
-  test("[5.2] as many pods as the node takes, whatever they request", () => {
+  test("[5.2] a pod beyond the node's pod limit is rejected with OutOfpods, whatever it requests", () => {
     const five = Array.from({ length: 5 }, () => made());
     assert.deepEqual(whyNotTaken(asking({ cpu: "9" }), five), {
       reason: "OutOfpods",
@@ -150,7 +150,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(made(), ...five.slice(1)), undefined);
   });
 
-  test("[5.2] init containers, sidecars, pod-level resources and overhead count; what the node does not know of is ignored", () => {
+  test("[5.2] init containers, sidecars, pod-level resources and overhead count; unknown resources are ignored", () => {
     const init = (cpu: string, restartPolicy?: string) => ({
       name: "i",
       resources: { requests: { cpu } },
@@ -166,7 +166,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(asking({ "cluster.example.com/licence": "7" })), undefined);
   });
 
-  test("[5.3] a selector or an affinity that the node's labels do not match: it may be that they are newer than we know", () => {
+  test("[5.3] a node selector or affinity that the known labels do not match is misplaced, not yet rejected", () => {
     const rejection = {
       reason: "NodeAffinity",
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
@@ -189,7 +189,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(judged(made({ nodeSelector: { zone: "b" }, nodeName: "n2" })).kind, "rejected");
   });
 
-  test("[5.3] another node's name, and a taint that would end it, turn a pod away; a static pod stays", () => {
+  test("[5.3] another node's name or an untolerated NoExecute taint rejects a pod; a static pod ignores taints", () => {
     assert.deepEqual(whyNotTaken(made({ nodeName: "n2" })), {
       reason: "NodeName",
       message: "Predicate NodeName failed: node(s) didn't match the requested node name",
@@ -212,7 +212,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(reasonOf(made({ tolerations: [] }, isStatic)), undefined);
   });
 
-  test("[5.3] a toleration may compare numbers where the gate says so", () => {
+  test("[5.3] tolerations with Lt and Gt compare numbers when the gate is enabled", () => {
     const node = { ...NODE, spec: { taints: [{ key: "age", value: "5", effect: "NoExecute" }] } };
     const comparing = { node, gates: { podLevelResources: true, comparingTolerations: true } };
     const of = (operator: string, value: string) =>
@@ -223,7 +223,7 @@ void suite("whether a pod is taken", () => {
     );
   });
 
-  test("[5.6] under pressure a node takes critical pods, and without memory alone those that request some or tolerate it", () => {
+  test("[5.6] pressure rejects pods that are not critical; memory pressure alone spares memory requests and tolerations", () => {
     const memory = { pressure: { memory: true, disk: false, pid: false } };
     const disk = { pressure: { memory: false, disk: true, pid: false } };
     assert.deepEqual(whyNotTaken(made(), [], memory), {
@@ -243,7 +243,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(whyNotTaken(made({ priority: 2_000_000_000 }), [], disk), undefined);
   });
 
-  test("[5.9] AppArmor, strict groups and resources of whole pods are refused where the node cannot give them", () => {
+  test("[5.9] AppArmor, strict supplemental groups and pod-level resources are rejected on nodes without them", () => {
     const confined = made({ securityContext: { appArmorProfile: { type: "RuntimeDefault" } } });
     assert.deepEqual(whyNotTaken(confined, [], { apparmor: false }), {
       reason: "AppArmor",
@@ -275,7 +275,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(whyNotTaken(whole), undefined);
   });
 
-  test("[5.10] a pod that needs what the node does not declare is turned away with all of it", () => {
+  test("[5.10] a pod is rejected with all required features that the node does not declare", () => {
     const needy = made({
       hostNetwork: true,
       hostUsers: false,
@@ -291,14 +291,14 @@ void suite("whether a pod is taken", () => {
     assert.notEqual(whyNotTaken(needy, [], { declaredFeatures: undefined })?.reason, "PodFeatureUnsupported");
   });
 
-  test("[5.11] a node that is shutting down takes nothing more", () => {
+  test("[5.11] a pod is rejected while the node shuts down", () => {
     assert.deepEqual(whyNotTaken(made(), [], { isShuttingDown: true }), {
       reason: "NodeShutdown",
       message: "Pod was rejected as the node is shutting down.",
     });
   });
 
-  test("[5.1] of several reasons the Go kubelet's first is told", () => {
+  test("[5.1] of several rejection reasons the first in the Go kubelet's order is reported", () => {
     const everything = made({
       securityContext: {
         sysctls: [{ name: "kernel.sem", value: "1" }],
@@ -335,7 +335,7 @@ void suite("whether a pod is taken", () => {
     assert.equal(first(made(placed), grouped), "NodeShutdown");
   });
 
-  test("what is not built is turned away by its field's name", () => {
+  test("a pod with resource claims or a gitRepo volume is rejected as NotSupported", () => {
     assert.equal(reasonOf(made({ resourceClaims: [{ name: "r" }] })), "NotSupported");
     // Never run git for a gitRepo volume: its hooks would run as root on the node (CVE-2024-10220, CVE-2025-1767).
     const gitRepo = { repository: "https://git.example/hooks.git" };

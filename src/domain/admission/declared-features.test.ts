@@ -4,7 +4,7 @@ import { container, pod } from "../../../test/support/pods.ts";
 import type { Container, PodSpec } from "../../api/gen/core-v1.ts";
 import { undeclaredByChange } from "./declared-features.ts";
 
-test("[5.10] a change that needs what the node does not declare is told with all of it, and no other change is", () => {
+test("[5.10] a resize that needs undeclared node features is reported with all of them; other resizes are not", () => {
   const sized = (cpu: string, more: Partial<Container> = {}) =>
     container("i", { resources: { requests: { cpu } }, ...more });
   const change = (before: Partial<PodSpec>, after: Partial<PodSpec>, declared: readonly string[] = []) =>

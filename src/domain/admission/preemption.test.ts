@@ -23,8 +23,8 @@ const victims = (others: readonly Pod[], short: readonly Shortage[], of = critic
   return chosen.kind === "victims" ? chosen.victims.map(({ metadata }) => metadata?.name) : chosen.message;
 };
 
-void suite("who ends so that a critical pod finds room", () => {
-  test("[5.5] as few Guaranteed as can be, then as few Burstable, then BestEffort", () => {
+void suite("pods that are preempted for a critical pod", () => {
+  test("[5.5] are as few Guaranteed as possible, then as few Burstable, then BestEffort", () => {
     const others = [
       guaranteed("guaranteed", { cpu: "1", memory: "1Gi" }),
       pod("burstable", { cpu: "1" }),
@@ -37,7 +37,7 @@ void suite("who ends so that a critical pod finds room", () => {
     assert.deepEqual(victims(others, missing(["memory", 1n])), ["guaranteed"]);
   });
 
-  test("[5.5] the one that frees what is missing most closely, and of equals the smaller", () => {
+  test("[5.5] are those whose requests come closest to the shortage, and of equally close ones the smallest", () => {
     const sized = (name: string, cpu: string, memory: string) => pod(name, { cpu, memory });
     const others = [sized("big", "2", "4Gi"), sized("small", "200m", "1Gi"), sized("middle", "1", "2Gi")];
     assert.deepEqual(victims(others, missing(["cpu", 900n])), ["middle"]);
@@ -47,7 +47,7 @@ void suite("who ends so that a critical pod finds room", () => {
     assert.deepEqual(victims([sized("one", "1", "1Gi"), sized("two", "1", "1Gi")], missing(["cpu", 1n])), ["two"]);
   });
 
-  test("[5.5] critical pods yield only to a higher priority, and where nobody can it is said in upstream's words", () => {
+  test("[5.5] are critical only for a higher priority; without enough candidates the message is upstream's", () => {
     const others = [critical("critical-too", { cpu: "4" })];
     const message = "no set of running pods found to reclaim resources: [(res: cpu, q: 100), ]";
     assert.equal(victims(others, missing(["cpu", 100n])), message);
@@ -58,7 +58,7 @@ void suite("who ends so that a critical pod finds room", () => {
     );
   });
 
-  test("[5.5] overhead and resources of the whole pod count as it gives them back", () => {
+  test("[5.5] free their overhead and pod-level requests as well", () => {
     const heavy: Pod = {
       ...pod("heavy", { cpu: "1" }),
       spec: { ...pod("", { cpu: "1" }).spec, overhead: { cpu: "500m" } } as never,
@@ -84,7 +84,7 @@ void suite("a critical pod on a full node", () => {
     message: `pods that make room have not ended yet: ${names.map((name) => `ns/${name}`).join(", ")}`,
   });
 
-  test("[5.5] waits for those that end for it, and is taken when they have", () => {
+  test("[5.5] waits until the pods preempted for it have ended, and then is admitted", () => {
     const wanting = critical("wanting", { cpu: "2500m" });
     assert.deepEqual(judge(wanting, { staying: [big, small], leaving: [] }, FACTS), {
       kind: "preempts",
@@ -99,7 +99,7 @@ void suite("a critical pod on a full node", () => {
     assert.deepEqual(judge(wanting, { staying: [small], leaving: [] }, FACTS), { kind: "admitted" });
   });
 
-  test("[5.5] nothing ends for a pod that is then turned away for another reason", () => {
+  test("[5.5] preempts nothing if it is rejected for another reason", () => {
     const elsewhere = critical("elsewhere", { cpu: "4" });
     const selecting: Pod = { ...elsewhere, spec: { containers: [], ...elsewhere.spec, nodeSelector: { zone: "b" } } };
     const verdict = judge(selecting, { staying: [big, small], leaving: [] }, FACTS);
@@ -115,7 +115,7 @@ void suite("a critical pod on a full node", () => {
     assert.deepEqual([other.kind, other.kind === "rejected" && other.rejection.reason], ["rejected", "AppArmor"]);
   });
 
-  test("[5.5] one that no ends could make room for is turned away, and an ordinary one pushes nobody out", () => {
+  test("[5.5] is rejected if no preemption could free enough; an ordinary pod preempts nothing", () => {
     const giant = judge(critical("giant", { cpu: "5" }), { staying: [big, small], leaving: [] }, FACTS);
     assert.deepEqual(giant, {
       kind: "rejected",

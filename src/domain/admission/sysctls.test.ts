@@ -25,15 +25,15 @@ const SAFE = [
   "net.ipv4.tcp_wmem",
 ];
 
-void suite("the kernel's settings that a pod may have of its own", () => {
-  test("[25.9] are the twelve safe ones, however their names are separated", () => {
+void suite("sysctls of a pod", () => {
+  test("[25.9] are allowed if they are among the twelve safe ones, with dots or slashes in their names", () => {
     assert.equal(judged(SAFE), undefined);
     assert.equal(judged(SAFE.map((name) => name.replaceAll(".", "/"))), undefined);
     assert.equal(judged([]), undefined);
     assert.deepEqual(forbiddenSysctl({ spec: { containers: [] } }, sysctlRules(KERNEL, [])), undefined);
   });
 
-  test("[5.7] are no others, and the first that is not allowed is named as the kernel does", () => {
+  test("[5.7] are forbidden otherwise, and the message names the first one in dotted form", () => {
     assert.deepEqual(
       forbiddenSysctl(
         { spec: { containers: [], securityContext: { sysctls: [{ name: "kernel/msgmax", value: "1" }] } } },
@@ -51,14 +51,14 @@ void suite("the kernel's settings that a pod may have of its own", () => {
     );
   });
 
-  test("[5.7] are those that the operator allows, one by one or by how they begin", () => {
+  test("[5.7] are allowed if the operator allows them by name or prefix", () => {
     const rules = sysctlRules(KERNEL, ["kernel.msg*", "net.core.somaxconn", "net/ipv6/*", "fs.mqueue.*"]);
     for (const name of ["kernel.msgmax", "net.core.somaxconn", "net.ipv6.conf.all.disable_ipv6", "fs.mqueue.msg_max"])
       assert.equal(judged([name], {}, rules), undefined, name);
     assert.equal(judged(["net.core.somaxconn2"], {}, rules), 'forbidden sysctl: "net.core.somaxconn2" not allowlisted');
   });
 
-  test("[5.7] belong to a namespace that the pod must have for itself", () => {
+  test("[5.7] are forbidden if the pod shares their namespace with the host", () => {
     const rules = sysctlRules(KERNEL, ["kernel.msg*", "net.core.*"]);
     const refused = (name: string, kind: string) => `forbidden sysctl: "${name}" not allowed with host ${kind} enabled`;
     const syncookies = "net.ipv4.tcp_syncookies";
@@ -70,7 +70,7 @@ void suite("the kernel's settings that a pod may have of its own", () => {
     assert.equal(judged(["kernel.shm_rmid_forced"], { hostNetwork: true }), undefined);
   });
 
-  test("[25.9] are fewer on a kernel that does not keep them apart yet", () => {
+  test("[25.9] are safe in fewer cases on older kernels", () => {
     const safeOn = (kernel: string) => SAFE.filter((name) => judged([name], {}, sysctlRules(kernel, [])) === undefined);
     assert.equal(safeOn("").length, 5);
     assert.equal(safeOn("3.10.0-1160.el7.x86_64").length, 5);
@@ -82,7 +82,7 @@ void suite("the kernel's settings that a pod may have of its own", () => {
     assert.equal(safeOn("10.0").length, 12);
   });
 
-  test("[5.7] a list of the operator's that says nothing sensible is refused in upstream's words", () => {
+  test("[5.7] an invalid list of allowed unsafe sysctls is refused with upstream's message", () => {
     assert.equal(unsafeSysctlsFault(["kernel.msg*", "net.core.somaxconn", "kernel/sem"]), undefined);
     assert.equal(
       unsafeSysctlsFault(["net.*", "vm.swappiness"]),

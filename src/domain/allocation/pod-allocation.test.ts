@@ -9,7 +9,7 @@ import {
   withContainerAllocation,
 } from "./pod-allocation.ts";
 
-test("a pod is allocated what its spec requests, and its containers have nothing for themselves", () => {
+test("a pod is allocated what its spec requests, and its containers get no exclusive resources", () => {
   const requests = { cpu: "1" };
   assert.deepEqual(specAllocation(pod({ containers: [container("app", { resources: { requests } })] })), {
     resources: { containers: { app: { requests } } },
@@ -17,7 +17,7 @@ test("a pod is allocated what its spec requests, and its containers have nothing
   });
 });
 
-test("what a container is given is added to what it has, devices after those before", () => {
+test("a container's new allocation is merged into its earlier one, and devices are appended", () => {
   const first = withContainerAllocation(specAllocation(pod()), "app", {
     cpus: "2-3",
     devices: [{ resource: "example.com/a", ids: ["0"] }],
@@ -40,13 +40,13 @@ test("what a container is given is added to what it has, devices after those bef
   );
 });
 
-test("a container with the name of an object's property has nothing unless it was given something", () => {
+test("a container named like an Object property has no allocation until it is given one", () => {
   assert.deepEqual(containerAllocation({}, "constructor"), {});
   const { containers } = withContainerAllocation(specAllocation(pod()), "constructor", { cpus: "1" });
   assert.deepEqual(containerAllocation(containers, "constructor"), { cpus: "1" });
 });
 
-test("what was read from a disk is an allocation of containers with texts and lists where they belong; a later field is passed over", () => {
+test("a stored allocation must have known fields of the right type; unknown fields are ignored", () => {
   for (const good of [{}, { app: {} }, { app: { cpus: "1", devices: [{ resource: "r", ids: ["1"] }], claims: [] } }]) {
     assert.ok(isContainerAllocations(good), JSON.stringify(good));
   }

@@ -20,7 +20,7 @@ const envOf = (letter: string) => ({
   ],
 });
 
-test("[13.8] every ConfigMap and Secret that containers of any sort, volumes and pulls name", () => {
+test("[13.8] ConfigMaps and Secrets of containers of any kind, volumes and image pulls are referenced", () => {
   const spec = {
     imagePullSecrets: [{ name: "pull" }],
     initContainers: [container("init", envOf("i"))],
@@ -63,7 +63,7 @@ test("[13.8] every ConfigMap and Secret that containers of any sort, volumes and
   ]);
 });
 
-test("[13.30] the claims of volumes, and of generic ephemeral ones by the names of pod and volume", () => {
+test("[13.30] claims of volumes are referenced, those of generic ephemeral volumes as <pod>-<volume>", () => {
   const spec = {
     volumes: [
       { name: "data", persistentVolumeClaim: { claimName: "disk" } },
@@ -73,7 +73,7 @@ test("[13.30] the claims of volumes, and of generic ephemeral ones by the names 
   assert.deepEqual(named(spec), ["PersistentVolumeClaim disk", "PersistentVolumeClaim web-scratch"]);
 });
 
-test("an object named twice counts once, a ConfigMap and a Secret of one name are two, and no name is none", () => {
+test("an object named twice is referenced once, a ConfigMap and a Secret of one name both, an empty name never", () => {
   const env = [
     { name: "A", valueFrom: { configMapKeyRef: { name: "same", key: "a" } } },
     { name: "B", valueFrom: { configMapKeyRef: { name: "same", key: "b" } } },

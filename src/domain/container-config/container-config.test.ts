@@ -15,7 +15,7 @@ const SETTINGS = {
   stopSignals: false,
 } as const;
 
-test("a doubled dollar in command and arguments stands for one", () => {
+test("a doubled dollar in command and args becomes a single one", () => {
   const words = ["echo $$", "$$$$", "$x", "$", "a$$b$$$c"];
   const meant = ["echo $", "$$", "$x", "$", "a$b$$c"];
   assert.deepEqual(commandOf(container("app", { command: words, args: words }), []), {
@@ -25,7 +25,7 @@ test("a doubled dollar in command and arguments stands for one", () => {
   });
 });
 
-test("[7.21] command and arguments refer to the variables of the container, and to nothing else", () => {
+test("[7.21] command and args expand only the container's variables; a value that is not UTF-8 is an error", () => {
   const environment = [
     { name: "MESSAGE", value: utf8Bytes("hällo $(MESSAGE)") },
     { name: "BAD", value: Uint8Array.of(0xff) },
@@ -42,7 +42,7 @@ test("[7.21] command and arguments refer to the variables of the container, and 
   assert.deepEqual(commandOf(container("app", { command: ["x$(BAD)"] }), environment), noText);
 });
 
-test("a node that labels no files asks for no labels", () => {
+test("mounts are not relabeled on a node without SELinux", () => {
   const mounts = [
     { hostPath: "/pods/1/v", containerPath: "/v", selinuxRelabel: true },
     { hostPath: "/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
@@ -60,12 +60,12 @@ test("a node that labels no files asks for no labels", () => {
   );
 });
 
-test("[27.3.6] the image is named as the pull answered and as the pod says, and nothing else is said of it", () => {
+test("[27.3.6] the image has the name that the pull returned and the one of the spec, and no annotations", () => {
   const { image } = containerConfig(pod({}, { annotations: { a: "1" } }), container("app"), SETTINGS);
   assert.deepEqual(image, { image: "sha256:1", userSpecifiedImage: "busybox" });
 });
 
-test("an image that names no user is root's, and one that names a user by name only is that user's", () => {
+test("without runAsUser a container runs as its image's uid or user name, else as root", () => {
   const security = (imageUser: { readonly uid?: bigint; readonly username?: string }) => {
     const config = containerConfig(pod(), container("app"), {
       ...SETTINGS,
@@ -78,7 +78,7 @@ test("an image that names no user is root's, and one that names a user by name o
   assert.deepEqual(security({ username: "www" }), { runAsUser: undefined, runAsUsername: "www" });
 });
 
-test("[7.20] one to look in with sees its target's processes, unless it sees them all already", () => {
+test("[7.20] an ephemeral container joins its target's PID namespace unless the pod shares its own or the host's", () => {
   const namespaces = (spec: Parameters<typeof pod>[0]) => {
     const { security } = containerConfig(pod(spec), container("debug"), { ...SETTINGS, targetId: "app-0" });
     return [security?.namespaces?.pid, security?.namespaces?.targetId];
@@ -88,7 +88,7 @@ test("[7.20] one to look in with sees its target's processes, unless it sees the
   assert.deepEqual(namespaces({ hostPID: true }), ["node", undefined]);
 });
 
-test("[7.16] a container that names its stop signal has it where the gate lets it, and the runtime's own otherwise", () => {
+test("[7.16] a container's stopSignal is passed to the runtime when the gate is enabled, else left out", () => {
   const own = container("app", { lifecycle: { stopSignal: "SIGUSR1" } });
   assert.equal(containerConfig(pod(), own, { ...SETTINGS, stopSignals: true }).stopSignal, "SIGUSR1");
   assert.equal(containerConfig(pod(), container("app"), { ...SETTINGS, stopSignals: true }).stopSignal, undefined);

@@ -24,7 +24,7 @@ const config = (spec: Partial<PodSpec>, settings: Partial<DnsSettings> = {}) => 
   return made.config;
 };
 
-test("[24.1] the cluster's servers, its domains before the host's, and no option of the host's", () => {
+test("[24.1] ClusterFirst gives the cluster's server, its domains before the host's, and no options of the host", () => {
   const wanted = { servers: ["198.19.0.10"], searches: [...OF_CLUSTER, ...HOST.searches], options: ["ndots:5"] };
   assert.deepEqual(config({}), wanted);
   assert.deepEqual(config({ dnsPolicy: "ClusterFirst" }), wanted);
@@ -32,18 +32,18 @@ test("[24.1] the cluster's servers, its domains before the host's, and no option
   assert.deepEqual(config({ dnsPolicy: "Unheard" }), wanted, "a policy that nobody knows is the usual one");
 });
 
-test("[24.1] a domain that both have counts once, and without one of the cluster there are the host's only", () => {
+test("[24.1] a search domain of cluster and host appears once; without a cluster domain only the host's remain", () => {
   const host = { ...HOST, searches: ["cluster.local", "example"] };
   assert.deepEqual(config({}, { host }).searches, [...OF_CLUSTER, "example"]);
   assert.deepEqual(config({}, { clusterDomain: "" }).searches, HOST.searches);
 });
 
-test("[24.1] a pod on the node's network has the node's resolver unless it asks for the cluster's", () => {
+test("[24.1] a pod with hostNetwork has the node's resolver, by default and with ClusterFirst", () => {
   assert.deepEqual(config({ hostNetwork: true }), HOST);
   assert.deepEqual(config({ dnsPolicy: "ClusterFirst", hostNetwork: true }), HOST);
 });
 
-test("[24.1] without servers of the cluster the host's are given, and node and pod are told", () => {
+test("[24.1] without clusterDNS the host's resolver is used, and node and pod get a MissingClusterDNS warning", () => {
   const { config, warnings } = dns({}, { clusterDns: [] });
   assert.deepEqual(config, HOST);
   const message =
@@ -59,7 +59,7 @@ test("[24.1] without servers of the cluster the host's are given, and node and p
   assert.deepEqual(dns({ dnsPolicy: "Default" }, { clusterDns: [] }).warnings, []);
 });
 
-test("[24.2] the host's own where asked for, and nothing but the pod's where asked for", () => {
+test("[24.2] Default gives the host's resolver, None only the pod's dnsConfig", () => {
   assert.deepEqual(config({ dnsPolicy: "Default" }), HOST);
   assert.deepEqual(config({ dnsPolicy: "None" }), { servers: [], searches: [], options: [] });
   const dnsConfig = { nameservers: ["203.0.113.1"], searches: ["a.example"], options: [{ name: "ndots", value: "2" }] };
@@ -70,7 +70,7 @@ test("[24.2] the host's own where asked for, and nothing but the pod's where ask
   });
 });
 
-test("[24.2] the pod's own are added, each once, and its options replace those of their names", () => {
+test("[24.2] the pod's dnsConfig is appended without duplicates, and its options replace those of the same name", () => {
   const dnsConfig = {
     nameservers: ["203.0.113.1", "192.0.2.53"],
     searches: ["corp.example", "mine.example"],
@@ -83,7 +83,7 @@ test("[24.2] the pod's own are added, each once, and its options replace those o
   });
 });
 
-test("[24.2] a node that gives nothing of its own: a resolver on loopback, of each family it has, and no domain", () => {
+test("[24.2] without a host resolver, Default gives loopback of each of the node's IP families and the root domain", () => {
   const none = { host: undefined };
   const local = (servers: readonly string[]) => ({ servers, searches: ["."], options: [] });
   assert.deepEqual(config({ dnsPolicy: "Default" }, none), local(["127.0.0.1"]));
@@ -93,7 +93,7 @@ test("[24.2] a node that gives nothing of its own: a resolver on loopback, of ea
   assert.deepEqual(config({}, none).searches, OF_CLUSTER, "with a cluster's there is none of it");
 });
 
-test("[24.3] a fourth server is left out, and the pod is told which are used", () => {
+test("[24.3] a fourth nameserver is left out, and a warning on the pod lists those in use", () => {
   const dnsConfig = { nameservers: ["203.0.113.1", "203.0.113.2", "203.0.113.3"] };
   const { config, warnings } = dns({ dnsConfig });
   assert.deepEqual(config.servers, ["198.19.0.10", "203.0.113.1", "203.0.113.2"]);
@@ -111,7 +111,7 @@ const cutTo = (searches: readonly string[]) => [
   },
 ];
 
-test("[24.3] domains to search in end at 32, at 253 characters each and at 2048 in all", () => {
+test("[24.3] search domains are limited to 32, to 253 characters each and to 2048 characters in all", () => {
   const many = Array.from({ length: 33 }, (_, index) => `d${index}`);
   assert.deepEqual(searched(many.slice(0, 32)).warnings, []);
   assert.deepEqual(searched(many), {
@@ -128,7 +128,7 @@ test("[24.3] domains to search in end at 32, at 253 characters each and at 2048 
   assert.deepEqual(searched([...whole.slice(0, 8), `${whole[8]}e`]).config.searches, whole.slice(0, 8));
 });
 
-test("[24.3] whatever is asked for, what is given fits and is the beginning of it, and whoever loses something is told", () => {
+test("[24.3] any kept search domains fit the limits in their original order, and a dropped one causes a warning", () => {
   const search = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 300 });
   fc.assert(
     fc.property(fc.uniqueArray(search, { maxLength: 40 }), (searches) => {
@@ -149,7 +149,7 @@ const parsed = (text: string) => {
   return file.kind === "parsed" ? file.config : file.message;
 };
 
-test("[24.2] a resolver file: servers add up, of search lines the last counts, of options the last of each name", () => {
+test("[24.2] a resolver file's nameservers accumulate; the last search line and the last option of a name win", () => {
   const text = `# comment
 ; another
 nameserver 192.0.2.1 trailing
@@ -171,14 +171,14 @@ options ndots:2
   assert.equal(parsed("nameserver 192.0.2.1\nnameserver\n"), "nameserver list is empty ");
 });
 
-test("[24.3] the dot at the end of a domain is cut, and a lone dot is none", () => {
+test("[24.3] one trailing dot of a search domain is cut, and a lone dot is dropped", () => {
   assert.deepEqual(parseResolverFile("search . a. b.. .\n"), {
     kind: "parsed",
     config: { servers: [], searches: ["a", "b."], options: [] },
   });
 });
 
-test("[24.2] no resolver file makes it fail, and what it knows is found again", () => {
+test("[24.2] any resolver file is parsed or refused, without root domains and duplicate options", () => {
   const word = fc.constantFrom(
     "nameserver",
     "search",
@@ -203,7 +203,7 @@ test("[24.2] no resolver file makes it fail, and what it knows is found again", 
   );
 });
 
-test("[24.3] at the start the host's file is checked for what pods lose by it", () => {
+test("[24.3] a search line of the host's resolver file that exceeds the limits for pods is reported", () => {
   const of = (searches: readonly string[], clusterDomain = "cluster.local") =>
     resolverFileTrouble("/etc/resolv.conf", { servers: [], searches, options: [] }, clusterDomain);
   const many = (count: number) => Array.from({ length: count }, (_, index) => `d${index}`);

@@ -9,13 +9,13 @@ const nameOf = (spec: Partial<PodSpec>, name = "web") => {
   return found.kind === "known" ? found.hostname : `refused: ${found.message}`;
 };
 
-test("[7.27] the pod's name, cut to 63 characters without a dash or dot at the end", () => {
+test("[7.27] the hostname is the pod's name, cut to 63 characters without a trailing dash or dot", () => {
   assert.equal(nameOf({}), "web");
   assert.equal(nameOf({}, `${"a".repeat(62)}-tail`), "a".repeat(62));
   assert.equal(nameOf({}, `${"a".repeat(61)}.-tail`), "a".repeat(61));
 });
 
-test("[7.27] the spec's own name before it, and an override before everything", () => {
+test("[7.27] spec.hostname replaces the pod's name, and hostnameOverride replaces both if it is enabled", () => {
   assert.equal(nameOf({ hostname: "other" }), "other");
   const all = { hostname: "other", subdomain: "sub", setHostnameAsFQDN: true, hostnameOverride: "over.ride" };
   assert.equal(nameOf(all), "over.ride");
@@ -28,7 +28,7 @@ test("[7.27] the spec's own name before it, and an override before everything", 
   assert.equal(ignored.kind === "known" && ignored.hostname, "other.sub.default.svc.cluster.local");
 });
 
-test("[24.4] the hosts file has the short name and the domain, whatever the kernel is told", () => {
+test("[24.4] the hosts file gets the short name and the domain, whatever the kernel's hostname is", () => {
   const hosts = (spec: Partial<PodSpec>) => {
     const { kind: _, ...names } = podHostname(pod(spec), { clusterDomain: "cluster.local", overrides: true });
     return names;
@@ -49,7 +49,7 @@ test("[24.4] the hosts file has the short name and the domain, whatever the kern
   );
 });
 
-test("[7.27] a whole domain name where asked for, and refused above 64 characters", () => {
+test("[7.27] setHostnameAsFQDN gives the full domain name, which is refused above 64 characters", () => {
   assert.equal(nameOf({ subdomain: "sub", setHostnameAsFQDN: true }), "web.sub.default.svc.cluster.local");
   assert.equal(nameOf({ setHostnameAsFQDN: true }), "web", "without a subdomain there is none");
   const rest = ".sub.default.svc.cluster.local";

@@ -24,7 +24,7 @@ const OF_ALIASES = `
 2001:db8::9\tsix
 `;
 
-test("[24.4] one line for each address of the pod, with its domain where it is in one", () => {
+test("[24.4] the hosts file has a line for each pod IP, with the domain if the pod has one", () => {
   const names = { podIps: ["198.18.0.5", "2001:db8::5"], hostname: "web", domain: "" };
   assert.equal(utf8Text(podHostsFile(pod(), names)), `${HEAD}198.18.0.5\tweb\n2001:db8::5\tweb\n`);
   const domain = "sub.shop.svc.cluster.local";
@@ -32,12 +32,12 @@ test("[24.4] one line for each address of the pod, with its domain where it is i
   assert.equal(utf8Text(podHostsFile(pod(), { ...names, domain })), `${HEAD}${qualified}`);
 });
 
-test("[24.4] the pod's aliases stand last, all names of an address on one line", () => {
+test("[24.4] hostAliases come last, all names of an address on one line", () => {
   const names = { podIps: ["198.18.0.5"], hostname: "web", domain: "" };
   assert.equal(utf8Text(podHostsFile(pod(ALIASES), names)), `${HEAD}198.18.0.5\tweb\n${OF_ALIASES}`);
 });
 
-test("[24.4] a pod on the node's network has the node's own file, byte for byte, and its aliases", () => {
+test("[24.4] a pod with hostNetwork has the node's hosts file byte for byte, followed by its hostAliases", () => {
   const ofNode = Uint8Array.of(0x61, 0xff, 0x0a);
   const header = utf8Bytes("# Kubernetes-managed hosts file (host network).\n");
   assert.deepEqual(nodeHostsFile(pod(), ofNode), Uint8Array.from([...header, ...ofNode]));
@@ -47,7 +47,7 @@ test("[24.4] a pod on the node's network has the node's own file, byte for byte,
   );
 });
 
-test("[24.4] no file over a mount of the container's own, and none before the pod has an address", () => {
+test("[24.4] the hosts file needs a pod IP or hostNetwork, and no mount of the container at /etc/hosts", () => {
   const mounting = (mountPath: string) => container("app", { volumeMounts: [{ name: "v", mountPath }] });
   const ips = ["198.18.0.5"];
   assert.equal(needsHostsFile(pod(), container("app"), ips), true);
@@ -58,6 +58,6 @@ test("[24.4] no file over a mount of the container's own, and none before the po
   assert.equal(needsHostsFile(pod(), mounting("/etc"), ips), true);
 });
 
-test("[27.1.14] it lies in the pod's directory under a name that other kubelets know", () => {
+test("[27.1.14] the hosts file is etc-hosts in the pod's directory", () => {
   assert.equal(hostsFileOf("/var/lib/kubelet/pods/u-1"), "/var/lib/kubelet/pods/u-1/etc-hosts");
 });

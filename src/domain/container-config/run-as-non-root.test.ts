@@ -14,8 +14,8 @@ const why = (ofPod: PodSecurityContext, own: SecurityContext, user: ImageUser = 
     user,
   );
 
-void suite("a container that must not run as root", () => {
-  test("[25.2] is not made as root, by the pod's wish or by its own, and its own wins", () => {
+void suite("a container with runAsNonRoot", () => {
+  test("[25.2] is refused with runAsUser 0, and its own fields override the pod's", () => {
     const words = `container's runAsUser breaks non-root policy ${WHOSE}`;
     assert.equal(why({ runAsNonRoot: true, runAsUser: 0 }, {}), words);
     assert.equal(why({}, { runAsNonRoot: true, runAsUser: 0 }), words);
@@ -26,7 +26,7 @@ void suite("a container that must not run as root", () => {
     assert.equal(why({ runAsUser: 0 }, {}), undefined);
   });
 
-  test("[25.2] is judged by its image where the pod names no user, and a name alone proves nothing", () => {
+  test("[25.2] is checked by its image's user if runAsUser is unset, and a user name alone is refused", () => {
     const asked = { runAsNonRoot: true };
     const root = `container has runAsNonRoot and image will run as root ${WHOSE}`;
     assert.equal(why(asked, {}), root);

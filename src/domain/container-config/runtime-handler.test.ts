@@ -5,7 +5,7 @@ import { runtimeHandler } from "./runtime-handler.ts";
 
 const classes = new Map([["gvisor", { metadata: { name: "gvisor" }, handler: "runsc" }]]);
 
-test("[25.8] a pod runs by the handler that its RuntimeClass names, and without a class by the default one", () => {
+test("[25.8] a pod has the handler of its RuntimeClass, or the default one without a class", () => {
   const of = (runtimeClassName?: string) =>
     runtimeHandler(pod(runtimeClassName === undefined ? {} : { runtimeClassName }), classes);
   assert.deepEqual(of("gvisor"), { kind: "handler", handler: "runsc" });
@@ -14,7 +14,7 @@ test("[25.8] a pod runs by the handler that its RuntimeClass names, and without 
   assert.deepEqual(of("kata"), { kind: "missing", message: 'runtimeclass.node.k8s.io "kata" not found' });
 });
 
-test("[25.8] before the classes were listed only a pod without one has a handler", () => {
+test("[25.8] before RuntimeClasses are listed only a pod without one has a handler", () => {
   assert.deepEqual(runtimeHandler(pod(), undefined), { kind: "handler", handler: "" });
   assert.equal(runtimeHandler(pod({ runtimeClassName: "gvisor" }), undefined).kind, "missing");
 });

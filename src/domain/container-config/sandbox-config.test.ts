@@ -16,7 +16,7 @@ const configOf = (spec: Partial<PodSpec>) =>
     identity: { volumeGroups: [], users: NODE_USERS },
   });
 
-test("[25.11] every port of every container is mapped, with the node's where it asks for one, and what is said twice once", () => {
+test("[25.11] ports of all containers are mapped with their host ports, without duplicates", () => {
   const { portMappings } = configOf({
     containers: [
       container("a", {
@@ -42,7 +42,7 @@ test("[25.11] every port of every container is mapped, with the node's where it 
   );
 });
 
-test("[25.9] the kernel's settings go to the sandbox with dots", () => {
+test("[25.9] sysctls are passed to the sandbox in dotted form", () => {
   const sysctls = [
     { name: "net/ipv4/conf/eno2.100/rp_filter", value: "1" },
     { name: "kernel.msgmax", value: "2" },

@@ -26,8 +26,8 @@ const security = (
     ...more,
   });
 
-void suite("a container's security settings", () => {
-  test("[25.1] its own user and group stand over the pod's, and the image's user where nobody says", () => {
+void suite("security context of a container", () => {
+  test("[25.1] the container's user and group override the pod's, and the image's user is the default", () => {
     const who = (ofPod: PodSecurityContext, own: SecurityContext = {}) => {
       const { runAsUser, runAsGroup, runAsUsername } = security(ofPod, own);
       return [runAsUser, runAsGroup, runAsUsername];
@@ -38,7 +38,7 @@ void suite("a container's security settings", () => {
     assert.deepEqual(security({}, {}, { imageUser: { username: "www" } as never }).runAsUsername, "www");
   });
 
-  test("[25.1] its groups are the pod's file group, those listed and those of its volumes; a sandbox has the volumes' before", () => {
+  test("[25.1] supplemental groups are fsGroup, those listed, then the volumes'; a sandbox has the volumes' second", () => {
     const ofPod: PodSecurityContext = { fsGroup: 3, supplementalGroups: [1, 2], supplementalGroupsPolicy: "Strict" };
     const own = security(ofPod, {}, { volumeGroups: [9n] });
     assert.deepEqual([own.supplementalGroups, own.supplementalGroupsPolicy], [[3n, 1n, 2n, 9n], "strict"]);
@@ -47,7 +47,7 @@ void suite("a container's security settings", () => {
     assert.equal(security({}).supplementalGroupsPolicy, "merge");
   });
 
-  test("[25.3] privileges are given and taken as it says; new ones are kept away only where it says so", () => {
+  test("[25.3] privileges follow the container's settings; a sandbox with a privileged container is privileged", () => {
     const plain = security({});
     assert.deepEqual(
       [plain.privileged, plain.readonlyRootfs, plain.noNewPrivileges, plain.capabilities],
@@ -72,7 +72,7 @@ void suite("a container's security settings", () => {
     assert.equal(sandboxSecurity(pod(), GIVEN).privileged, false);
   });
 
-  test("[25.4] what tells of the machine is hidden or read-only, also of a privileged one, and all is open where it asks for that", () => {
+  test("[25.4] /proc and /sys paths are masked or read-only unless procMount is Unmasked in a user namespace", () => {
     const masked = [
       "/proc/asound",
       "/proc/acpi",
@@ -102,7 +102,7 @@ void suite("a container's security settings", () => {
     for (const hostUsers of [true, undefined]) assert.deepEqual(paths(hostUsers), [masked, readonlyPaths]);
   });
 
-  test("[25.5] its own seccomp profile stands over the pod's, the node's files have their whole path, and a default is a choice", () => {
+  test("[25.5] the container's seccomp profile overrides the pod's, files get a full path, seccompDefault is the default", () => {
     const kind = (ofPod: PodSecurityContext, own: SecurityContext = {}, seccompDefault = false) =>
       security(ofPod, own, { seccompDefault }).seccomp;
     const file = { seccompProfile: { type: "Localhost", localhostProfile: "a/b.json" } };
@@ -117,7 +117,7 @@ void suite("a container's security settings", () => {
     assert.deepEqual(sandboxSecurity(pod({ securityContext: file }), GIVEN).seccomp, { kind: "runtimeDefault" });
   });
 
-  test("[25.6] its AppArmor profile is its own, else that of a manifest's annotation, else the pod's", () => {
+  test("[25.6] the AppArmor profile is the container's, else that of its annotation, else the pod's", () => {
     const key = "container.apparmor.security.beta.kubernetes.io/app";
     const profile = (ofPod: PodSecurityContext, own: SecurityContext = {}, said?: string) =>
       security(ofPod, own, {}, said === undefined ? {} : { [key]: said }).apparmor;
@@ -132,7 +132,7 @@ void suite("a container's security settings", () => {
     assert.deepEqual(profile({}, local, "unconfined"), { kind: "localhost", reference: "mine" });
   });
 
-  test("[25.6] SELinux options are handed over whole, its own over the pod's", () => {
+  test("[25.6] SELinux options are passed whole, and the container's replace the pod's", () => {
     const options = { user: "u", role: "r", type: "t", level: "s0:c1" };
     assert.deepEqual(security({ seLinuxOptions: options }).selinux, options);
     const own = security({ seLinuxOptions: options }, { seLinuxOptions: { level: "s0:c2" } }).selinux;
@@ -141,7 +141,7 @@ void suite("a container's security settings", () => {
     assert.deepEqual(sandboxSecurity(pod({ securityContext: { seLinuxOptions: options } }), GIVEN).selinux, options);
   });
 
-  test("[25.5] a profile without a name cannot be used, and is told in upstream's words", () => {
+  test("[25.5] a Localhost profile without a name or with an unsafe path is refused with upstream's message", () => {
     const why = (own: SecurityContext) => unusableProfile(pod(), container("app", { securityContext: own }));
     assert.equal(
       why({ seccompProfile: { type: "Localhost" } }),

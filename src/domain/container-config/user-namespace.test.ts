@@ -4,8 +4,8 @@ import { freeRange, idSpace, mappingsText, ownUsers, parseMappings, whyNoUsers }
 
 const SPACE = { first: 65_536, count: 65_535, length: 65_536 };
 
-void suite("users that a pod has for itself", () => {
-  test("[25.7] come from all numbers but the node's own, or from those that the operator gives, which must be enough", () => {
+void suite("user namespaces of pods", () => {
+  test("[25.7] get IDs other than the node's own, or from a configured range that must be aligned and large enough", () => {
     assert.deepEqual(idSpace(undefined, 65_536, 110), { kind: "space", ...SPACE });
     assert.deepEqual(idSpace(undefined, 131_072, 110), {
       kind: "space",
@@ -29,13 +29,13 @@ void suite("users that a pod has for itself", () => {
     assert.equal(why(65_536, 65_536 * 109), "kubelet user assigned IDs are not enough to support 110 pods");
   });
 
-  test("[25.7] no two pods have one range, and where all are taken there is none", () => {
+  test("[25.7] get the first range that no other pod has, and none when all are in use", () => {
     assert.equal(freeRange(SPACE, new Set()), 65_536);
     assert.equal(freeRange(SPACE, new Set([65_536, 131_072, 262_144])), 196_608);
     assert.equal(freeRange({ ...SPACE, count: 2 }, new Set([65_536, 131_072])), undefined);
   });
 
-  test("[27.1.15] the file is the Go kubelet's, byte for byte, and is read back", () => {
+  test("[27.1.15] are stored in the Go kubelet's file format byte for byte, and read back", () => {
     const text = mappingsText(ownUsers(131_072, 65_536));
     assert.equal(
       text,
@@ -44,7 +44,7 @@ void suite("users that a pod has for itself", () => {
     assert.deepEqual(parseMappings(text, SPACE), { kind: "range", firstId: 131_072 });
   });
 
-  test("[27.1.15] a file that is not one range of ours is told in upstream's words", () => {
+  test("[27.1.15] are refused with upstream's message if the stored file is invalid", () => {
     const mapping = { hostId: 131_072, containerId: 0, length: 65_536 };
     const why = (uid: readonly object[], gid: readonly object[] = uid) => {
       const read = parseMappings(JSON.stringify({ uidMappings: uid, gidMappings: gid }), SPACE);
@@ -69,7 +69,7 @@ void suite("users that a pod has for itself", () => {
       });
   });
 
-  test("[25.7] a handler that cannot is told in upstream's words", () => {
+  test("[25.7] are refused with upstream's message if the runtime handler does not support them", () => {
     const handlers = [
       { name: "", userNamespaces: true, recursiveReadonlyMounts: true },
       { name: "kata", userNamespaces: false, recursiveReadonlyMounts: true },

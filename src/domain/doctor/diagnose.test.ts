@@ -173,12 +173,12 @@ const notReady = (type: string) =>
 
 /** The host, the expected findings, and what the first finding must say. */
 const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonly FindingName[], RegExp]>> = {
-  "a file that does not decode": [
+  "an invalid configuration file": [
     changed.configuration({ refused: "invalid configuration: maxPods" }),
     "configuration-refused",
     /maxPods/,
   ],
-  "a file that does not decode, and nothing is held against the host by the defaults": [
+  "an invalid configuration file, without checks that depend on settings": [
     {
       ...changed.configuration({ refused: "invalid configuration: maxPods" }),
       node: { name: "my_host", standalone: true, addressTrouble: seen("can't get ip"), ipv6: true },
@@ -209,7 +209,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "configuration-refused",
     /maxPods/,
   ],
-  "a file that does not decode, on a machine that could be no node whatever it says": [
+  "an invalid configuration file, with checks that hold for any settings": [
     {
       ...changed.configuration({ refused: "invalid configuration: maxPods" }),
       uid: 5,
@@ -220,26 +220,30 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     ["configuration-refused", "not-root", "cgroup-missing", "program-missing", "could-not-look"],
     /maxPods/,
   ],
-  "a field that is spelt wrongly": [
+  "an unknown field in the configuration": [
     changed.configuration({ lenient: 'unknown field "maxPod"' }),
     "configuration-lenient",
     /"maxPod"/,
   ],
   "a setting without effect": [changed.configuration({ warnings: ["--x is set"] }), "configuration-warning", /--x/],
-  "nobody may ask": [
+  "a missing authentication method": [
     changed.configuration({ access: "no authentication method configured" }),
     "access-refused",
     /no auth/,
   ],
-  "an ordinary user": [{ ...SOUND, uid: 1000 }, "not-root", /1000/],
-  "no kubeconfig": [changed.node({ standalone: true }), "standalone", /--kubeconfig/],
+  "a run as an ordinary user": [{ ...SOUND, uid: 1000 }, "not-root", /1000/],
+  "a missing --kubeconfig": [changed.node({ standalone: true }), "standalone", /--kubeconfig/],
   "a host name with an underscore": [
     { ...changed.node({ name: "my_host" }), identity: { ...SOUND.identity, client: { kind: "absent" } } },
     "node-name-invalid",
     /my_host/,
   ],
-  "no address": [changed.node({ addressTrouble: seen("can't get ip") }), "node-address-unusable", /can't get ip/],
-  "an address that cannot be asked for": [
+  "an unusable node address": [
+    changed.node({ addressTrouble: seen("can't get ip") }),
+    "node-address-unusable",
+    /can't get ip/,
+  ],
+  "a node address that cannot be determined": [
     changed.node({ addressTrouble: unseen }),
     "could-not-look",
     /address: EACCES/,
@@ -250,12 +254,12 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     /system:node:n2.* n1/,
   ],
 
-  "the runtime is down": [
+  "a runtime that is down": [
     changed.runtime({ answer: { kind: "silent", why: "connect ENOENT" } }),
     "runtime-unreachable",
     /containerd.sock: connect ENOENT/,
   ],
-  "the runtime is down, and where its network is set up only it could say": [
+  "a runtime that is down, without judging its CNI configuration": [
     {
       ...changed.network(configuredBy(seen(undefined))),
       runtime: { ...SOUND.runtime, answer: { kind: "silent", why: "refused" } },
@@ -268,12 +272,8 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "runtime-without-cri",
     /unknown service/,
   ],
-  "a CRI of long ago": [
-    changed.runtime({ answer: answers("old", "1", "v1alpha2") }),
-    "runtime-without-cri",
-    /v1alpha2/,
-  ],
-  "containerd 1.7, which 1.36 still takes": [
+  "CRI v1alpha2": [changed.runtime({ answer: answers("old", "1", "v1alpha2") }), "runtime-without-cri", /v1alpha2/],
+  "containerd 1.7, which Kubernetes 1.36 still supports": [
     changed.runtime({ answer: answers("containerd", "1.7.24"), driver: seen(undefined) }),
     "runtime-old",
     /1\.7\.24 at .* does not know RuntimeConfig/,
@@ -288,17 +288,17 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "network-not-ready",
     /NetworkReady is false/,
   ],
-  "a runtime that does not tell its state": [
+  "a runtime whose state cannot be read": [
     changed.runtime({ conditions: unseen }),
     "could-not-look",
     /runtime's state: EACCES/,
   ],
-  "an image service elsewhere that is down": [
+  "a separate image service that is down": [
     changed.runtime({ imageTrouble: { endpoint: "unix:///i.sock", why: "refused" } }),
     "image-service-unreachable",
     /i\.sock: refused/,
   ],
-  "no CNI configuration, told once": [
+  "a missing CNI configuration, once": [
     {
       ...changed.network(configuredBy(seen(undefined))),
       runtime: { ...SOUND.runtime, conditions: notReady("NetworkReady") },
@@ -306,7 +306,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "cni-configuration-missing",
     /net\.d holds no/,
   ],
-  "no network, and a runtime that does not say where it looks": [
+  "a network that is not ready, if the runtime names no CNI directory": [
     {
       ...changed.network({ configured: undefined, programs: undefined }),
       runtime: { ...SOUND.runtime, conditions: notReady("NetworkReady") },
@@ -314,7 +314,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "network-not-ready",
     /NetworkReady is false/,
   ],
-  "a CNI configuration that is no JSON": [
+  "a CNI configuration that is not JSON": [
     changed.network(configuredBy(seen({ file: "/etc/cni/net.d/0.conf", plugins: { fault: "no JSON" } }))),
     "cni-configuration-broken",
     /0\.conf: no JSON/,
@@ -324,19 +324,15 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     ["cni-plugin-missing", "cni-plugin-missing"],
     /^bridge, needed by .*opt\/cni\/bin/,
   ],
-  "no loopback plug-in for containerd": [
+  "a missing loopback plug-in for containerd": [
     changed.network({ programs: programs("bridge", "host-local", "portmap") }),
     "cni-plugin-missing",
     /^loopback/,
   ],
   "a CNI directory that cannot be read": [changed.network(configuredBy(unseen)), "could-not-look", /net\.d: EACCES/],
 
-  "no control groups": [changed.cgroups({ tree: seen(undefined) }), "cgroup-missing", /sys\/fs\/cgroup/],
-  "control groups that are read-only": [
-    changed.tree(["cpu", "cpuset", "memory", "pids"], 2, true),
-    "cgroup-read-only",
-    /read-only/,
-  ],
+  "missing cgroups": [changed.cgroups({ tree: seen(undefined) }), "cgroup-missing", /sys\/fs\/cgroup/],
+  "read-only cgroups": [changed.tree(["cpu", "cpuset", "memory", "pids"], 2, true), "cgroup-read-only", /read-only/],
   "a kernel without the memory controller": [
     changed.tree(["cpu", "cpuset", "pids"]),
     "cgroup-controller-missing",
@@ -347,13 +343,13 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     ["cgroup-controller-missing", "cgroup-v1"],
     /cpuacct/,
   ],
-  "a kernel that does not count processes": [changed.tree(["cpu", "cpuset", "memory"]), "cgroup-pids-missing", /pids/],
-  "the wrong driver in the configuration": [
+  "a kernel without the pids controller": [changed.tree(["cpu", "cpuset", "memory"]), "cgroup-pids-missing", /pids/],
+  "a configured cgroup driver that the runtime overrides": [
     changed.cgroups({ configured: "cgroupfs" }),
     "cgroup-driver-overridden",
     /says cgroupfs, the runtime says systemd/,
   ],
-  "the wrong driver, and a runtime that cannot be asked": [
+  "a wrong cgroup driver with a runtime that does not report its own": [
     {
       ...changed.cgroups({ configured: "cgroupfs" }),
       runtime: { ...SOUND.runtime, driver: seen(undefined) },
@@ -374,48 +370,48 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "cgroupfs-under-systemd",
     /cgroupfs/,
   ],
-  "swap on": [{ ...SOUND, swap: { failsOn: true, devices: seen(["/dev/sda2"]) } }, "swap-on", /sda2/],
+  "enabled swap": [{ ...SOUND, swap: { failsOn: true, devices: seen(["/dev/sda2"]) } }, "swap-on", /sda2/],
 
   "an old kernel": [changed.kernel({ release: seen("4.18.0-553.el8") }), "kernel-old", /4\.18/],
-  "protected kernel settings that are wrong": [
+  "wrong sysctls with protectKernelDefaults": [
     changed.kernel({ protect: true }),
     "kernel-setting-wrong",
     /vm\.overcommit_memory is 0, and is to be 1/,
   ],
-  "kernel settings that cannot be written": [
+  "sysctls that cannot be written": [
     changed.kernel({ tunables: seen([{ name: "kernel.panic", value: "0", wanted: "10", writable: false }]) }),
     "kernel-setting-locked",
     /kernel\.panic is 0/,
   ],
-  "no forwarding": [changed.sysctl("net.ipv4.ip_forward", "0"), "ip-forward-off", /is 0/],
-  "no forwarding of IPv6": [changed.node({ ipv6: true }), "ipv6-forward-off", /all\.forwarding is 0/],
-  "br_netfilter not loaded": [
+  "disabled IP forwarding": [changed.sysctl("net.ipv4.ip_forward", "0"), "ip-forward-off", /is 0/],
+  "disabled IPv6 forwarding": [changed.node({ ipv6: true }), "ipv6-forward-off", /all\.forwarding is 0/],
+  "br_netfilter that is not loaded": [
     changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
     "bridge-netfilter-off",
     /not loaded/,
   ],
-  "bridged packets past iptables": [
+  "disabled bridge-nf-call-iptables": [
     changed.sysctl("net.bridge.bridge-nf-call-iptables", "0"),
     "bridge-netfilter-off",
     /is 0/,
   ],
-  "no overlay": [changed.kernel({ fileSystems: seen(["ext4"]) }), "overlay-missing", /overlay/],
+  "a missing overlay file system": [changed.kernel({ fileSystems: seen(["ext4"]) }), "overlay-missing", /overlay/],
   "few inotify instances": [changed.sysctl("fs.inotify.max_user_instances", "16"), "inotify-low", /16/],
   "few inotify watches": [changed.sysctl("fs.inotify.max_user_watches", "1024"), "inotify-low", /1024/],
-  "few process numbers": [changed.sysctl("kernel.pid_max", "4096"), "pid-max-low", /4096/],
-  "no kernel messages": [changed.kernel({ messages: unseen }), "kmsg-unreadable", /EACCES/],
+  "a low pid_max": [changed.sysctl("kernel.pid_max", "4096"), "pid-max-low", /4096/],
+  "unreadable kernel messages": [changed.kernel({ messages: unseen }), "kmsg-unreadable", /EACCES/],
 
-  "the port taken": [
+  "a kubelet port that is in use": [
     changed.ports({ listeners: seen([{ address: "::", port: 10_250, process: { pid: 9, command: "nc" } }]) }),
     "port-taken",
     /0\.0\.0\.0:10250, for the node's own API, is taken by pid 9 \(nc\)/,
   ],
-  "the port of health taken by nobody that can be seen": [
+  "a healthz port in use by a process that cannot be seen": [
     changed.ports({ listeners: seen([{ address: "127.0.0.1", port: 10_248, process: undefined }]) }),
     "port-taken",
     /cannot be seen/,
   ],
-  "the Go kubelet still runs": [
+  "a running Go kubelet": [
     changed.ports({
       agents: seen([{ pid: 5, command: "/usr/bin/kubelet --config x", isDeckhand: false }]),
       listeners: seen([{ address: "::", port: 10_250, process: { pid: 5, command: "kubelet" } }]),
@@ -424,34 +420,34 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     /pid 5 \(\/usr\/bin\/kubelet/,
   ],
   "two agents": [changed.ports({ agents: seen([deckhand(5), deckhand(6)]) }), "second-agent", /pid 5 .* pid 6/],
-  "an agent that runs": [changed.ports({ agents: seen([deckhand(5)]) }), "agent-running", /pid 5/],
+  "a running agent": [changed.ports({ agents: seen([deckhand(5)]) }), "agent-running", /pid 5/],
 
   "an expired client certificate": [
     changed.identity({ client: pair(-365, -1) }),
     "client-certificate-expired",
     /ended on 2026-05-31 00:00Z/,
   ],
-  "a client certificate of tomorrow": [
+  "a client certificate that is not yet valid": [
     changed.identity({ client: pair(1, 365) }),
     "client-certificate-not-yet",
     /begins on 2026-06-02/,
   ],
-  "a client certificate that was not renewed": [
+  "a client certificate that is overdue for rotation": [
     changed.identity({ client: pair(-340, 25) }),
     "client-certificate-soon",
     /in 25 days/,
   ],
-  "a client certificate that nobody renews": [
+  "a client certificate that expires soon without rotation": [
     changed.identity({ rotates: false, client: pair(-338, 27) }),
     "client-certificate-soon",
     /in 27 days/,
   ],
-  "the key of another": [
+  "a key that belongs to another client certificate": [
     changed.identity({ client: pair(-1, 364, "system:node:n1", false) }),
     "client-key-not-ours",
     /another certificate/,
   ],
-  "a kubeconfig that is not there": [
+  "a missing kubeconfig": [
     changed.identity({ kubeconfigTrouble: "no such file" }),
     "kubeconfig-refused",
     /no such file/,
@@ -466,12 +462,12 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "bootstrap-kubeconfig-refused",
     /no such file, and no current-context/,
   ],
-  "an expired client certificate, long after the bootstrap kubeconfig was used and removed": [
+  "an expired client certificate without a bootstrap kubeconfig": [
     changed.identity({ client: pair(-9, -1), bootstrapTrouble: { why: "open /b: no such file" } }),
     "client-certificate-expired",
     /ended on 2026-05-31 00:00Z, and open \/b: no such file/,
   ],
-  "serving files that are none": [
+  "serving files without a certificate": [
     changed.identity({ serving: { kind: "refused", why: "no certificate in /c" } }),
     "serving-certificate-refused",
     /\/c/,
@@ -481,44 +477,60 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "serving-certificate-expired",
     /ended/,
   ],
-  "a serving certificate of tomorrow": [
+  "a serving certificate that is not yet valid": [
     changed.identity({ serving: pair(1, 2) }),
     "serving-certificate-not-yet",
     /begins/,
   ],
-  "a serving certificate at its end": [
+  "a serving certificate that expires in 24 hours": [
     changed.identity({ serving: pair(-364, 1) }),
     "serving-certificate-soon",
     /in 24 hours/,
   ],
-  "no file of authorities": [
+  "a missing client CA file": [
     changed.identity({ clientCa: { kind: "refused", why: "open /ca: no such file" } }),
     "client-ca-refused",
     /\/ca/,
   ],
-  "an authority that is over": [changed.identity({ clientCa: pair(-9, -1, "old-ca") }), "client-ca-expired", /old-ca/],
-  "a clock without a battery": [
+  "an expired client CA": [changed.identity({ clientCa: pair(-9, -1, "old-ca") }), "client-ca-expired", /old-ca/],
+  "a clock in 1970": [
     { ...SOUND, nowWallMs: Date.UTC(1970, 0, 1, 0, 5), identity: { ...SOUND.identity, client: { kind: "absent" } } },
     "clock-unset",
     /1970-01-01 00:05Z/,
   ],
-  "a clock that is late": [changed.api({ aheadMs: 600_000 }), "clock-skewed", /10 minutes behind/],
+  "a clock that is behind": [changed.api({ aheadMs: 600_000 }), "clock-skewed", /10 minutes behind/],
 
-  "no API server": [
+  "an unreachable API server": [
     { ...SOUND, api: { kind: "silent", url: "https://a:1", why: "ECONNREFUSED" } },
     "api-unreachable",
     /a:1: ECONNREFUSED/,
   ],
-  "an API server in trouble": [changed.api({ status: 503, message: "etcd" }), "api-unreachable", /answered 503: etcd/],
-  "credentials of another cluster": [
+  "an API server that answers 503": [
+    changed.api({ status: 503, message: "etcd" }),
+    "api-unreachable",
+    /answered 503: etcd/,
+  ],
+  "credentials that the API server rejects": [
     changed.api({ status: 401, message: "Unauthorized" }),
     "api-unauthorized",
     /Unauth/,
   ],
-  "no right to the own Node": [changed.api({ status: 403, message: "forbidden" }), "api-forbidden", /forbidden/],
-  "an API server that is older": [changed.api({ version: { major: 1, minor: 35 } }), "api-version-skew", /1\.35/],
-  "an API server that is far newer": [changed.api({ version: { major: 1, minor: 40 } }), "api-version-skew", /1\.40/],
-  "two machines of one name": [changed.api({ otherMachine: "abc" }), "node-name-taken", /abc reports as n1/],
+  "a missing permission for its own Node": [
+    changed.api({ status: 403, message: "forbidden" }),
+    "api-forbidden",
+    /forbidden/,
+  ],
+  "an API server older than the agent": [
+    changed.api({ version: { major: 1, minor: 35 } }),
+    "api-version-skew",
+    /1\.35/,
+  ],
+  "an API server far newer than the agent": [
+    changed.api({ version: { major: 1, minor: 40 } }),
+    "api-version-skew",
+    /1\.40/,
+  ],
+  "two machines with one node name": [changed.api({ otherMachine: "abc" }), "node-name-taken", /abc reports as n1/],
 
   "a full disk": [changed.room({ availableBytes: 0n }), "disk-full", /kubelet \(agent\) has 0 MiB of 102400 MiB/],
   "a disk that is nearly full": [
@@ -526,28 +538,32 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "disk-pressure",
     /1024 MiB of 102400 MiB left, less than 10240 MiB/,
   ],
-  "no inodes": [changed.room({ inodesFree: 0n }), "inodes-gone", /0 of 1000000/],
-  "few inodes": [changed.room({ inodesFree: 9n }), "inodes-pressure", /less than 50000/],
-  "a directory that is read-only": [changed.disk({ writeTrouble: seen("EROFS") }), "folder-unwritable", /EROFS/],
-  "a disk that does not answer": [changed.disk({ room: unseen }), "could-not-look", /disk of .*: EACCES/],
-  "no resolv.conf": [
+  "a disk without free inodes": [changed.room({ inodesFree: 0n }), "inodes-gone", /0 of 1000000/],
+  "a disk with few free inodes": [changed.room({ inodesFree: 9n }), "inodes-pressure", /less than 50000/],
+  "a read-only directory": [changed.disk({ writeTrouble: seen("EROFS") }), "folder-unwritable", /EROFS/],
+  "a disk whose usage cannot be read": [changed.disk({ room: unseen }), "could-not-look", /disk of .*: EACCES/],
+  "a missing resolv.conf": [
     { ...SOUND, resolver: { path: "/r", text: { kind: "refused", why: "ENOENT" } } },
     "resolv-conf-refused",
     /\/r: ENOENT/,
   ],
   "an empty resolv.conf": [changed.resolver("# nothing\n"), "resolv-conf-empty", /no nameserver/],
-  "the stub of systemd-resolved": [changed.resolver("nameserver 127.0.0.53\n"), "resolv-conf-loop", /127\.0\.0\.53/],
-  "too many servers": [
+  "systemd-resolved's stub in resolv.conf": [
+    changed.resolver("nameserver 127.0.0.53\n"),
+    "resolv-conf-loop",
+    /127\.0\.0\.53/,
+  ],
+  "too many nameservers in resolv.conf": [
     changed.resolver([1, 2, 3, 4].map((n) => `nameserver 192.0.2.${n}\n`).join("")),
     "resolv-conf-long",
     /4 servers/,
   ],
-  "no mount": [
+  "a missing mount command": [
     { ...SOUND, programs: { wantsIptables: true, found: seen({ mount: false, iptables: true }) } },
     "program-missing",
     /no mount/,
   ],
-  "no iptables": [
+  "a missing iptables command": [
     { ...SOUND, programs: { wantsIptables: true, found: seen({ iptables: false }) } },
     "iptables-missing",
     /no iptables/,
@@ -555,14 +571,14 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
 };
 
 describe("doctor", () => {
-  test("finds nothing on a sound host", () => {
+  test("reports nothing on a sound host", () => {
     assert.deepEqual(diagnose(SOUND), []);
     assert.equal(diagnosisText([], true), "No problems found.\n");
     assert.equal(exitCodeOf([], "warning"), 0);
   });
 
   for (const [host, [facts, wanted, says]] of Object.entries(BROKEN)) {
-    test(`a broken host: ${host}`, () => {
+    test(`reports ${host}`, () => {
       const found = diagnose(facts);
       assert.deepEqual(
         found.map(({ name }) => name),
@@ -572,7 +588,7 @@ describe("doctor", () => {
     });
   }
 
-  test("every finding has a broken host", () => {
+  test("reports every finding in at least one of these cases", () => {
     const shown = new Set(Object.values(BROKEN).flatMap(([, wanted]) => wanted));
     assert.deepEqual(
       FINDING_NAMES.filter((name) => !shown.has(name)),
@@ -581,15 +597,15 @@ describe("doctor", () => {
   });
 });
 
-describe("what doctor advises", () => {
-  test("leaves a node with an agent when another kubelet is in the place", () => {
+describe("doctor's advice", () => {
+  test("for another-kubelet is to install Deckhand's package over it", () => {
     const { advice } = FINDINGS["another-kubelet"];
     assert.match(advice, /^install Deckhand's package over it/);
     assert.doesNotMatch(advice, /disable/, "the package starts no unit that is disabled");
   });
 
   for (const name of ["client-certificate-expired", "client-certificate-soon", "api-unauthorized"] as const) {
-    test(`gets a node a new client certificate: ${name}`, () => {
+    test(`for ${name} is to issue a new client certificate or to join again`, () => {
       const { advice } = FINDINGS[name];
       assert.match(advice, /kubeadm kubeconfig user --org system:nodes --client-name system:node:/);
       assert.match(advice, /join again/);
@@ -601,7 +617,7 @@ describe("what doctor advises", () => {
 /** Conditions that are not problems, though they might seem so. */
 const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
   "swap where it is allowed": { ...SOUND, swap: { failsOn: false, devices: seen(["/dev/sda2"]) } },
-  "no bridge, and no br_netfilter": {
+  "a missing br_netfilter without a bridge plug-in": {
     ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
     network: {
       ...SOUND.network,
@@ -609,41 +625,41 @@ const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
       programs: programs("cilium-cni", "loopback"),
     },
   },
-  "CRI-O, which names no directories": {
+  "CRI-O, which reports no CNI directories": {
     ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
     runtime: { ...SOUND.runtime, answer: answers("cri-o", "1.30.1") },
     network: { configured: undefined, programs: undefined, needsLoopback: false },
   },
-  "a runtime that makes the loopback itself": changed.network({
+  "a runtime that sets up loopback itself": changed.network({
     programs: programs("bridge", "host-local", "portmap"),
     needsLoopback: false,
   }),
-  "an old release that can do what is asked of it": changed.runtime({ answer: answers("containerd", "1.7.24") }),
-  "no overlay under images on btrfs": {
+  "an old containerd that reports its cgroup driver": changed.runtime({ answer: answers("containerd", "1.7.24") }),
+  "a missing overlay file system with images on btrfs": {
     ...changed.kernel({ fileSystems: seen(["btrfs"]) }),
     runtime: { ...SOUND.runtime, imageDirectory: "/var/lib/containerd/io.containerd.snapshotter.v1.btrfs" },
   },
-  "no overlay under images on zfs": {
+  "a missing overlay file system with images on zfs": {
     ...changed.kernel({ fileSystems: seen(["zfs"]) }),
     runtime: { ...SOUND.runtime, imageDirectory: "/var/lib/containers/storage/zfs-images" },
   },
-  "kernel settings that cannot be written from a user namespace": changed.kernel({
+  "sysctls that cannot be written from a user namespace": changed.kernel({
     mayFail: true,
     tunables: seen([{ name: "kernel.panic", value: "0", wanted: "10", writable: false }]),
   }),
-  "an authority that is over beside its successor": changed.identity({ clientCa: bundle }),
+  "an expired client CA beside its successor": changed.identity({ clientCa: bundle }),
   "a node that is not registered yet": changed.api({ status: 404, message: "not found" }),
-  "a listener on the port of another address": changed.ports({
+  "a listener on the same port of another address": changed.ports({
     listeners: seen([{ address: "192.0.2.1", port: 10_248, process: undefined }]),
   }),
-  "no iptables where no chains are wanted": {
+  "a missing iptables command if no chains are configured": {
     ...SOUND,
     programs: { wantsIptables: false, found: seen({ iptables: false }) },
   },
-  "a file system that counts no inodes": changed.room({ inodes: 0n, inodesFree: 0n }),
-  "a young certificate of a day": changed.identity({ rotates: false, client: pair(-0.1, 0.9) }),
-  "no resolver for pods": { ...SOUND, resolver: { path: "", text: { kind: "refused", why: "ENOENT" } } },
-  "settings that the agent will write": SOUND,
+  "a file system without inode counts": changed.room({ inodes: 0n, inodesFree: 0n }),
+  "a new one-day certificate": changed.identity({ rotates: false, client: pair(-0.1, 0.9) }),
+  "an unset resolver file for pods": { ...SOUND, resolver: { path: "", text: { kind: "refused", why: "ENOENT" } } },
+  "sysctls that the agent will set": SOUND,
 };
 
 describe("doctor is silent about", () => {

@@ -41,7 +41,7 @@ function* judgeClient(
   // As the agent does: a missing or expired certificate is requested again if there is a bootstrap kubeconfig.
   if (bootstrapTrouble !== undefined && (kubeconfigTrouble !== undefined || over !== undefined)) {
     const { why } = bootstrapTrouble;
-    const cause = kubeconfigTrouble ?? "the client certificate is over";
+    const cause = kubeconfigTrouble ?? "the client certificate has expired";
     if (why === undefined) return yield finding("bootstrap-needed", cause);
     if (kubeconfigTrouble !== undefined) return yield finding("bootstrap-kubeconfig-refused", `${cause}, and ${why}`);
     // kubeadm's drop-in always names a bootstrap kubeconfig, whose file is removed after the join. The cause is the

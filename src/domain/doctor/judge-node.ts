@@ -8,7 +8,7 @@ import { type Findings, finding, seenOf, unseen } from "./finding.ts";
 export function* judgeConfiguration({ configuration, uid }: HostFacts): Findings {
   const { refused, lenient, warnings, access }: ConfigurationSeen = configuration;
   if (refused !== undefined)
-    yield finding("configuration-refused", `${refused} (of the rest only what holds for any configuration is told)`);
+    yield finding("configuration-refused", `${refused} (other checks that depend on it were skipped)`);
   if (lenient !== undefined) yield finding("configuration-lenient", lenient);
   for (const warning of warnings) yield finding("configuration-warning", warning);
   if (access !== undefined) yield finding("access-refused", access);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { configurationName, networkConfiguration } from "./network-configuration.ts";
 import { NO_SETTINGS, runtimeSettings } from "./runtime-settings.ts";
 
-test("containerd's settings are taken from what it tells, and nothing is assumed where a runtime does not", () => {
+test("runtime settings are read from containerd's reported configuration and not assumed for other runtimes", () => {
   const handler = (isSystemd: boolean) => ({
     defaultRuntimeName: "runc",
     runtimes: { runc: { options: { SystemdCgroup: isSystemd } } },
@@ -27,7 +27,7 @@ test("containerd's settings are taken from what it tells, and nothing is assumed
   assert.throws(() => runtimeSettings({ config: "{" }), SyntaxError);
 });
 
-test("the first network configuration by name is the one", () => {
+test("the first network configuration by name is used", () => {
   assert.equal(configurationName(["99-b.conf", "README", "10-a.conflist.bak", "20-c.json"]), "20-c.json");
   assert.equal(configurationName(["x.conflist.bak"]), undefined);
 });
@@ -39,12 +39,17 @@ for (const [what, file, text, plugins] of [
     '{"name":"n","plugins":[{"type":"bridge","ipam":{"type":"host-local"}},{"type":"portmap"}]}',
     ["bridge", "host-local", "portmap"],
   ],
-  ["a single one", "a.conf", '{"name":"n","type":"ptp","ipam":{}}', ["ptp"]],
+  ["a single plug-in", "a.conf", '{"name":"n","type":"ptp","ipam":{}}', ["ptp"]],
   ["a list without plug-ins", "a.conflist", '{"name":"n","plugins":[]}', { fault: "it names no plug-ins" }],
-  ["a single one in a list's file", "a.conflist", '{"name":"n","type":"ptp"}', { fault: "it names no plug-ins" }],
-  ["one without a type", "a.conf", '{"name":"n"}', { fault: "a plug-in has no type" }],
-  ["one without a name", "a.conf", '{"type":"ptp"}', { fault: "it has no name" }],
-  ["half a file", "a.conf", '{"name":', { fault: "it is no JSON" }],
+  [
+    "a single plug-in in a .conflist file",
+    "a.conflist",
+    '{"name":"n","type":"ptp"}',
+    { fault: "it names no plug-ins" },
+  ],
+  ["a plug-in without a type", "a.conf", '{"name":"n"}', { fault: "a plug-in has no type" }],
+  ["a configuration without a name", "a.conf", '{"type":"ptp"}', { fault: "it has no name" }],
+  ["truncated JSON", "a.conf", '{"name":', { fault: "it is no JSON" }],
   ["null", "a.conf", "null", { fault: "a plug-in has no type" }],
 ] as const) {
   test(`a network configuration: ${what}`, () => assert.deepEqual(networkConfiguration(file, text), { file, plugins }));

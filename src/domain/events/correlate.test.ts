@@ -27,7 +27,7 @@ const reported = (correlator: EventCorrelator, one: RecordedEvent, name: string,
     : `${result.first ? "new " : ""}${result.counted.name} x${result.counted.count} ${result.counted.message}`;
 };
 
-test("[23.1] the same event again is the first one counted up, with its name and first time", () => {
+test("[23.1] a repeated event increments the first one's count and keeps its name and first timestamp", () => {
   const correlator = fresh();
   assert.equal(reported(correlator, event("a"), "e1"), "new e1 x1 a");
   const again = correlator.observe(event("a", { wallMs: 1_700_000_005_000 }), "e2", 5000);
@@ -70,14 +70,14 @@ test("[23.1] the tenth similar message within ten minutes and those after it are
   assert.equal(reported(correlator, event("m3"), "e13", 20), "e3 x2 m3");
 });
 
-test("[23.1] after ten quiet minutes similar messages are told each on their own again", () => {
+test("[23.1] after ten minutes without similar messages they are separate events again", () => {
   const correlator = fresh();
   for (let index = 1; index <= 11; index += 1) reported(correlator, event(`m${index}`), `e${index}`, 0);
   assert.equal(reported(correlator, event("late"), "e12", 600_000), "e10 x3 (combined from similar events): late");
   assert.equal(reported(correlator, event("later"), "e13", 1_200_001), "new e13 x1 later");
 });
 
-test("[23.1] of one object 25 events are told, then one in five minutes, and nobody else pays for it", () => {
+test("[23.1] an object may have 25 events at once, then one per five minutes; others are not affected", () => {
   const correlator = fresh(25);
   const tell = (nowMs: number) => reported(correlator, event("a"), "e1", nowMs) !== "-";
   const atOnce = Array.from({ length: 30 }, () => tell(0));
@@ -87,13 +87,13 @@ test("[23.1] of one object 25 events are told, then one in five minutes, and nob
   assert.equal(reported(correlator, event("a", { type: "Normal" }), "e3", 301_000), "new e3 x1 a");
 });
 
-test("[23.1] what was not told is counted all the same", () => {
+test("[23.1] events dropped by the rate limit still increase the count", () => {
   const correlator = fresh(2);
   for (let index = 0; index < 10; index += 1) reported(correlator, event("a"), "e1", 0);
   assert.equal(reported(correlator, event("a"), "e1", 300_000), "e1 x11 a");
 });
 
-test("what it remembers has an end", () => {
+test("the number of remembered events is limited", () => {
   const correlator = new EventCorrelator({ ...usualLimits, rememberedMax: 2 });
   for (const message of ["a", "b", "c"]) reported(correlator, event(message), message);
   assert.equal(reported(correlator, event("c"), "x"), "c x2 c");
@@ -108,7 +108,7 @@ const counted = {
   message: "m",
 };
 
-test("[23.1] an event of a pod is in its namespace, and says by whom, about whom and when, in whole seconds", () => {
+test("[23.1] a pod's event is in its namespace and has source, involved object and times in whole seconds", () => {
   assert.deepEqual(
     eventObject(event("m", { annotations: { a: "b" } }), counted, { component: "kubelet", host: "n1" }),
     {
@@ -144,7 +144,7 @@ test("[23.1] an event of the node is in the default namespace and names it witho
   assert.deepEqual(object.involvedObject, { kind: "Node", apiVersion: "v1", name: "n1" });
 });
 
-test("[23.1] an event is named after its object and the time in hex, or otherwise where that is no name", () => {
+test("[23.1] an event is named after its object and the time in hex, or by a fallback if that is invalid", () => {
   assert.equal(eventName("web", 0x17_0000_0000_0000n, "spare"), "web.17000000000000");
   assert.equal(eventName("Web", 1n, "spare"), "spare");
   assert.equal(eventName("w".repeat(250), 1_700_000_000_000_000_000n, "spare"), "spare");

@@ -91,28 +91,28 @@ const sentenceAt = (seconds: number, ...entries: readonly Entry[]): string =>
 const NOT_FOUND = 'Failed to pull image "r.io/x:nope": rpc error: code = NotFound desc = r.io/x:nope: not found';
 const UNHEALTHY = "Readiness probe failed: HTTP probe failed with statuscode: 500";
 
-describe("the sentence", () => {
+describe("the sentence of an explanation", () => {
   for (const [name, nowSeconds, entries, wanted] of [
     [
-      "an image that cannot be pulled, with the next try while that is known",
+      "gives the pull error and the next attempt while that is known",
       25,
       [admitted(0), startContainer(1), reported(11, "app", "Failed", NOT_FOUND, 2)],
       'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried 2 times, next try at 12:00:31).',
     ],
     [
-      "an image that cannot be pulled, for long",
+      "gives the pull error and the last failure after the known attempts",
       4000,
       [admitted(0), startContainer(1), reported(11, "app", "Failed", NOT_FOUND, 8)],
       'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least 8 times, last seen at 12:00:11).',
     ],
     [
-      "an image that is being pulled",
+      "names the container whose image is being pulled",
       60,
       [admitted(0), startContainer(1), reported(1, "app", "Pulling", 'Pulling image "x"')],
       'The container "app" waits for its image, which is being pulled since 12:00:01.',
     ],
     [
-      "an image that came after all",
+      "drops a pull error once the container started",
       60,
       [
         admitted(0),
@@ -121,16 +121,16 @@ describe("the sentence", () => {
         reported(20, "app", "Pulled", "Successfully pulled"),
         started(21),
       ],
-      "It runs since 12:00:21, with its container started.",
+      "The pod runs since 12:00:21, with its container started.",
     ],
     [
-      "a start that the runtime refuses",
+      "quotes the runtime's error when it refuses to start a container",
       20,
       [admitted(0), startContainer(1), reported(2, "app", "Failed", 'Error: exec: "nope": not found', 4)],
       'The container "app" cannot start: exec: "nope": not found (at least 4 times since 12:00:02).',
     ],
     [
-      "a sandbox that cannot be made",
+      "quotes the error of a sandbox that cannot be created",
       20,
       [
         admitted(0),
@@ -142,32 +142,37 @@ describe("the sentence", () => {
           "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI",
         ),
       ],
-      "Its sandbox cannot be made: no CNI (at 12:00:01).",
+      "The pod's sandbox cannot be created: no CNI (at 12:00:01).",
     ],
     [
-      "a sandbox that is being made",
+      "says since when the sandbox is being created",
       20,
       [admitted(0), acted(3, "createSandbox")],
-      "Its sandbox is being made since 12:00:03.",
+      "The pod's sandbox is being created since 12:00:03.",
     ],
     [
-      "volumes that do not come",
+      "quotes the error of a volume that cannot be mounted",
       20,
       [
         admitted(0),
         reported(1, "", "FailedMount", 'MountVolume.SetUp failed for volume "v" : secret "s" not found', 4),
       ],
-      'Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "s" not found (at least 4 times since 12:00:01).',
+      'The pod\'s volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "s" not found (at least 4 times since 12:00:01).',
     ],
-    ["one that was just taken in", 1, [admitted(0)], "It was taken in and is being set up."],
     [
-      "a network that is not ready",
+      "says that a pod was admitted when nothing followed",
+      1,
+      [admitted(0)],
+      "The pod was admitted and is being set up.",
+    ],
+    [
+      "names the pod network while it is not ready",
       20,
       [admitted(0), reported(1, "", "NetworkNotReady", "network is not ready: cni config uninitialized", 16)],
-      "It waits for the network of this node's pods: network is not ready: cni config uninitialized (at least 16 times since 12:00:01).",
+      "The pod waits for the network of this node's pods: network is not ready: cni config uninitialized (at least 16 times since 12:00:01).",
     ],
     [
-      "a network that became ready",
+      "drops the pod network once the container started",
       20,
       [
         admitted(0),
@@ -176,10 +181,10 @@ describe("the sentence", () => {
         startContainer(10),
         started(11),
       ],
-      "It runs since 12:00:11, with its container started.",
+      "The pod runs since 12:00:11, with its container started.",
     ],
     [
-      "a crash loop between two runs",
+      "gives a crashed container's exit code, count and next start",
       30,
       [
         admitted(0),
@@ -192,25 +197,25 @@ describe("the sentence", () => {
       'The container "app" keeps ending: it ended with exit code 2 (Error), 2 times so far; it is started again at 12:00:35.',
     ],
     [
-      "a crash loop while it runs",
+      "gives the last exit of a container that runs again",
       30,
       [admitted(0), started(1), exited(1, 5), restarting(5, 10_000), started(5)],
       'The container "app" runs since 12:00:05, again: its last run ended with exit code 1 (Error).',
     ],
     [
-      "a restart that is long past",
+      "drops an exit that is an hour old",
       3600,
       [admitted(0), started(1), exited(1, 5), restarting(5, 10_000), started(5)],
-      "It runs since 12:00:05, with its container started.",
+      "The pod runs since 12:00:05, with its container started.",
     ],
     [
-      "too little memory",
+      "says OOMKilled for a container killed for lack of memory",
       30,
       [admitted(0), started(1), exited(1, 5, { exitCode: 137, reason: "OOMKilled" }), restarting(5, 10_000)],
       'The container "app" keeps ending: it was killed for lack of memory (OOMKilled, exit code 137).',
     ],
     [
-      "a failing liveness probe",
+      "names the failed liveness probe that stopped the last run",
       20,
       [
         admitted(0),
@@ -224,19 +229,19 @@ describe("the sentence", () => {
       'The container "app" runs since 12:00:07, again: its last run was stopped because its liveness probe failed: no answer (exit code 143).',
     ],
     [
-      "a failing readiness probe, before it ever succeeded",
+      "names a readiness probe that has failed since the start",
       20,
       [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY, 8)],
       `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
     ],
     [
-      "a readiness probe that failed once and holds",
+      "drops a readiness failure once the probe succeeds",
       20,
       [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY), probed(4, "success")],
-      "It runs since 12:00:01, with its container started.",
+      "The pod runs since 12:00:01, with its container started.",
     ],
     [
-      "a readiness probe that holds no more",
+      "names a readiness probe that fails after it had succeeded",
       90,
       [
         admitted(0),
@@ -248,19 +253,19 @@ describe("the sentence", () => {
       `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 2 times since 12:01:00).`,
     ],
     [
-      "a postStart hook that runs",
+      "names the postStart hook that runs",
       20,
       [admitted(0), hook(1, "postStartDue"), started(1)],
       'The container "app" waits for its postStart hook, which runs since 12:00:01.',
     ],
     [
-      "a postStart hook that failed",
+      "names the postStart hook that failed",
       20,
       [admitted(0), started(1), reported(3, "app", "FailedPostStartHook", "PostStartHook failed")],
       'The container "app" was stopped because its postStart hook failed (at 12:00:03).',
     ],
     [
-      "a postStart hook that failed before, in the run after it",
+      "keeps a failed postStart hook while the next run ends too",
       20,
       [
         admitted(0),
@@ -274,7 +279,7 @@ describe("the sentence", () => {
       'The container "app" was stopped because its postStart hook failed (at 12:00:03).',
     ],
     [
-      "a postStart hook that did better",
+      "drops a failed postStart hook once it succeeds in a later run",
       3600,
       [
         admitted(0),
@@ -285,22 +290,22 @@ describe("the sentence", () => {
         started(5),
         hook(6, "postStartDone"),
       ],
-      "It runs since 12:00:05, with its container started.",
+      "The pod runs since 12:00:05, with its container started.",
     ],
     [
-      "a readiness probe that failed in the run before and has not succeeded since",
+      "keeps a readiness failure of the previous run until the probe succeeds",
       3600,
       [admitted(0), started(1), reported(3, "app", "Unhealthy", UNHEALTHY, 8), exited(1, 9), started(10)],
       `The container "app" runs since 12:00:10 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
     ],
     [
-      "an init container that is at work",
+      "names the init container that runs while the others wait",
       20,
       [admit(["init", "setup"], ["regular", "app"]), admitted(0), started(1, "setup")],
       'The init container "setup" runs since 12:00:01 and has not ended yet; the others wait for it.',
     ],
     [
-      "the second init container",
+      "gives the position of an init container among several",
       20,
       [
         admit(["init", "a"], ["init", "b"], ["regular", "app"]),
@@ -311,7 +316,7 @@ describe("the sentence", () => {
       'The init container "b" (2 of 2) cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least once, last seen at 12:00:03).',
     ],
     [
-      "a sidecar",
+      "names a sidecar whose startup probe fails",
       20,
       [
         admit(["sidecar", "proxy"], ["regular", "app"]),
@@ -322,25 +327,25 @@ describe("the sentence", () => {
       'The sidecar "proxy" runs since 12:00:01 but has not started up: Startup probe failed: no (at least 4 times since 12:00:02).',
     ],
     [
-      "one that is rejected",
+      "gives the reason and message of a rejection",
       20,
       [{ kind: "rejected", ...at(1), reason: "OutOfcpu", message: "Node didn't have enough resource: cpu" }],
-      "This node did not take it in, at 12:00:01: OutOfcpu: Node didn't have enough resource: cpu.",
+      "This node rejected the pod at 12:00:01: OutOfcpu: Node didn't have enough resource: cpu.",
     ],
     [
-      "one that waits to be taken in",
+      "gives the reason of a deferred admission",
       20,
       [decided(1, { kind: "defer", why: "WaitingForRuntimeClass: no class gvisor" })],
-      "It waits to be taken in since 12:00:01: WaitingForRuntimeClass: no class gvisor.",
+      "The pod waits for admission since 12:00:01: WaitingForRuntimeClass: no class gvisor.",
     ],
     [
-      "a deadline",
+      "gives DeadlineExceeded as the cause of a termination",
       40,
       [admitted(0), started(1), terminating(30, "failed DeadlineExceeded: too long"), terminal(31, "Failed")],
-      "It was ended at 12:00:31: DeadlineExceeded: too long.",
+      "The pod was terminated at 12:00:31: DeadlineExceeded: too long.",
     ],
     [
-      "one that makes room",
+      "gives the pod for which a preempted pod was terminated",
       40,
       [
         admitted(0),
@@ -349,58 +354,58 @@ describe("the sentence", () => {
         terminal(31, "Failed"),
         finished(32),
       ],
-      "It was ended at 12:00:31: Preempting: Preempted in order to admit critical pod (a/b is critical and finds too little cpu); nothing of it is left on this node since 12:00:32.",
+      "The pod was terminated at 12:00:31: Preempting: Preempted in order to admit critical pod (a/b is critical and finds too little cpu); nothing of it is left on this node since 12:00:32.",
     ],
     [
-      "one that is evicted",
+      "gives the message of an eviction and the grace period",
       40,
       [admitted(0), started(1), terminating(30, "failed Evicted: The node was low on resource: memory.")],
-      "It is being ended: Evicted: The node was low on resource: memory, at 12:00:30 with 30 seconds to end in.",
+      "The pod is terminating: Evicted: The node was low on resource: memory, at 12:00:30 with a grace period of 30 seconds.",
     ],
     [
-      "one that is done",
+      "says that a pod completed with the phase Succeeded",
       40,
       [admitted(0), started(1), exited(1, 9, { exitCode: 0 }), terminating(9, "completed"), terminal(9, "Succeeded")],
-      "It ran to its end at 12:00:09: Succeeded.",
+      "The pod completed at 12:00:09: Succeeded.",
     ],
     [
-      "one that failed by itself",
+      "names the container whose exit code made the pod fail",
       40,
       [admitted(0), started(1), exited(1, 9, { exitCode: 4 }), terminating(9, "completed"), terminal(9, "Failed")],
-      'It failed at 12:00:09: the container "app" ended with exit code 4 (Error).',
+      'The pod failed at 12:00:09: the container "app" ended with exit code 4 (Error).',
     ],
     [
-      "a preStop hook that runs",
+      "names the container whose preStop hook runs",
       40,
       [admitted(0), started(1), terminating(30, "deleted"), decided(30, { kind: "runPreStop", container: "app" })],
-      'It is being ended and the container "app" waits for its preStop hook, which runs since 12:00:30; its deletion was asked for, at 12:00:30 with 30 seconds to end in.',
+      'The pod is terminating and the container "app" waits for its preStop hook, which runs since 12:00:30; its deletion was requested, at 12:00:30 with a grace period of 30 seconds.',
     ],
     [
-      "a runtime that does not stop it",
+      "names the step that blocks a termination, with its error",
       90,
       [admitted(0), started(1), terminating(30, "deleted", 1), ending(61, "containers", "no shim")],
-      "It cannot be ended: step 2/8 stop containers: no shim (since 12:01:01); its deletion was asked for, at 12:00:30 with 1 second to end in.",
+      "The pod cannot be terminated: step 2/8 stop containers: no shim (since 12:01:01); its deletion was requested, at 12:00:30 with a grace period of 1 second.",
     ],
     [
-      "a volume that stays",
+      "names the step that blocks the cleanup of a terminated pod",
       90,
       [admitted(0), terminating(30, "deleted"), terminal(31, "Succeeded"), ending(32, "volumes", "data: busy")],
-      "It was ended at 12:00:31: its deletion was asked for, and cannot be cleaned up: step 4/8 unmount: data: busy (since 12:00:32).",
+      "The pod was terminated at 12:00:31: its deletion was requested, and cannot be cleaned up: step 4/8 unmount: data: busy (since 12:00:32).",
     ],
     [
-      "a runtime that is down, before it came",
+      "says that the runtime is not ready for a pod admitted later",
       20,
       [ofNode(-60, "RuntimeNotReady", "container runtime is down"), admitted(0)],
-      "It cannot be started: the container runtime of this node is not well: container runtime is down (since 11:59:00).",
+      "The pod cannot be started: the container runtime of this node is not well: container runtime is down (since 11:59:00).",
     ],
     [
-      "a runtime that is down, while it runs",
+      "says that the runtime is not ready while the container runs",
       90,
       [admitted(0), started(1), ofNode(60, "RuntimeNotReady", "container runtime is down")],
-      "It runs since 12:00:01, with its container started, but the container runtime of this node is not well: container runtime is down (since 12:01:00).",
+      "The pod runs since 12:00:01, with its container started, but the container runtime of this node is not well: container runtime is down (since 12:01:00).",
     ],
     [
-      "a runtime that came back",
+      "drops a runtime failure once the runtime is ready",
       90,
       [
         admitted(0),
@@ -410,13 +415,13 @@ describe("the sentence", () => {
         ofNode(70, "RuntimeReady", ""),
         reported(71, "", "Resumed", ""),
       ],
-      "It runs since 12:00:01, with its container started.",
+      "The pod runs since 12:00:01, with its container started.",
     ],
     [
-      "yesterday's",
+      "gives the date of a time that is not today",
       90_000,
       [admitted(0), started(1)],
-      "It runs since 2026-11-16 12:00:01, with its container started.",
+      "The pod runs since 2026-11-16 12:00:01, with its container started.",
     ],
   ] as const) {
     test(name, () => assert.equal(sentenceAt(nowSeconds, ...entries), wanted));
@@ -432,7 +437,7 @@ function hook(seconds: number, step: "postStartDue" | "postStartDone"): Entry {
   return { kind: "hook", ...at(seconds), container: "app", containerId: "c", hook: step };
 }
 
-test("the timeline: one line each, with durations, repeats folded, and kinds that nobody knows by their name", () => {
+test("the timeline has one line per event with durations, folds repeats, and shows unknown kinds by name", () => {
   const unknown = toEntry({ kind: "dreamt", ...at(3), cpu: "1" });
   const entries: readonly Entry[] = [
     admit(["regular", "app"]),
@@ -462,9 +467,9 @@ test("the timeline: one line each, with durations, repeats folded, and kinds tha
 
 The container "app" keeps ending: it ended with exit code 1 (Error), 2 times so far.
 
-12:00:00  taken in by this node
-12:00:01  sandbox asked for
-12:00:02  sandbox made, 1.0 s
+12:00:00  admitted by this node
+12:00:01  sandbox requested
+12:00:02  sandbox created, 1.0 s
 12:00:03  dreamt (a record that this version does not know)
 12:00:03  app: image pulled: x, 1.5 s
 12:00:04  app: started, 2.0 s (2 times, last at 12:00:10)
@@ -476,7 +481,7 @@ The container "app" keeps ending: it ended with exit code 1 (Error), 2 times so 
   );
 });
 
-test("of several lives of a name the newest is explained, the others are listed, and any can be asked for", () => {
+test("explains the newest of several pods of a name, lists the earlier ones, and selects any by UID", () => {
   const entries = [admitted(0, "old"), finished(10, "old"), admitted(20, "new"), admitted(30, "static")];
   const asked = (uid?: string) => explain(entries, { pod: POD, uid, nowWallMs: NOON + 60_000 });
   assert.deepEqual([asked()?.uid, asked()?.earlier.map(({ uid }) => uid)], ["static", ["new", "old"]]);
@@ -490,7 +495,7 @@ test("of several lives of a name the newest is explained, the others are listed,
   );
 });
 
-test("names that somebody may have meant", () => {
+test("nearNames returns the known pods with a similar name", () => {
   const known = ["shop/web-7f", "shop/web", "other/web", "shop/cart", "shop/wep", ""].map(
     (pod): Entry => ({ kind: "admitted", uid: "u", pod, wallMs: 0 }),
   );
@@ -499,13 +504,13 @@ test("names that somebody may have meant", () => {
   assert.deepEqual(nearNames(known, "shop/absent", 9), []);
 });
 
-test("what is no record of a pod is passed over", () => {
+test("toEntry returns undefined for a value that is no record of a pod", () => {
   for (const value of [undefined, 7, null, {}, { kind: "new" }, { kind: "x", uid: "u", pod: 1, wallMs: 1 }]) {
     assert.equal(toEntry(value), undefined);
   }
 });
 
-test("what a container chose to say cannot speak to the terminal", () => {
+test("explanationText escapes control characters in texts from containers", () => {
   const explanation = {
     pod: "shop/web\u001b[2J",
     uid: "u1",

@@ -70,6 +70,7 @@ function livesOf(entries: readonly Entry[], pod: string): readonly Life[] {
   const open = new Map<string, Life>();
   let ofNode: readonly Entry[] = [];
   for (const entry of entries) {
+    if (entry.kind === "nodeState") continue;
     if (entry.uid === "") {
       for (const life of open.values()) if (!life.isFinished) life.entries.push(entry);
       // A problem from before the pod was created still applies to it.

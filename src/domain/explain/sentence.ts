@@ -20,7 +20,7 @@ function overOf(picture: Picture, now: number): string | undefined {
   const { admission, ending, terminal, finishedWallMs } = picture;
   if (admission.kind === "rejected") {
     const { reason, message, wallMs } = admission;
-    return `This node did not take it in, at ${shortTime(wallMs, now)}: ${reason}: ${message}`;
+    return `This node rejected the pod at ${shortTime(wallMs, now)}: ${reason}: ${message}`;
   }
   if (finishedWallMs !== undefined) {
     const gone = `nothing of it is left on this node since ${shortTime(finishedWallMs, now)}`;
@@ -29,36 +29,37 @@ function overOf(picture: Picture, now: number): string | undefined {
   if (terminal !== undefined) return `${endedBecause(picture, now)}${leftOvers(picture, now)}`;
   if (ending === undefined) return undefined;
   const grace = ending.graceSeconds === 1 ? "1 second" : `${ending.graceSeconds} seconds`;
-  const asked = `${endCause(picture)}, at ${shortTime(ending.sinceWallMs, now)} with ${grace} to end in`;
+  const request = `${endCause(picture)}, at ${shortTime(ending.sinceWallMs, now)} with a grace period of ${grace}`;
   const held = endWaitsFor(picture, now);
-  return held === undefined ? `It is being ended: ${asked}` : `${held}; ${asked}`;
+  return held === undefined ? `The pod is terminating: ${request}` : `${held}; ${request}`;
 }
 
 function endedBecause(picture: Picture, now: number): string {
   const { ending, terminal, containers } = picture;
   const at = terminal?.wallMs ?? ending?.sinceWallMs;
   const when = at === undefined ? "" : ` at ${shortTime(at, now)}`;
-  if (ending !== undefined && ending.why.kind !== "completed") return `It was ended${when}: ${endCause(picture)}`;
-  if (terminal?.phase === "Succeeded") return `It ran to its end${when}: Succeeded`;
+  if (ending !== undefined && ending.why.kind !== "completed")
+    return `The pod was terminated${when}: ${endCause(picture)}`;
+  if (terminal?.phase === "Succeeded") return `The pod completed${when}: Succeeded`;
   const failed = [...containers.values()].find(({ lastExit }) => lastExit !== undefined && lastExit.exitCode !== 0);
   const last = failed?.lastExit;
   if (failed === undefined || last === undefined)
-    return `It came to its end${when}${terminal === undefined ? "" : `: ${terminal.phase}`}`;
-  return `It failed${when}: ${named(failed, picture)} ${exitText(failed, last)}`;
+    return `The pod terminated${when}${terminal === undefined ? "" : `: ${terminal.phase}`}`;
+  return `The pod failed${when}: ${named(failed, picture)} ${exitText(failed, last)}`;
 }
 
 function endCause({ ending, preemptedFor }: Picture): string {
-  const cause = ending === undefined ? "nobody knows why" : describeCause(ending.why).replace(/\.$/, "");
+  const cause = ending === undefined ? "the cause is not known" : describeCause(ending.why).replace(/\.$/, "");
   return preemptedFor === undefined ? cause : `${cause} (${preemptedFor})`;
 }
 
 /** What a terminating pod waits for. */
 function endWaitsFor(picture: Picture, now: number): string | undefined {
   const { endHeldUp, containers } = picture;
-  if (endHeldUp !== undefined) return `It cannot be ended: ${stepText(endHeldUp, now)}`;
+  if (endHeldUp !== undefined) return `The pod cannot be terminated: ${stepText(endHeldUp, now)}`;
   const hooked = [...containers.values()].find(({ preStopSinceWallMs }) => preStopSinceWallMs !== undefined);
   if (hooked === undefined) return undefined;
-  return `It is being ended and ${named(hooked, picture)} waits for its preStop hook, which runs since ${shortTime(hooked.preStopSinceWallMs ?? 0, now)}`;
+  return `The pod is terminating and ${named(hooked, picture)} waits for its preStop hook, which runs since ${shortTime(hooked.preStopSinceWallMs ?? 0, now)}`;
 }
 
 const stepText = ({ text, sinceWallMs }: NonNullable<Picture["endHeldUp"]>, now: number): string =>
@@ -76,11 +77,11 @@ function presentOf(picture: Picture, now: number): string {
       ? undefined
       : `the container runtime of this node is not well: ${runtimeTrouble.why} (since ${shortTime(runtimeTrouble.sinceWallMs, now)})`;
   if (admission.kind === "deferred") {
-    const held = `It waits to be taken in since ${shortTime(admission.sinceWallMs, now)}: ${admission.why}`;
+    const held = `The pod waits for admission since ${shortTime(admission.sinceWallMs, now)}: ${admission.why}`;
     return runtime === undefined ? held : `${held}; ${runtime}`;
   }
   if (!isRunning && runtime !== undefined) {
-    return `It cannot be started: ${runtime}${trouble === undefined ? "" : `; ${causeText(trouble)}`}`;
+    return `The pod cannot be started: ${runtime}${trouble === undefined ? "" : `; ${causeText(trouble)}`}`;
   }
   if (!isRunning && trouble !== undefined) return podText(trouble, now);
   const held = heldUp(containers, picture, now);
@@ -92,18 +93,18 @@ function presentOf(picture: Picture, now: number): string {
 
 const setUpText = ({ sandboxSinceWallMs }: Picture, now: number): string =>
   sandboxSinceWallMs === undefined
-    ? "It was taken in and is being set up"
-    : `Its sandbox is being made since ${shortTime(sandboxSinceWallMs, now)}`;
+    ? "The pod was admitted and is being set up"
+    : `The pod's sandbox is being created since ${shortTime(sandboxSinceWallMs, now)}`;
 
 const POD_WORDS: Readonly<Record<string, string>> = {
-  FailedCreatePodSandBox: "Its sandbox cannot be made",
-  FailedMount: "Its volumes cannot be mounted",
-  FailedMapVolume: "Its volumes cannot be mapped",
-  FailedAttachVolume: "Its volumes cannot be attached",
-  NetworkNotReady: "It waits for the network of this node's pods",
-  FailedSync: "The container runtime cannot be asked about it",
-  FailedCreatePodContainer: "Its control group cannot be made",
-  VolumePermissionChangeInProgress: "It waits for the owner of its volumes' files to be set",
+  FailedCreatePodSandBox: "The pod's sandbox cannot be created",
+  FailedMount: "The pod's volumes cannot be mounted",
+  FailedMapVolume: "The pod's volumes cannot be mapped",
+  FailedAttachVolume: "The pod's volumes cannot be attached",
+  NetworkNotReady: "The pod waits for the network of this node's pods",
+  FailedSync: "The container runtime cannot be queried about the pod",
+  FailedCreatePodContainer: "The pod's cgroup cannot be created",
+  VolumePermissionChangeInProgress: "The pod waits for the ownership of its volumes' files to be set",
 };
 
 /** Prefixes that other components add to a cause; the timeline shows the whole text. */
@@ -113,7 +114,7 @@ const WRAPPINGS =
 const causeText = ({ why }: { readonly why: string }): string => why.replaceAll(WRAPPINGS, "");
 
 const podText = (trouble: Trouble, now: number): string =>
-  `${POD_WORDS[trouble.reason] ?? "It cannot be set up"}: ${causeText(trouble)}${repeated(trouble, now)}`;
+  `${POD_WORDS[trouble.reason] ?? "The pod cannot be set up"}: ${causeText(trouble)}${repeated(trouble, now)}`;
 
 /** The first container that is blocked. Containers that do not run come before those that run with problems. */
 function heldUp(containers: readonly ContainerPicture[], picture: Picture, now: number): string | undefined {
@@ -216,8 +217,8 @@ function runningText(containers: readonly ContainerPicture[], picture: Picture, 
     ({ startedWallMs, role, lastExit }) => startedWallMs === undefined && role !== "init" && lastExit === undefined,
   );
   const names = waiting.map((container) => named(container, picture)).join(", ");
-  if (names !== "") return `It is being started: ${names} ${waiting.length === 1 ? "comes" : "come"} next`;
-  return `It runs since ${shortTime(since, now)}, with ${serving.length === 1 ? "its container" : `its ${serving.length} containers`} started`;
+  if (names !== "") return `The pod is being started: ${names} ${waiting.length === 1 ? "comes" : "come"} next`;
+  return `The pod runs since ${shortTime(since, now)}, with ${serving.length === 1 ? "its container" : `its ${serving.length} containers`} started`;
 }
 
 /** `the container "app"`, `the init container "setup" (1 of 2)`. */

@@ -58,10 +58,10 @@ type WordsOf<K> = (record: Extract<JournalRecord, { kind: K }>) => Step;
 
 /** The text of each kind of record. */
 const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
-  admitted: () => ({ what: "taken in by this node" }),
-  rejected: ({ reason, message }) => ({ what: `not taken in by this node: ${reason}: ${message}` }),
+  admitted: () => ({ what: "admitted by this node" }),
+  rejected: ({ reason, message }) => ({ what: `rejected by this node: ${reason}: ${message}` }),
   terminating: ({ why, graceSeconds }) => ({
-    what: `to be ended within ${graceSeconds} s: ${describeCause(causeFromText(why))}`,
+    what: `termination requested, with a grace period of ${graceSeconds} s: ${describeCause(causeFromText(why))}`,
     begins: "end",
   }),
   exited: ({ container, exitCode, reason, startedWallNs, finishedWallNs }) => ({
@@ -75,11 +75,11 @@ const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
   resized: () => ({ what: undefined }),
   restartForResize: ({ container }) => ({ what: `${container}: to be restarted with other resources` }),
   ending: ({ step, state, error }) => ({
-    what: state === "failed" ? `its end is held up: ${endStepText(step, error)}` : undefined,
+    what: state === "failed" ? `termination blocked: ${endStepText(step, error)}` : undefined,
   }),
-  restartingAll: () => ({ what: "all containers are restarted, because one of them asked for it" }),
-  terminal: ({ phase }) => ({ what: `all containers have ended for good: ${phase}`, ends: "end", begins: "removal" }),
-  finished: () => ({ what: "nothing of it is left on this node", ends: "removal" }),
+  restartingAll: () => ({ what: "all containers are restarted, because one of them requested it" }),
+  terminal: ({ phase }) => ({ what: `all containers have terminated: ${phase}`, ends: "end", begins: "removal" }),
+  finished: () => ({ what: "nothing of the pod is left on this node", ends: "removal" }),
   probed: ({ container, startup, liveness, readiness }) => ({
     what: `${container}: probes say: ${verdictsText({ startup, liveness, readiness })}`,
   }),
@@ -114,11 +114,11 @@ function verdictsText(verdicts: Readonly<Record<string, string>>): string {
 function decisionStep({ decision }: Extract<JournalRecord, { kind: "decision" }>): Step {
   switch (decision.kind) {
     case "defer":
-      return { what: `waits to be taken in: ${decision.why}` };
+      return { what: `waits for admission: ${decision.why}` };
     case "deferResize":
       return { what: `deferResize: ${decision.why}` };
     case "preempt":
-      return { what: `to be ended for another: ${decision.why}` };
+      return { what: `to be preempted: ${decision.why}` };
     case "startAgent":
       return { what: "(the node agent was started)" };
     case "runPreStop": {
@@ -137,10 +137,10 @@ function decisionStep({ decision }: Extract<JournalRecord, { kind: "decision" }>
 function actionStep({ action, why, container = "" }: Extract<Decision, { kind: "act" }>): Step {
   switch (action) {
     case "createSandbox":
-      return { what: "sandbox asked for", begins: "sandbox" };
+      return { what: "sandbox requested", begins: "sandbox" };
     case "startContainer":
     case "startCreated":
-      return { what: "sandbox made", ends: "sandbox", onlyAtEnd: true, begins: `start ${container}` };
+      return { what: "sandbox created", ends: "sandbox", onlyAtEnd: true, begins: `start ${container}` };
     // The events of each container say the same, in more detail.
     case "makeRoom":
     case "postStart":
@@ -189,8 +189,8 @@ function inWords(reason: string, why: string): string {
     return `image ${reason === "Pulling" ? `to be pulled: ${image}` : present}`;
   }
   if (reason !== "Killing") return why;
-  if (why.startsWith("Stopping container ")) return "asked to end";
-  return `asked to end: ${why.replace(/^(?:Init c|C)ontainer \S+ /, "")}`;
+  if (why.startsWith("Stopping container ")) return "termination requested";
+  return `termination requested: ${why.replace(/^(?:Init c|C)ontainer \S+ /, "")}`;
 }
 
 /** Of `in 1.2s (1.5s including waiting)`, the latter duration. */

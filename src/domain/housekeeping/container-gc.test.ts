@@ -6,12 +6,12 @@ import { gcPlan } from "./container-gc.ts";
 
 const gone = { state: "notReady", ips: [] } as const;
 
-function plan(seen: PodRuntimeView, podIsOver = false): readonly string[] {
-  const { containers, sandboxIds } = gcPlan(seen, podIsOver);
+function plan(seen: PodRuntimeView, podHasEnded = false): readonly string[] {
+  const { containers, sandboxIds } = gcPlan(seen, podHasEnded);
   return [...containers.map(({ id }) => id), ...sandboxIds].toSorted();
 }
 
-test("[19.1][7.24] of each container's dead instances the newest stays, beside one that runs and alone", () => {
+test("[19.1][7.24] the newest dead instance of each container is kept, whether or not one is running", () => {
   const [first, second, third] = [0, 1, 2].map((restartCount) => instance("app", "exited", { restartCount }));
   assert.ok(first !== undefined && second !== undefined && third !== undefined);
   const other = instance("b", "exited");
@@ -20,21 +20,21 @@ test("[19.1][7.24] of each container's dead instances the newest stays, beside o
   assert.deepEqual(plan(view([sandbox()], [first, second, third, running])), ["app-0", "app-1"]);
 });
 
-test("[19.1] of a pod that is over nothing dead stays", () => {
+test("[19.1] a terminated pod keeps no dead containers or sandboxes", () => {
   const sandboxes = [sandbox(gone), sandbox({ ...gone, attempt: 1 })];
   const everything = ["app-0", "app-1", "sandbox-0", "sandbox-1"];
   const dead = [0, 1].map((restartCount) => instance("app", "exited", { restartCount }));
   assert.deepEqual(plan(view(sandboxes, dead), true), everything);
 });
 
-test("[19.1] a sandbox goes when it is not ready and nothing that stays is in it; the newest stays with its pod", () => {
+test("[19.1] a sandbox that is not ready is removed unless it is the newest or has a kept container", () => {
   const sandboxes = [sandbox(gone), sandbox({ ...gone, attempt: 1 })];
   assert.deepEqual(plan(view(sandboxes, [])), ["sandbox-0"]);
   assert.deepEqual(plan(view(sandboxes, [instance("app", "exited")])), [], "its last container is in the older");
   assert.deepEqual(plan(view([sandbox(), sandbox({ attempt: 1 })], [])), [], "both are ready");
 });
 
-test("[19.1] what may run is never removed", () => {
+test("[19.1] containers that may still run are never removed", () => {
   const alive = [instance("app", "running"), instance("b", "unknown")];
   assert.deepEqual(plan(view([sandbox()], alive), true), []);
 });

@@ -10,14 +10,14 @@ export interface GcPlan {
  * A pod that continues keeps the newest dead instance of each container, for its logs and its exit code, and its newest
  * sandbox. A terminated pod keeps nothing. Containers and sandboxes that may still run are never removed.
  */
-export function gcPlan(view: PodRuntimeView, podIsOver: boolean): GcPlan {
+export function gcPlan(view: PodRuntimeView, podHasEnded: boolean): GcPlan {
   const containers = view.containers.filter(
-    (container) => isDead(container) && (podIsOver || !isKept(container, view)),
+    (container) => isDead(container) && (podHasEnded || !isKept(container, view)),
   );
   const removed = new Set(containers.map(({ id }) => id));
   const inUse = new Set(view.containers.filter(({ id }) => !removed.has(id)).map(({ sandboxId }) => sandboxId));
   const sandboxIds = view.sandboxes
-    .filter(({ id, state }, index) => state === "notReady" && !inUse.has(id) && (podIsOver || index > 0))
+    .filter(({ id, state }, index) => state === "notReady" && !inUse.has(id) && (podHasEnded || index > 0))
     .map(({ id }) => id);
   return { containers, sandboxIds };
 }

@@ -32,14 +32,14 @@ const pair = (facts: Partial<CertificateFacts> = {}): CertificatePair => ({
   },
 });
 
-test("[2.2] a certificate is renewed between 70 and 90 % of its life", () => {
+test("[2.2] a certificate is renewed between 70 and 90 % of its lifetime", () => {
   assert.deepEqual(
     [0, 1].map((fraction) => Math.round(rotateAtWallMs(pair(), fraction))),
     [70 * DAY_MS, 90 * DAY_MS],
   );
 });
 
-test("[2.7] what is left of a certificate is in whole seconds, and infinite without a valid one, as Go has it", () => {
+test("[2.7] the TTL of a certificate is in whole seconds, and infinite without a valid one, as in Go", () => {
   const state = { ...NO_CERTIFICATE, pair: pair({ notAfterWallMs: 10_500 }) };
   assert.deepEqual(
     [ttlSeconds(state, 0), ttlSeconds(state, 10_000), ttlSeconds(state, 10_501), ttlSeconds(NO_CERTIFICATE, 0)],
@@ -48,7 +48,7 @@ test("[2.7] what is left of a certificate is in whole seconds, and infinite with
   assert.equal(validPair(state, 10_501), undefined);
 });
 
-test("[2.7] what was replaced is counted by its age, and each failure once", () => {
+test("[2.7] replaced certificates are counted by age, and each renewal failure once", () => {
   const first = renewed(NO_CERTIFICATE, pair(), 5_000);
   assert.equal(first.rotationAges.count, 0, "a first one replaces nothing");
   const second = renewed(first, pair(), 2 * DAY_MS);
@@ -62,21 +62,21 @@ test("[2.7] what was replaced is counted by its age, and each failure once", () 
 });
 
 for (const [what, wanted, does] of [
-  ["the same", {}, true],
-  ["less than it says", { dnsNames: [], ipAddresses: [] }, true],
-  ["one address more", { ipAddresses: ["198.18.0.5", "198.18.0.6"] }, false],
+  ["the same names and addresses", {}, true],
+  ["fewer names and addresses", { dnsNames: [], ipAddresses: [] }, true],
+  ["an additional address", { ipAddresses: ["198.18.0.5", "198.18.0.6"] }, false],
   ["another name", { dnsNames: ["n2"] }, false],
   ["another subject", { subject: { ...subject, commonName: "system:node:n2" } }, false],
-  ["another group", { subject: { ...subject, organizations: ["system:masters"] } }, false],
+  ["another organization", { subject: { ...subject, organizations: ["system:masters"] } }, false],
 ] as const) {
-  test(`a certificate ${does ? "does" : "does not do"} for ${what}`, () => {
+  test(`a certificate ${does ? "satisfies" : "does not satisfy"} a request for ${what}`, () => {
     assert.equal(satisfies(pair(), { subject, dnsNames: ["n1"], ipAddresses: ["198.18.0.5"], ...wanted }), does);
   });
 }
 
 const address = (type: string, text: string) => ({ type, address: text });
 
-test("[2.3] a serving certificate is for all names and addresses of the node, each once and in order", () => {
+test("[2.3] a serving certificate has all names and addresses of the node, sorted and without duplicates", () => {
   const addresses = [
     address("InternalIP", "198.18.0.9"),
     address("ExternalIP", "198.18.0.10"),
@@ -94,7 +94,7 @@ test("[2.3] a serving certificate is for all names and addresses of the node, ea
   });
 });
 
-test("[2.3] names alone are not enough, unless the gate says so", () => {
+test("[2.3] a node without an IP address gets no serving certificate unless the gate is enabled", () => {
   const addresses = [address("Hostname", "n1")];
   assert.equal(servingTemplate("n1", addresses, false), undefined);
   assert.deepEqual(servingTemplate("n1", addresses, true)?.dnsNames, ["n1"]);
@@ -109,7 +109,7 @@ const request = (status: CertificateSigningRequest["status"], uid = "u"): Certif
 });
 
 for (const [what, object, wanted] of [
-  ["untouched", request(undefined), { kind: "waiting" }],
+  ["pending", request(undefined), { kind: "waiting" }],
   ["approved", request({ conditions: [condition("Approved")] }), { kind: "waiting" }],
   ["issued without approval", request({ certificate: "Yw==" }), { kind: "waiting" }],
   [
@@ -127,13 +127,13 @@ for (const [what, object, wanted] of [
     request({ conditions: [condition("Approved"), condition("Failed")] }),
     { kind: "refused", why: "certificate signing request failed, reason: R, message: m" },
   ],
-  ["another of the same name", request(undefined, "v"), { kind: "refused", why: 'csr "csr-1" changed UIDs' }],
-  ["gone", undefined, { kind: "refused", why: "the csr was deleted" }],
+  ["replaced by one of the same name", request(undefined, "v"), { kind: "refused", why: 'csr "csr-1" changed UIDs' }],
+  ["deleted", undefined, { kind: "refused", why: "the csr was deleted" }],
 ] as const) {
   test(`a request that is ${what} is ${wanted.kind}`, () => assert.deepEqual(requestState(object, "u"), wanted));
 }
 
-test("[2.1] the kubeconfig names its parts as the Go kubelet does, and keeps what the bootstrap kubeconfig trusts", () => {
+test("[2.1] the kubeconfig has the Go kubelet's names and the bootstrap kubeconfig's CA", () => {
   const lines = (text: string) => text.split("\n").map((line) => line.trim());
   const cluster = { url: "https://198.19.1.2:6443", authority: { kind: "data", pem: "CA" } } as const;
   const ofData = lines(bootstrappedKubeconfig(cluster, "/pki/kubelet-client-current.pem"));

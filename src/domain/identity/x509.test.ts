@@ -29,7 +29,7 @@ function certificate(): string {
   return pemText({ label: "CERTIFICATE", bytes: signed(toSign, algorithm, hostKeys.sign(keyPem, toSign)) });
 }
 
-test("a certificate says to OpenSSL and to us what it was told to say", () => {
+test("an encoded certificate is read back by OpenSSL and by certificateFacts", () => {
   const pem = certificate();
   const read = new X509Certificate(pem);
   assert.equal(read.subject, "O=system:nodes\nCN=system:node:n1");
@@ -49,7 +49,7 @@ test("a certificate says to OpenSSL and to us what it was told to say", () => {
   });
 });
 
-test("a request carries subject, key, names and a signature that holds", () => {
+test("a certificate request has its subject, key, names and a valid signature", () => {
   const toSign = requestToSign({ subject, ...names }, publicKeyDer);
   const signature = hostKeys.sign(keyPem, toSign);
   const pem = pemText({ label: REQUEST_LABEL, bytes: signed(toSign, algorithm, signature) });
@@ -68,17 +68,17 @@ const GO = {
 };
 
 for (const [what, wanted, names, head] of [
-  ["nothing but its subject", "a000", { dnsNames: [], ipAddresses: [] }, "308192020100"],
+  ["only a subject", "a000", { dnsNames: [], ipAddresses: [] }, "308192020100"],
   ["names and addresses", GO.names, { dnsNames: ["n1"], ipAddresses: ["198.18.0.5", "fd00::5"] }, "3081ca020100"],
 ] as const) {
-  test(`[2.1] [2.3] a request for ${what} is to the byte what Go signs`, () => {
+  test(`[2.1] [2.3] a request with ${what} equals Go's byte for byte`, () => {
     const publicKeyDer = Uint8Array.from(Buffer.from(GO.key, "hex"));
     const toSign = requestToSign({ subject, ...names }, publicKeyDer);
     assert.equal(Buffer.from(toSign).toString("hex"), head + GO.subject + GO.key + wanted);
   });
 }
 
-test("texts hold blocks in their order, whatever stands between; broken ones say nothing", () => {
+test("PEM blocks are read in order between other text, and invalid blocks are skipped", () => {
   const [one, other] = [certificate(), certificate()];
   const text = `first\r\n${one}bag attributes\n${keyPem}-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n${other}`;
   assert.deepEqual(

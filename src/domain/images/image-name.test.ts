@@ -18,7 +18,7 @@ const named = (image: string) => {
   return parsed.kind === "name" ? pullableName(image, parsed.name) : parsed.why;
 };
 
-test("[9.1] names are taken and refused as the Go kubelet does it, with its words", () => {
+test("[9.1] image names are accepted or refused as by the Go kubelet, with its messages", () => {
   for (const { image, error, repository, tag, digest } of goldenLines("image-names.jsonl") as readonly Recorded[]) {
     const parsed = parseImageName(image);
     if (parsed.kind === "invalid") assert.equal(parsed.why, error, image);
@@ -31,7 +31,7 @@ test("[9.1] names are taken and refused as the Go kubelet does it, with its word
   }
 });
 
-test("[9.1] without tag and digest it is the latest; no registry is added", () => {
+test("[9.1] an image name without tag and digest gets :latest, and no registry is added", () => {
   const digest = `sha256:${"0".repeat(64)}`;
   assert.equal(named("busybox"), "busybox:latest");
   assert.equal(named("localhost:5000/a/b"), "localhost:5000/a/b:latest");
@@ -44,7 +44,7 @@ test("[9.1] without tag and digest it is the latest; no registry is added", () =
   );
 });
 
-test("any text is a name or none; a name with its tag is the same name, and long ones take no time", () => {
+test("a pullable name parses to the same repository, and no text makes parsing fail or hang", () => {
   const piece = fc.constantFrom("a", "B", "0", "-", "_", ".", ":", "/", "@", "[", "]", "sha256", "latest", "docker.io");
   fc.assert(
     fc.property(
@@ -65,7 +65,7 @@ test("any text is a name or none; a name with its tag is the same name, and long
     parseImageName(`${text}!`);
 });
 
-test("the default policy pulls what may have moved on: latest, written or not", () => {
+test("the default pull policy is Always for :latest, written or implied, and else IfNotPresent", () => {
   const digest = `sha256:${"0".repeat(64)}`;
   for (const image of ["x", "x:latest", `x:latest@${digest}`])
     assert.equal(defaultImagePullPolicy(image), "Always", image);

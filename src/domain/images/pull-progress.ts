@@ -25,15 +25,15 @@ export const pullKey = (podUid: string, asker: string): string => `${podUid}/${a
 export const podOfPull = (key: string): string => key.slice(0, key.indexOf("/"));
 
 /** Most pulls finish before anyone would read their progress, and each update is a request to the API server. */
-const TOLD_AFTER_MS = 5_000;
-const TOLD_EVERY_MS = 30_000;
+const FIRST_NOTE_MS = 5_000;
+const NOTE_EVERY_MS = 30_000;
 
 /** Undefined while there is nothing to report yet. Changes with the place in the queue, and otherwise every 30 s. */
 export function progressText(image: string, progress: UnderWay, nowMonotonicMs: number): string | undefined {
   const waitedMs = nowMonotonicMs - progress.sinceMonotonicMs;
-  if (waitedMs < TOLD_AFTER_MS) return undefined;
-  const steps = Math.floor(waitedMs / TOLD_EVERY_MS);
-  const time = steps === 0 ? "" : ` for ${formatGoDuration(BigInt(steps * TOLD_EVERY_MS) * 1_000_000n)}`;
+  if (waitedMs < FIRST_NOTE_MS) return undefined;
+  const steps = Math.floor(waitedMs / NOTE_EVERY_MS);
+  const time = steps === 0 ? "" : ` for ${formatGoDuration(BigInt(steps * NOTE_EVERY_MS) * 1_000_000n)}`;
   if (progress.kind === "pulling") return `${pullingText(image)}${time}`;
   return `Image ${goQuote(image)} waits${time} to be pulled, number ${progress.position} in the queue`;
 }
@@ -41,5 +41,5 @@ export function progressText(image: string, progress: UnderWay, nowMonotonicMs: 
 /** The time until the text may change. */
 export function nextNoteMs(progress: UnderWay, nowMonotonicMs: number): number {
   const waitedMs = nowMonotonicMs - progress.sinceMonotonicMs;
-  return waitedMs < TOLD_AFTER_MS ? TOLD_AFTER_MS - waitedMs : TOLD_EVERY_MS - (waitedMs % TOLD_EVERY_MS);
+  return waitedMs < FIRST_NOTE_MS ? FIRST_NOTE_MS - waitedMs : NOTE_EVERY_MS - (waitedMs % NOTE_EVERY_MS);
 }

@@ -19,7 +19,7 @@ import {
 } from "./pull-messages.ts";
 import { nextNoteMs, podOfPull, progressText, pullKey, type UnderWay } from "./pull-progress.ts";
 
-test("[9.1] each policy: always pulls without a look, the others use what is there, and never does not pull", () => {
+test("[9.1] Always pulls without checking the node, the other policies use a present image, Never does not pull", () => {
   const decisions = ["Always", "IfNotPresent", "Never"].map((policy) => [
     asksNode(policy),
     decidePull(policy, true),
@@ -32,7 +32,7 @@ test("[9.1] each policy: always pulls without a look, the others use what is the
   ]);
 });
 
-test("[9.1] what is told of an image that cannot be had", () => {
+test("[9.1] an image that cannot be used has upstream's message", () => {
   assert.equal(neverPullText("x"), 'Container image "x" is not present with pull policy of Never');
   assert.equal(invalidNameText("x y", "why"), 'Failed to apply default image tag "x y": why');
   assert.equal(
@@ -42,7 +42,7 @@ test("[9.1] what is told of an image that cannot be had", () => {
   assert.match(rpcErrorText("cancelled", "x"), /code = Canceled desc = x$/);
 });
 
-test("[9.2] what is told of a pull, with times as Go prints them and the size in bytes", () => {
+test("[9.2] pull messages have durations as Go prints them and the size in bytes", () => {
   assert.equal(pullingText("x"), 'Pulling image "x"');
   assert.equal(presentText("x"), 'Container image "x" already present on machine and can be accessed by the pod');
   assert.equal(
@@ -54,14 +54,14 @@ test("[9.2] what is told of a pull, with times as Go prints them and the size in
   assert.equal(failedPullText("x", "why"), 'Failed to pull image "x": why');
 });
 
-test("[9.5] that Secrets are missing is told by their names", () => {
+test("[9.5] missing pull Secrets are reported by name", () => {
   assert.equal(
     secretsMissingText(["a", "b"]),
     "Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed.",
   );
 });
 
-test("[9.3] a failed pull waits 10 s, doubled up to 5 minutes; ten quiet minutes begin anew", () => {
+test("[9.3] pull backoff doubles from 10 s to 5 minutes, and restarts after ten minutes without a failure", () => {
   let backoff: PullBackoff | undefined;
   let now = 0;
   const waits = Array.from({ length: 7 }, () => {
@@ -82,7 +82,7 @@ test("[9.3] a failed pull waits 10 s, doubled up to 5 minutes; ten quiet minutes
   assert.equal(afterFailedPull(backoff, failedMonotonicMs + 600_001).delayMs, 10_000);
 });
 
-test("[9.3] why a pull failed: what the runtime names has a reason of its own, all else is ErrImagePull", () => {
+test("[9.3] a failed pull has reason RegistryUnavailable, SignatureValidationFailed or ErrImagePull", () => {
   assert.deepEqual(pullFailure("x", "not found"), { reason: "ErrImagePull", message: "not found" });
   assert.deepEqual(pullFailure("x", "RegistryUnavailable: down"), {
     reason: "RegistryUnavailable",
@@ -99,7 +99,7 @@ test("[9.3] why a pull failed: what the runtime names has a reason of its own, a
   );
 });
 
-test("[9.2] a runtime's error keeps its code where that says something, and never shows the keys of an address", () => {
+test("[9.2] a pull error keeps its gRPC code unless unknown, and credentials in URLs are redacted", () => {
   assert.equal(pullErrorText("unknown", "no such host"), "no such host");
   assert.equal(pullErrorText("notFound", "gone"), "rpc error: code = NotFound desc = gone");
   assert.equal(
@@ -110,7 +110,7 @@ test("[9.2] a runtime's error keeps its code where that says something, and neve
   assert.equal(pullErrorText("unknown", plain), plain);
 });
 
-test("how far a pull is, is told after 5 s and then every 30 s, with the place in the queue", () => {
+test("pull progress is reported after 5 s and then every 30 s, with the place in the queue", () => {
   const pulling: UnderWay = { kind: "pulling", sinceMonotonicMs: 1_000, lastFailure: undefined };
   const queued: UnderWay = { ...pulling, kind: "queued", position: 3 };
   const at = [5_999, 6_000, 30_999, 31_000, 91_000];
@@ -126,6 +126,6 @@ test("how far a pull is, is told after 5 s and then every 30 s, with the place i
   );
 });
 
-test("the key of a pull names its pod", () => {
+test("the key of a pull contains the UID of its pod", () => {
   assert.equal(podOfPull(pullKey("uid-1", "volume a/b")), "uid-1");
 });

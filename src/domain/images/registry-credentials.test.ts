@@ -32,7 +32,7 @@ const REPOSITORIES = [
   "reg:80/a",
 ];
 
-test("[9.5] places are understood and matched as the Go kubelet does it", () => {
+test("[9.5] registry addresses are normalized and matched as by the Go kubelet", () => {
   for (const { place, key, matches } of goldenLines("registry-places.jsonl") as readonly Recorded[]) {
     const normal = normalPlace(place);
     assert.equal(normal ?? null, key, place);
@@ -41,7 +41,7 @@ test("[9.5] places are understood and matched as the Go kubelet does it", () => 
   }
 });
 
-test("[9.5] all that match are tried: the pod's before the node's, the longer place before the shorter, else in order", () => {
+test("[9.5] matching credentials are ordered: the pod's before the node's, longer registry paths first", () => {
   const first = logins("gcr.io", "gcr.io/team/app", "other.io");
   const second = logins("gcr.io", "*.io");
   const node = logins("https://gcr.io/team", "gcr.io");
@@ -56,14 +56,14 @@ test("[9.5] all that match are tried: the pod's before the node's, the longer pl
   assert.deepEqual(found("quay.io/x", [logins("gcr.io")], [logins("docker.io")]), []);
 });
 
-test("[9.5] the default registry has an older name, which counts where nothing else fits", () => {
+test("[9.5] credentials for index.docker.io are used for docker.io if no others match", () => {
   const hub = logins("https://index.docker.io/v1/");
   assert.deepEqual(found("docker.io/library/busybox", [hub]), ["https://index.docker.io/v1/#0"]);
   assert.deepEqual(found("docker.io/library/busybox", [[...hub, ...logins("docker.io")]]), ["docker.io#0"]);
   assert.deepEqual(found("gcr.io/x", [hub]), []);
 });
 
-test("[9.5] a login is a name and a password, or both in one word; one that is neither spoils the file", () => {
+test("[9.5] credentials are username and password or an auth field, and an invalid entry invalidates the file", () => {
   const parse = (auths: unknown) => parseDockerConfig(JSON.stringify({ auths }), "config.json");
   const read = (entry: unknown) => {
     const parsed = parse({ h: entry });
@@ -88,7 +88,7 @@ test("[9.5] a login is a name and a password, or both in one word; one that is n
   assert.equal(parseDockerConfig("{", "config.json").kind, "invalid");
 });
 
-test("[9.5] both types of Secret are read, others and empty ones pass without a word", () => {
+test("[9.5] both types of pull Secret are read; other types and empty Secrets give no credentials", () => {
   const login = { h: { username: "u", password: "p" } };
   const secret = (type: string, key: string, content: unknown): Secret => ({
     type,
@@ -107,7 +107,7 @@ test("[9.5] both types of Secret are read, others and empty ones pass without a 
   assert.deepEqual(loginsOfSecret({ type: "kubernetes.io/dockercfg" }), nothing);
 });
 
-test("a place named __proto__ is a place, and no text makes it stumble", () => {
+test("a registry named __proto__ is read, and no text makes parsing fail", () => {
   const parsed = parseDockerConfig('{"auths":{"__proto__":{"username":"u"}}}', "config.json");
   assert.deepEqual(parsed, { kind: "logins", logins: [["__proto__", { username: "u", password: "" }]] });
   fc.assert(

@@ -48,7 +48,7 @@ const sized = (records: readonly JournalRecord[]) => records.map((record) => ({ 
 const kept = (records: readonly JournalRecord[], nowWallMs: number, limits: Partial<typeof generous>) =>
   compact(sized(records), nowWallMs, { ...generous, ...limits }).map(({ record }) => record);
 
-void test("decisions go before any fact, the oldest first", () => {
+void test("decisions are dropped before any fact, the oldest first", () => {
   const facts = [admitted("a"), finished("b")];
   const decisions = ["1", "2", "3", "4"].map((why) => decision("a", why));
   assert.deepEqual(kept([...decisions, ...facts], 0, { bytesTarget: 4 * BYTES }), [...decisions.slice(2), ...facts]);
@@ -65,7 +65,7 @@ const reported = (uid: string, on: string, reason: string, why: string): Journal
   times: 1,
 });
 
-void test("of a UID that is not finished the last words on each of its parts stay, whatever else goes", () => {
+void test("an unfinished UID keeps its admission and the newest event of each part and reason, whatever the size limit", () => {
   const admit = decisionRecord({ ...of("a"), wallMs: 1 }, { kind: "admit", containers: [] });
   const records = [
     reported("", "runtime", "RuntimeNotReady", "down"),
@@ -85,14 +85,14 @@ void test("of a UID that is not finished the last words on each of its parts sta
   assert.deepEqual(kept(records, 0, {}), records);
 });
 
-void test("one pod's explanations do not cost another's: only its newest stay", () => {
+void test("a noisy pod keeps only its newest explanations, and another pod keeps its own", () => {
   const noisy = Array.from({ length: 500 }, (_, index) => reported("a", "app", "Failed", `${index}`));
   const left = kept([admitted("a"), ...noisy, decision("b", "quiet")], 0, { bytesTarget: 1000 * BYTES });
   assert.equal(left.filter(({ uid }) => uid === "a").length, 61);
   assert.deepEqual([left[1], left.at(-1)], [noisy[440], decision("b", "quiet")]);
 });
 
-void test("a finished UID is forgotten when it is old and many have finished since", () => {
+void test("a finished UID is dropped when it is old and enough others finished after it", () => {
   const records = ["a", "b", "c"].flatMap((uid, index) => [admitted(uid), finished(uid, index * 1000)]);
   const after = (nowWallMs: number, finishedKeptMin: number) =>
     new Set(kept(records, nowWallMs, { finishedKeptMs: 1500, finishedKeptMin }).map(({ uid }) => uid));
@@ -103,7 +103,7 @@ void test("a finished UID is forgotten when it is old and many have finished sin
   assert.deepEqual(after(-9e15, 0), new Set(["a", "b", "c"]));
 });
 
-void test("too many finished UIDs go by their order, whole, and never one that is not finished", () => {
+void test("over the size limit whole finished UIDs are dropped, oldest first, and unfinished ones are kept", () => {
   const records = [...["a", "b", "c"].flatMap((uid) => [admitted(uid), finished(uid)]), admitted("d")];
   const left = kept(records, 0, { bytesTarget: 5 * BYTES });
   assert.deepEqual(
@@ -112,19 +112,19 @@ void test("too many finished UIDs go by their order, whole, and never one that i
   );
 });
 
-void test("a crash loop weighs no more than its newest exits", () => {
+void test("a crash loop keeps only its newest ten exits", () => {
   const loop = Array.from({ length: 500 }, (_, index) => exited("a", "app", `c${index}`));
   assert.equal(kept([admitted("a"), ...loop], 0, {}).length, 11);
 });
 
-void test("a probe that changes its mind again and again weighs no more than its last word on each container", () => {
+void test("repeated probe results keep only the newest of each container", () => {
   const flips = Array.from({ length: 500 }, (_, index) =>
     probed("a", index % 2 ? "x" : "y", `c${index % 3}`, index % 5 > 2),
   );
   assert.equal(kept([admitted("a"), ...flips], 0, {}).length, 3);
 });
 
-void test("an end that fails here and there weighs no more than its last word", () => {
+void test("repeated termination failures keep only the newest record", () => {
   const tries = Array.from({ length: 100 }, (_, index) =>
     ending("a", index % 2 ? "containers" : "volumes", "failed", index),
   );
@@ -182,7 +182,7 @@ const recordArbitrary: fc.Arbitrary<JournalRecord> = fc.oneof(
   uidArbitrary.map((uid) => decision(uid, "")),
 );
 
-void test("whatever the records, the facts of all UIDs that stay are the same after compaction, and doing it twice changes nothing", () => {
+void test("compaction keeps the facts of every UID that it does not drop, and is idempotent", () => {
   fc.assert(
     fc.property(fc.array(recordArbitrary, { maxLength: 120 }), fc.nat(60), (drawn, room) => {
       // Nothing is actuated that was not allocated before.

@@ -49,7 +49,7 @@ export function compact<T extends SizedRecord>(
       ({ facts }, index) =>
         index < limits.finishedKeptMin || nowWallMs - (facts.finishedWallMs ?? 0) < limits.finishedKeptMs,
     );
-  const keep = new Set([...open.flatMap((life) => life.kept), ...terminationMessage(records, open)]);
+  const keep = new Set([...open.flatMap((life) => life.kept), ...lastingExplanations(records, open)]);
   let room = limits.bytesTarget - weigh([...keep]);
   const keepWhileRoom = (group: readonly T[]) => {
     room -= weigh(group);
@@ -89,13 +89,14 @@ function collectLives<T extends SizedRecord>(records: readonly T[]): Map<string,
  * The newest record of each reason about each part of a pod that is not finished, or about the node. Also the newest
  * decision of each lasting kind, such as the one that names the pod's containers.
  */
-function terminationMessage<T extends SizedRecord>(records: readonly T[], open: readonly Life<T>[]): readonly T[] {
+function lastingExplanations<T extends SizedRecord>(records: readonly T[], open: readonly Life<T>[]): readonly T[] {
   const uids = new Set(["", ...open.map(({ facts }) => facts.uid)]);
   const last = new Map<string, T>();
   for (const sized of records) {
     const { record } = sized;
     if (!uids.has(record.uid)) continue;
     if (record.kind === "told") last.set(`${record.uid} ${record.on} ${record.reason}`, sized);
+    if (record.kind === "nodeState") last.set(`node ${record.subject}`, sized);
     if (record.kind !== "decision") continue;
     const { kind } = record.decision;
     if (LASTING.has(kind)) last.set(`${record.uid} ${kind}`, sized);

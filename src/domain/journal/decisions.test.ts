@@ -63,7 +63,7 @@ for (const [what, why, decision] of VERSION_1) {
   });
 }
 
-test("an action means the same in version 2 as in version 1", () => {
+test("an action's decision equals the one upgraded from its version 1 record", () => {
   for (const action of [STOPS, START, SANDBOX as PodAction, { kind: "postStart", name: "app", id: "c1" } as const]) {
     const { kind, ...details } = action;
     const decision = actionDecision(action, undefined);
@@ -81,7 +81,7 @@ test("an action of a terminating pod names its container and the failed probe, w
   });
 });
 
-test("a damaged decision and one of a later version are no decisions", () => {
+test("a damaged decision and one of a later version are refused", () => {
   const act = { kind: "act", action: "postStart", why: "{}", probeStops: [] };
   assert.ok(isDecision(act));
   for (const value of [

@@ -69,7 +69,7 @@ const known = (facts: Partial<UidFacts>): UidFacts => ({ ...nothingKnown(common)
 
 for (const [name, records, wanted] of [
   [
-    "[11.12] of what the probes said of a container its newest instance's last word counts",
+    "[11.12] the last probe results of each container's newest instance are kept",
     [
       probed("a", "c1", "success"),
       probed("b", "c2", "success"),
@@ -85,22 +85,22 @@ for (const [name, records, wanted] of [
     }),
   ],
   [
-    "the first sight of a pod is its start time, and later ones do not move it",
+    "the first admission of a pod sets its start time, and later ones do not move it",
     [admitted(100), admitted(200)],
     known({ admission: { kind: "admitted" }, startWallMs: 100 }),
   ],
   [
-    "a rejection is kept with its reason, also of a pod that was taken in before",
+    "a rejection is kept with its reason, also after an earlier admission",
     [admitted(1), rejected],
     known({ admission: { kind: "rejected", reason: "OutOfcpu", message: "no room" }, startWallMs: 1 }),
   ],
   [
-    "the grace only shrinks: the first cause stays, the smallest grace counts from when it was asked for",
+    "the grace period only decreases and counts from its own request; the first cause is kept",
     [terminating(10, 30, "deleted"), terminating(20, 60, "again"), terminating(25, 5, "evicted")],
     known({ terminating: { sinceWallMs: 10, why: "deleted", graceSeconds: 5, graceSinceWallMs: 25 } }),
   ],
   [
-    "exits are kept by container, oldest first, and one that is told twice counts once",
+    "exits are kept by container, oldest first, and a repeated record counts once",
     [exited("a", exit("c1", 1)), exited("b", exit("c2", 0)), exited("a", exit("c1", 1)), exited("a", exit("c3", 137))],
     known({
       exits: new Map([
@@ -110,7 +110,7 @@ for (const [name, records, wanted] of [
     }),
   ],
   [
-    "a restart of all containers holds for the ends before it, and for none after it",
+    "a restart of all containers resets the exits before it, and none after it",
     [exited("a", exit("c1", 42)), restartingAll, exited("a", exit("c2", 1)), exited("b", exit("c3", 0))],
     known({
       exits: new Map([
@@ -121,12 +121,12 @@ for (const [name, records, wanted] of [
     }),
   ],
   [
-    "how far an end is, is what was said last",
+    "the last record of termination progress is kept",
     [ending("containers", "begun", ""), ending("volumes", "begun", ""), ending("volumes", "failed", "busy")],
     known({ ending: { step: "volumes", state: "failed", attempts: 2, error: "busy" } }),
   ],
   [
-    "what containers have for themselves is what the last allocation says",
+    "containers' exclusive resources are those of the last allocation",
     [allocated(1, "1"), allocated(1, "1", CPUS), allocated(2, "2", CPUS)],
     known({
       allocated: {
@@ -140,7 +140,7 @@ for (const [name, records, wanted] of [
     }),
   ],
   [
-    "an allocation that is written twice is one, and one without a part for containers takes theirs away",
+    "a repeated allocation changes nothing, and one without exclusive resources removes them",
     [allocated(1, "1", CPUS), allocated(1, "1", { app: { cpus: "2-3" } }), allocated(1, "1000m")],
     known({
       allocated: {
@@ -153,7 +153,7 @@ for (const [name, records, wanted] of [
     }),
   ],
   [
-    "a terminal phase and an end are final",
+    "the first terminal phase and the first finish time are final",
     [
       { kind: "terminal", ...common, wallMs: 1, phase: "Failed" },
       { kind: "terminal", ...common, wallMs: 2, phase: "Succeeded" },
@@ -163,7 +163,7 @@ for (const [name, records, wanted] of [
     known({ terminalPhase: "Failed", finishedWallMs: 3 }),
   ],
   [
-    "a static pod that comes back begins anew and keeps its identity",
+    "a static pod that returns starts without its earlier facts and keeps its identity",
     [
       staticPod("h1"),
       staticPod("h2"),
@@ -195,9 +195,9 @@ void test("facts: a crash loop keeps the newest ten exits of its container", () 
   );
 });
 
-void test("facts: a decision explains and decides nothing", () => assert.equal(foldFacts([decision]).size, 0));
+void test("facts: a decision adds no facts", () => assert.equal(foldFacts([decision]).size, 0));
 
-void test("a record that lost a field, has one of another type or a kind of tomorrow is none", () => {
+void test("a record with a missing field, a field of another type or an unknown kind is refused", () => {
   const whole = [
     admitted(1),
     rejected,
@@ -224,7 +224,7 @@ void test("a record that lost a field, has one of another type or a kind of tomo
   }
 });
 
-void test("an allocation of which no container has anything for itself is written as before there was that part", () => {
+void test("an allocation without exclusive resources is written without containerAllocations", () => {
   assert.equal(
     JSON.stringify(allocated(1, "1")),
     '{"kind":"allocated","uid":"u","pod":"ns/p","wallMs":1,"generation":1,"allocation":{"containers":{"app":{"requests":{"cpu":"1"}}}}}',

@@ -134,6 +134,7 @@ export function afterRecord(known: UidFacts, record: JournalRecord): UidFacts {
       return afterStaticPod(known, record);
     case "decision":
     case "told":
+    case "nodeState":
       return known;
     default:
       return assertNever(record);
@@ -280,5 +281,5 @@ function afterStaticPod(known: UidFacts, record: StaticPod): UidFacts {
 }
 
 /** Whether this UID is finished for good. Only a static pod whose manifest was removed may start over. */
-export const isOver = ({ finishedWallMs, terminating }: UidFacts, isStatic: boolean): boolean =>
+export const isFinishedForGood = ({ finishedWallMs, terminating }: UidFacts, isStatic: boolean): boolean =>
   finishedWallMs !== undefined && !(isStatic && terminating?.why === "removed");

@@ -84,6 +84,16 @@ const shapes: {
   staticPod: { uid: "text", pod: "text", wallMs: "number", source: "text", contentHash: "text", configHash: "text" },
   decision: { uid: "text", pod: "text", wallMs: "number", version: "decisionVersion", decision: "decision" },
   told: { uid: "text", pod: "text", wallMs: "number", on: "text", reason: "text", why: "text", times: "number" },
+  nodeState: {
+    uid: "text",
+    pod: "text",
+    wallMs: "number",
+    subject: "text",
+    state: "text",
+    sinceWallMs: "number",
+    reason: "text",
+    why: "text",
+  },
 };
 
 const fieldsByKind: ReadonlyMap<unknown, readonly (readonly [string, Field])[]> = new Map(

@@ -1,6 +1,7 @@
 /**
- * The records of the journal. Facts are read back at the next start and determine what the agent does. `decision` and
- * `told` only explain: what the agent did with a pod or did not do, why, in one sentence, and what happened then.
+ * The records of the journal. Facts are read back at the next start and determine what the agent does. Records of
+ * decisions, events and node states only explain: what the agent did with a pod or did not do, why, in one sentence,
+ * and what happened then.
  */
 import { type ContainerAllocations, isEmpty, type PodAllocation } from "../allocation/pod-allocation.ts";
 import type { EndStepName } from "../pod/ending.ts";
@@ -178,6 +179,21 @@ export type JournalRecord =
       readonly why: string;
       /** The number of occurrences so far. */
       readonly times: number;
+    }
+  /**
+   * A state of the node, which explains no pod. `subject`: `condition/<type>`, whose `state` is the condition's status,
+   * or `wait/<what>`, whose `state` is "waiting" or "ended". `uid` and `pod` are empty.
+   */
+  | {
+      readonly kind: "nodeState";
+      readonly uid: string;
+      readonly pod: string;
+      readonly wallMs: number;
+      readonly subject: string;
+      readonly state: string;
+      readonly sinceWallMs: number;
+      readonly reason: string;
+      readonly why: string;
     };
 
 type AllocatedRecord = Extract<JournalRecord, { kind: "allocated" }>;
@@ -202,5 +218,7 @@ export const decisionRecord = (
 ): DecisionRecord => ({ kind: "decision", uid, pod, wallMs, version: DECISION_VERSION, decision });
 
 /** Nothing is decided by these records. */
-export const isExplanation = (record: JournalRecord): record is Extract<JournalRecord, { kind: "decision" | "told" }> =>
-  record.kind === "decision" || record.kind === "told";
+export const isExplanation = (
+  record: JournalRecord,
+): record is Extract<JournalRecord, { kind: "decision" | "told" | "nodeState" }> =>
+  record.kind === "decision" || record.kind === "told" || record.kind === "nodeState";

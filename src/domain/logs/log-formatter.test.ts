@@ -45,11 +45,11 @@ const LOG = bytes(
   ].join(""),
 );
 
-test("[19.3] lines lose their heads, and parts of a line are joined", () => {
+test("[19.3] line prefixes are removed, and parts of a line are joined", () => {
   assert.equal(shown(LOG).text, "one\ntwo, and its end\n\nlast\n");
 });
 
-test("[19.4] with times, each line begins with its own, nine digits long and in its own zone; a part that continues a line has none", () => {
+test("[19.4] with timestamps each line begins with its own once, with nine digits and in its own zone", () => {
   assert.equal(
     shown(LOG, { timestamps: true }).text,
     [
@@ -61,14 +61,14 @@ test("[19.4] with times, each line begins with its own, nine digits long and in 
   );
 });
 
-test("[19.4] nothing is shown from before a moment, by the time that the line says in its zone", () => {
+test("[19.4] lines before the since time are left out, by each line's timestamp in its own zone", () => {
   const at = (iso: string, nanos = 0) => ({ seconds: Date.parse(iso) / 1000, nanos });
   assert.equal(shown(LOG, { since: at("2026-01-02T03:04:08Z", 250_000_000) }).text, "\nlast\n");
   assert.equal(shown(LOG, { since: at("2026-01-02T03:04:08Z", 250_000_001) }).text, "last\n");
   assert.equal(shown(LOG, { since: at("2026-01-02T03:04:10Z") }).text, "");
 });
 
-test("[19.4] a limit in bytes cuts the line that reaches it, its time included, and ends the reading", () => {
+test("[19.4] a byte limit cuts the line that reaches it, its timestamp included, and ends reading", () => {
   assert.deepEqual(pick(shown(LOG, { bytesMax: 6 })), ["one\ntw", "done"]);
   assert.deepEqual(pick(shown(LOG, { bytesMax: 4 })), ["one\n", "done"]);
   assert.deepEqual(pick(shown(LOG, { bytesMax: 12, timestamps: true })), ["2026-01-02T0", "done"]);
@@ -79,18 +79,18 @@ test("[19.4] a limit in bytes cuts the line that reaches it, its time included, 
 
 const pick = ({ text: all, state }: ReturnType<typeof shown>) => [all, state.kind];
 
-test("[19.4] a limit in lines counts those of the log, shown or not", () => {
+test("[19.4] a line limit counts lines of the log, shown or not", () => {
   assert.deepEqual(pick(shown(LOG, { linesMax: 3 })), ["one\ntwo, and its end\n", "done"]);
   assert.deepEqual(pick(shown(LOG, { linesMax: 3, streams: new Set(["stdout"]) })), ["one\n", "done"]);
   assert.deepEqual(pick(shown(LOG, { linesMax: 0 })), ["", "done"]);
 });
 
-test("[19.5] of two streams one can be had alone", () => {
+test("[19.5] stdout and stderr can be read separately", () => {
   assert.equal(shown(LOG, { streams: new Set(["stdout"]) }).text, "one\n\nlast\n");
   assert.equal(shown(LOG, { streams: new Set(["stderr"]) }).text, "two, and its end\n");
 });
 
-test("[19.3] the format of docker is read too, and the first line decides", () => {
+test("[19.3] Docker's JSON format is read too, and the first line decides the format", () => {
   const docker = bytes(
     [
       '{"log":"one\\n","stream":"stdout","time":"2016-10-20T18:39:20.57606443Z"}\n',
@@ -107,7 +107,7 @@ test("[19.3] the format of docker is read too, and the first line decides", () =
   assert.deepEqual(strange.state, { kind: "failed", why: 'unexpected stream type "third"' });
 });
 
-test("[19.3] what is no log is refused with its first line, and later lines that are none are left out", () => {
+test("[19.3] an unknown format is refused with its first line, and later invalid lines are left out", () => {
   assert.deepEqual(shown(Buffer.from([0x66, 0xff, 0x22, 0x0a, 0x61])).state, {
     kind: "failed",
     why: 'failed to get parse function: unsupported log format: "f\\xff\\"\\n"',
@@ -132,11 +132,11 @@ test("[19.3] what is no log is refused with its first line, and later lines that
   assert.equal(leftOut, bad.length);
 });
 
-test("a last line without an end is shown as it is", () => {
+test("a last line without a line break is shown", () => {
   assert.equal(shown(LOG.subarray(0, LOG.length - 3)).text, "one\ntwo, and its end\n\nla");
 });
 
-test("[19.3] however the bytes are cut, and however long a line may be held, the same comes out, byte by byte", () => {
+test("[19.3] the output does not depend on how the input is split or how much of a line is buffered", () => {
   const line = fc
     .tuple(
       fc.integer({ min: 0, max: 2_000_000_000_000 }),

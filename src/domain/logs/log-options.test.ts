@@ -25,12 +25,12 @@ const NOTHING = {
   stream: undefined,
 };
 
-test("[20.11] a query without a word asks for all of the log", () => {
+test("[20.11] a query without log options requests the whole log", () => {
   assert.deepEqual(optionsOf(""), NOTHING);
   assert.deepEqual(optionsOf("pretty=true&container=x"), NOTHING);
 });
 
-test("[20.11] a flag is set by whatever is neither 0 nor false", () => {
+test("[20.11] a flag is set by any value but 0 and false", () => {
   for (const word of ["follow", "follow=", "follow=true", "follow=1", "follow=no"]) {
     assert.equal(optionsOf(word).follow, true, word);
   }
@@ -39,7 +39,7 @@ test("[20.11] a flag is set by whatever is neither 0 nor false", () => {
   assert.deepEqual([previous, timestamps], [true, true]);
 });
 
-test("[20.11] the legacy tail stands above tailLines, and all of it is no limit", () => {
+test("[20.11] the legacy tail takes precedence over tailLines, and tail=all is no limit", () => {
   assert.equal(optionsOf("tailLines=5").tailLines, 5);
   assert.equal(optionsOf("tailLines=5&tail=7").tailLines, 7);
   assert.equal(optionsOf("tailLines=5&tail=").tailLines, 5);
@@ -48,7 +48,7 @@ test("[20.11] the legacy tail stands above tailLines, and all of it is no limit"
   assert.equal(optionsOf("tailLines=%2B5").tailLines, 5);
 });
 
-test("[19.4] a moment is given as seconds ago or as a time", () => {
+test("[19.4] the start of the log is given by sinceSeconds or sinceTime", () => {
   assert.deepEqual(optionsOf("sinceSeconds=3").since, { kind: "seconds", ago: 3 });
   const time = { seconds: Date.parse("2026-01-02T03:04:05Z") / 1000, nanos: 250_000_000 };
   assert.deepEqual(optionsOf("sinceTime=2026-01-02T05:04:05.25%2B02:00").since, { kind: "time", time });
@@ -56,7 +56,7 @@ test("[19.4] a moment is given as seconds ago or as a time", () => {
   assert.deepEqual([optionsOf("sinceTime=").since, optionsOf("sinceTime=null").since], [beginning, beginning]);
 });
 
-test("[19.4] what cannot be decoded is 400, what makes no sense is 422, each in the Go kubelet's words", () => {
+test("[19.4] an undecodable query is 400, an invalid one 422, each with the Go kubelet's message", () => {
   const undecodable = '400 {"message": "Unable to decode query."}';
   for (const query of [
     "tailLines=x",
@@ -88,7 +88,7 @@ test("[19.4] what cannot be decoded is 400, what makes no sense is 422, each in 
   assert.equal(refusalOf("stream=All&tailLines=1"), "taken");
 });
 
-test("[19.5] one stream alone is refused until the gate is open", () => {
+test("[19.5] a single stream is refused unless the gate is enabled", () => {
   assert.deepEqual(wantedStreams("Stderr", false), {
     kind: "refused",
     refusal: {
@@ -101,7 +101,7 @@ test("[19.5] one stream alone is refused until the gate is open", () => {
   assert.deepEqual(wantedStreams("Stdout", true), { kind: "is", value: new Set(["stdout"]) });
 });
 
-test("[19.4] seconds ago are counted from now, and a follower's tail does not limit what is written later", () => {
+test("[19.4] sinceSeconds counts from now, and tailLines sets no line limit when following", () => {
   const streams = new Set(["stdout"] as const);
   const view = logView(optionsOf("sinceSeconds=10&tailLines=3&limitBytes=7"), streams, 1_000_123.5);
   assert.deepEqual(view, {

@@ -23,21 +23,21 @@ const asked = (of: ContainerStatus | undefined, previous = false) => {
   return source.kind === "container" ? source.id : source.why;
 };
 
-test("[19.4] the log is that of the run there is: this one, or while none runs the last", () => {
+test("[19.4] the log is the current container's, or the last terminated one's", () => {
   assert.equal(asked(status({ running: {} }, ended("r://last"))), "r://now");
   assert.equal(asked(status(ended("r://ended"), ended("r://last"))), "r://ended");
   assert.equal(asked(status(ended(), ended("r://last"))), "r://last");
   assert.equal(asked(status(waiting("CrashLoopBackOff"), ended("r://last"))), "r://last");
 });
 
-test("[19.4] of the run before this one, where there was one", () => {
+test("[19.4] previous selects the last terminated container, and is refused without one", () => {
   assert.equal(asked(status({ running: {} }, ended("r://last")), true), "r://last");
   const none = 'previous terminated container "c" in pod "p" not found';
   assert.equal(asked(status({ running: {} }), true), none);
   assert.equal(asked(status({ running: {} }, ended()), true), none);
 });
 
-test("[19.4] where there is no log, the reason is the Go kubelet's", () => {
+test("[19.4] a container without a log is refused with the Go kubelet's message", () => {
   const name = 'container "c" in pod "p"';
   assert.equal(asked(undefined), `${name} is not available`);
   assert.equal(asked(status(ended())), `${name} is terminated`);
@@ -51,7 +51,7 @@ test("[19.4] where there is no log, the reason is the Go kubelet's", () => {
   assert.equal(asked(status({})), `${name} is waiting to start - no logs yet`);
 });
 
-test("the runtime's own name for a container is what follows its scheme", () => {
+test("runtimeId strips the scheme of a container ID", () => {
   assert.equal(runtimeId("containerd://abc"), "abc");
   assert.equal(runtimeId("abc"), "abc");
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nextPart, rotatedLogs } from "./rotated-logs.ts";
 
-test("[19.2] parts are known by their names, oldest first; what a cut-short rotation left is told apart", () => {
+test("[19.2] rotated files are recognized by name, oldest first, apart from those of an interrupted rotation", () => {
   const names = [
     "0.log",
     "0.log.20260102-000003",
@@ -26,7 +26,7 @@ test("[19.2] parts are known by their names, oldest first; what a cut-short rota
 const at = (text: string) => new Date(text).getTime();
 const parts = (...names: readonly string[]) => rotatedLogs("0.log", names).inUse;
 
-test("[19.2] a part is named by the node's time, to the second", () => {
+test("[19.2] a rotated file is named after the node's time in seconds", () => {
   assert.equal(nextPart("0.log", [], at("2026-01-02T03:04:05.999")), "0.log.20260102-030405");
   assert.equal(
     nextPart("0.log", parts("0.log.20260102-030404.gz"), at("2026-01-02T03:04:05")),
@@ -34,7 +34,7 @@ test("[19.2] a part is named by the node's time, to the second", () => {
   );
 });
 
-test("a name is never given twice, nor one that comes before another: not within a second, not after the clock was set back", () => {
+test("a new rotated file's name sorts last, also within one second and after the clock was set back", () => {
   const now = at("2026-01-02T23:59:59");
   assert.equal(nextPart("0.log", parts("0.log.20260102-235959"), now), "0.log.20260103-000000");
   assert.equal(nextPart("0.log", parts("0.log.20260102-235959.gz"), now), "0.log.20260103-000000");

@@ -47,8 +47,8 @@ const RUNNING: PodLifecycle = { kind: "running" };
 const FINISHED: PodLifecycle = { kind: "finished", why: { kind: "completed" } };
 const ORPHAN: PodLifecycle = { kind: "terminating", graceSeconds: 1, sinceMonotonicMs: 0, why: { kind: "orphaned" } };
 
-void describe("pods are counted", () => {
-  void test("[21.6] as active while something of them may run", () => {
+void describe("pod metrics", () => {
+  void test("[21.6] count active pods, without rejected and finished ones and static pods apart", () => {
     const outcomes = new Map([outcome("b", FINISHED), outcome("c", RUNNING)].map((each) => [each.uid, each]));
     const pods = [admitted("a"), admitted("b"), admitted("c", true), rejected("d")];
     assert.deepEqual(
@@ -60,7 +60,7 @@ void describe("pods are counted", () => {
     );
   });
 
-  void test("[21.6] by what their workers do, with a nought where there are none", () => {
+  void test("[21.6] count pods by worker state, with zero for combinations without pods", () => {
     const wanted = new Map([admitted("a"), admitted("b", true), rejected("d")].map((pod) => [pod.uid, pod]));
     const outcomes = [outcome("a", RUNNING), outcome("b", FINISHED), outcome("c", ORPHAN), outcome("d", FINISHED)];
     const gone = outcome("e", { kind: "terminated", why: { kind: "removed" } });
@@ -75,7 +75,7 @@ void describe("pods are counted", () => {
     );
   });
 
-  void test("[13.31] by their volumes: those they want, and those that are there", () => {
+  void test("[13.31] count volumes by plugin, desired and mounted", () => {
     const pod: Pod = {
       spec: {
         containers: [{ name: "c", volumeMounts: ["a", "b"].map((name) => ({ name, mountPath: `/${name}` })) }],
@@ -104,7 +104,7 @@ void describe("pods are counted", () => {
   });
 });
 
-void describe("the start of a pod", () => {
+void describe("the start latency of a pod", () => {
   const startedAt = "2026-01-01T00:00:05Z";
   const pod = (status: Pod["status"], spec: Partial<NonNullable<Pod["spec"]>> = {}): Pod => ({
     metadata: { creationTimestamp: "2026-01-01T00:00:00Z" },
@@ -121,20 +121,20 @@ void describe("the start of a pod", () => {
   };
   const waiting = { ...running, state: { waiting: {} } };
 
-  void test("[21.7] is seen when the API server shows every container as running", () => {
+  void test("[21.7] ends when the API server shows every container as running", () => {
     assert.equal(isSeenStarted(pod({ containerStatuses: [running] })), true);
     assert.equal(isSeenStarted(pod({ containerStatuses: [running, waiting] })), false);
     assert.equal(isSeenStarted(pod({})), false);
   });
 
-  void test("[21.7] is awaited of pods that can be scheduled at once and that nobody began with", () => {
+  void test("[21.7] is not measured for pods that have started, ended or could not be scheduled at once", () => {
     assert.equal(isStartAwaited(pod({})), true);
     assert.equal(isStartAwaited(pod({ startTime: startedAt })), false);
     assert.equal(isStartAwaited(pod({ phase: "Failed" })), false);
     assert.equal(isStartAwaited(pod({ conditions: [{ type: "PodScheduled", status: "False" }] })), false);
   });
 
-  void test("[21.7] takes the time since its creation, less pulls and init containers; what waits for storage is not measured", () => {
+  void test("[21.7] counts from creation, for the SLI without pulls and init containers and only for stateless pods", () => {
     const init = {
       ...running,
       state: { terminated: { exitCode: 0, startedAt: "2026-01-01T00:00:01Z", finishedAt: "2026-01-01T00:00:03Z" } },
@@ -158,7 +158,7 @@ void describe("the start of a pod", () => {
     assert.equal(podStartTimes(stateless, nowMs, 0).sliMs, 10_000);
   });
 
-  void test("[21.7] counts pulls side by side once", () => {
+  void test("[21.7] subtracts overlapping pulls once", () => {
     const pulls = new SharedTime();
     pulls.begin(0);
     pulls.begin(5);
@@ -171,7 +171,7 @@ void describe("the start of a pod", () => {
   });
 });
 
-void test("[9.14] an image's size is one of a few words", () => {
+void test("[9.14] image sizes map to a few labels", () => {
   const mib = 1024 ** 2;
   assert.deepEqual([0, 1, 10 * mib, 10 * mib + 1, 2 * 1024 * mib, 200 * 1024 * mib].map(imageSizeLabel), [
     "N/A",
@@ -183,7 +183,7 @@ void test("[9.14] an image's size is one of a few words", () => {
   ]);
 });
 
-void test("[5.1] a reason that somebody could choose takes no series of its own", () => {
+void test("[5.1] rejection reasons that users can choose share a label", () => {
   assert.deepEqual(["OutOfcpu", "Evicted", "OutOfexample.com/gpu", "NotSupported"].map(rejectionLabel), [
     "OutOfcpu",
     "Evicted",
@@ -192,11 +192,11 @@ void test("[5.1] a reason that somebody could choose takes no series of its own"
   ]);
 });
 
-void test("bounds that grow are the numbers that Go has, to the last digit", () => {
+void test("exponential bucket bounds equal Go's to the last digit", () => {
   assert.deepEqual(growing(10e-9, 10, 5), [1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5]);
 });
 
-void test("[2.7] a certificate is told of by what is left of it, what was replaced and what failed", () => {
+void test("[2.7] certificate metrics show the TTL, rotations and renewal errors", () => {
   const facts = { notBeforeWallMs: 0, notAfterWallMs: 71_500 };
   const pair = { facts } as CertificatePair;
   const state = failedToRenew(renewed({ ...NO_CERTIFICATE, pair }, pair, 3_600_000));
@@ -217,7 +217,7 @@ void test("[2.7] a certificate is told of by what is left of it, what was replac
   ]);
 });
 
-void test("[21.6] a queue shows what waits, what is worked upon, and for how long", () => {
+void test("[21.6] workqueue metrics show depth, unfinished work, durations and retries", () => {
   const registry = new Registry();
   let nowMs = 0;
   const queue = queueMetrics(registry, () => nowMs)("pods");
@@ -247,7 +247,7 @@ void test("[21.6] a queue shows what waits, what is worked upon, and for how lon
   assert.deepEqual(["unfinished_work_seconds", "work_duration_seconds", "retries_total"].map(figure), [0, [1, 3], 1]);
 });
 
-void test("a process without a limit has the largest that there is", () => {
+void test("an unlimited process reports 2^64 bytes of maximal virtual memory", () => {
   const loopDelay = { meanSeconds: 0, p99Seconds: 0, maxSeconds: 0 };
   const none = { startWallMs: 0, cpuSeconds: 0, residentBytes: 0, virtualBytes: 0, openFiles: 0, openFilesMax: 0 };
   const rest = {

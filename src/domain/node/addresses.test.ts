@@ -26,22 +26,28 @@ const found = (...addresses: readonly string[]) => ({
 const trouble = (text: string) => ({ kind: "keep", trouble: text });
 
 for (const [name, given, existing, world, want] of [
-  ["the operator's address", options(["192.0.2.1"]), [], facts, found("192.0.2.1")],
-  ["one address of each family", options(["192.0.2.1", "fd00::1"]), [], facts, found("192.0.2.1", "fd00::1")],
-  ["what the name resolves to, IPv4 first, if it is the machine's", options([]), [], facts, found("192.0.2.2")],
-  ["IPv6 first when asked for by ::", options(["::"]), [], facts, found("fd00::1")],
-  ["the default route when the name says nothing", options([]), [], unresolved, found("192.0.2.1")],
-  ["the default route of the family asked for", options(["::"]), [], unresolved, found("fd00::1")],
+  ["--node-ip is used", options(["192.0.2.1"]), [], facts, found("192.0.2.1")],
   [
-    "the other family rather than none",
+    "--node-ip may have one address of each family",
+    options(["192.0.2.1", "fd00::1"]),
+    [],
+    facts,
+    found("192.0.2.1", "fd00::1"),
+  ],
+  ["the hostname's addresses on this machine are used, IPv4 first", options([]), [], facts, found("192.0.2.2")],
+  ["--node-ip :: prefers IPv6", options(["::"]), [], facts, found("fd00::1")],
+  ["the default route is used when the hostname does not resolve", options([]), [], unresolved, found("192.0.2.1")],
+  ["--node-ip :: prefers the IPv6 default route", options(["::"]), [], unresolved, found("fd00::1")],
+  [
+    "the other family is used if the preferred one has no address",
     options(["0.0.0.0"]),
     [],
     { ...unresolved, defaultRoutes: { IPv4: undefined, IPv6: "fd00::1" } },
     found("fd00::1"),
   ],
-  ["an unspecified second address is none", options(["192.0.2.1", "::"]), [], facts, found("192.0.2.1")],
+  ["an unspecified second address is ignored", options(["192.0.2.1", "::"]), [], facts, found("192.0.2.1")],
   [
-    "a name that is an address",
+    "a hostname that is an IP address is used",
     options([], { hostname: "192.0.2.77" }),
     [],
     facts,
@@ -54,55 +60,67 @@ for (const [name, given, existing, world, want] of [
     },
   ],
   [
-    "an address that is not here",
+    "an address of no local interface is refused",
     options(["192.0.2.9"]),
     theirs,
     facts,
     trouble(`failed to validate nodeIP: node IP: "192.0.2.9" not found in the host's network interfaces`),
   ],
   [
-    "loopback",
+    "a loopback address is refused",
     options(["127.0.0.1"]),
     [],
     facts,
     trouble("failed to validate nodeIP: nodeIP can't be loopback address"),
   ],
   [
-    "multicast",
+    "a multicast address is refused",
     options(["224.0.0.1"]),
     [],
     facts,
     trouble("failed to validate nodeIP: nodeIP can't be a multicast address"),
   ],
   [
-    "link-local, as the second",
+    "a link-local second address is refused",
     options(["192.0.2.1", "fe80::1"]),
     [],
     facts,
     trouble("failed to validate secondaryNodeIP: nodeIP can't be a link-local unicast address"),
   ],
   [
-    "nothing anywhere",
+    "a node without any address is an error",
     options([]),
     [],
     { ...unresolved, defaultRoutes: { IPv4: undefined, IPv6: undefined } },
     trouble("can't get ip address of node n1. error: no address by name or default route"),
   ],
-  ["a cloud's addresses stay", options(["192.0.2.1"], cloud), theirs, facts, { kind: "keep", trouble: undefined }],
   [
-    "a cloud that has not spoken yet: the operator's address",
+    "addresses set by a cloud provider are kept",
+    options(["192.0.2.1"], cloud),
+    theirs,
+    facts,
+    { kind: "keep", trouble: undefined },
+  ],
+  [
+    "with a cloud provider --node-ip is used until it sets addresses",
     options(["192.0.2.1"], cloud),
     [],
     facts,
     found("192.0.2.1"),
   ],
-  ["a cloud, and no address given: the name alone", options([], cloud), [], facts, found()],
-  ["a cloud, and a family given: by the default route", options(["::"], cloud), [], unresolved, found("fd00::1")],
+  ["with a cloud provider and no --node-ip only the hostname is set", options([], cloud), [], facts, found()],
+  [
+    "with a cloud provider and --node-ip :: the default route is used",
+    options(["::"], cloud),
+    [],
+    unresolved,
+    found("fd00::1"),
+  ],
 ] as const) {
   test(`[3.5] ${name}`, () => assert.deepEqual(nodeAddresses(given, existing, world), want));
 }
 
-test("[3.5] the name service is asked only where it decides", () => {
+test("[3.5] the hostname is resolved only where the result matters", () => {
   assert.equal(needsResolving(options([]), []), true);
   assert.equal(needsResolving(options(["::"]), []), true);
   assert.equal(needsResolving(options(["192.0.2.1"]), []), false);
@@ -112,7 +130,7 @@ test("[3.5] the name service is asked only where it decides", () => {
   assert.equal(needsResolving(options(["::"], cloud), theirs), false);
 });
 
-test("[3.3] a cloud controller is told the operator's addresses, and nobody else is", () => {
+test("[3.3] provided-node-ip has the node IPs, and only with an external cloud provider", () => {
   assert.equal(providedNodeIp(options(["192.0.2.1", "fd00::1"], cloud)), "192.0.2.1,fd00::1");
   assert.equal(providedNodeIp(options(["192.0.2.1"], cloud)), "192.0.2.1");
   assert.equal(providedNodeIp(options(["0.0.0.0"], cloud)), undefined);

@@ -26,7 +26,7 @@ const texts = (...rows: readonly (readonly [string, string, string, string, numb
     lastTransitionTime: time(transition),
   }));
 
-test("[3.11] a healthy node: three pressures it does not have, and Ready as the last", () => {
+test("[3.11] a healthy node has three pressure conditions that are False, then Ready True", () => {
   const { conditions, changes } = nodeConditions([], good);
   assert.deepEqual(
     conditions,
@@ -40,7 +40,7 @@ test("[3.11] a healthy node: three pressures it does not have, and Ready as the 
   assert.deepEqual(changes, ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeReady"]);
 });
 
-test("[3.11] [3.16] a node in trouble: every text, every event, and the time of the change", () => {
+test("[3.11] [3.16] an unhealthy node has upstream's texts and events, and new transition times", () => {
   const { conditions, changes } = nodeConditions(nodeConditions([], good).conditions, bad);
   assert.deepEqual(
     conditions,
@@ -59,7 +59,7 @@ test("[3.11] [3.16] a node in trouble: every text, every event, and the time of 
   ]);
 });
 
-test("[3.11] without a change the heartbeat moves and the transition stays, also when the message changes", () => {
+test("[3.11] an unchanged status moves the heartbeat but not the transition time, even with a new message", () => {
   const first = nodeConditions([], { ...good, notReady: ["a"] }).conditions;
   const { conditions, changes } = nodeConditions(first, { ...good, notReady: ["b"], nowWallMs: at(20) });
   assert.deepEqual(changes, []);
@@ -70,7 +70,7 @@ test("[3.11] without a change the heartbeat moves and the transition stays, also
   assert.equal(conditions[3]?.message, "b");
 });
 
-test("[3.14] conditions of others stay as and where they are, and a Ready that went Unknown comes back", () => {
+test("[3.14] conditions of others keep content and position, and Ready returns from Unknown to True", () => {
   const others = { type: "NetworkUnavailable", status: "False", reason: "RouteCreated" };
   const unknown = { type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", lastTransitionTime: time(0) };
   const { conditions, changes } = nodeConditions([others, unknown], { ...good, nowWallMs: at(5) });
@@ -84,7 +84,7 @@ test("[3.14] conditions of others stay as and where they are, and a Ready that w
   assert.equal(changes.includes("NodeReady"), true);
 });
 
-test("[3.12] several causes stand in brackets, each once; one stands alone", () => {
+test("[3.12] several causes are joined in brackets without duplicates, a single one is not", () => {
   assert.equal(aggregate(["a"]), "a");
   assert.equal(aggregate(["a", "b", "a"]), "[a, b]");
 });
@@ -106,8 +106,13 @@ for (const [name, health, runtime, network] of [
     ["container runtime status check may not have completed yet", pleg],
     ["network state unknown"],
   ],
-  ["a good answer", runtimeAnswered(), [], []],
-  ["no good answer for long", runtimeAnswered({ readiness: "down" }), ["container runtime is down"], []],
+  ["none after a good answer", runtimeAnswered(), [], []],
+  [
+    "the runtime is down after too long without a good answer",
+    runtimeAnswered({ readiness: "down" }),
+    ["container runtime is down"],
+    [],
+  ],
   [
     "a network that is not ready",
     withNetwork({ status: false, reason: "NetworkPluginNotReady", message: "cni plugin not initialized" }),
@@ -129,12 +134,12 @@ for (const [name, health, runtime, network] of [
     ["container runtime network not ready: <nil>"],
   ],
 ] as const) {
-  test(`[3.12] ${name}`, () => {
+  test(`[3.12] runtime and network causes: ${name}`, () => {
     assert.deepEqual([runtimeTroubles(health), networkTroubles(health)], [runtime, network]);
   });
 }
 
-test("[3.12] causes are told in order: runtime, network, cgroups, storage, shutdown, capacity", () => {
+test("[3.12] causes are in the order runtime, network, cgroups, storage, shutdown, capacity", () => {
   const tiers = { kind: "failing", trouble: "no bus" } as const;
   const holds = { storage: "CSINode is not yet initialized", shutdown: "node is shutting down" };
   assert.deepEqual(notReadyReasons({ runtime: RUNTIME_UNKNOWN, tiers, holds }, { cpu: "1" }, true), [

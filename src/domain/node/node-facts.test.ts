@@ -28,12 +28,12 @@ for (const [maxPods, podsPerCore, want] of [
   [110, 100, "110"],
   [1000, 0, "1k"],
 ] as const) {
-  test(`[3.6] at most ${maxPods} pods and ${podsPerCore} per core are ${want} on two cores`, () => {
+  test(`[3.6] maxPods ${maxPods} and podsPerCore ${podsPerCore} give ${want} pods on two cores`, () => {
     assert.equal(machineCapacity(machineFacts, undefined, { maxPods, podsPerCore })["pods"], want);
   });
 }
 
-test("[3.6] what others advertise stays, a page size that is gone does not", () => {
+test("[3.6] capacity advertised by others is kept, a huge page size that is gone is removed", () => {
   const existing = { cpu: "1", "example.com/gpu": "3", "hugepages-32Mi": "0" };
   assert.deepEqual(mergedCapacity(existing, { cpu: "2", "hugepages-2Mi": "0" }), {
     cpu: "2",
@@ -47,7 +47,7 @@ test("[3.6] what others advertise stays, a page size that is gone does not", () 
 const agent = { kubeletVersion: "v1.36.4", architecture: "amd64" };
 const runtime = { name: "containerd", version: "v2.2.0", apiVersion: "v1" };
 
-test("[3.8] nodeInfo says what the machine, its runtime and its agent are, and nothing of a proxy", () => {
+test("[3.8] nodeInfo describes the machine, its runtime and its agent, without a proxy version", () => {
   assert.deepEqual(nodeInfo(undefined, { ...machineFacts, swapBytes: 4096n }, runtime, agent), {
     machineID: "machine",
     systemUUID: "system",
@@ -63,7 +63,7 @@ test("[3.8] nodeInfo says what the machine, its runtime and its agent are, and n
   });
 });
 
-test("[3.8] what is not known now stays; swap that is gone does not", () => {
+test("[3.8] nodeInfo keeps what cannot be read now, and drops swap that is gone", () => {
   const before = nodeInfo(undefined, { ...machineFacts, swapBytes: 4096n }, runtime, agent);
   assert.deepEqual(nodeInfo(before, undefined, undefined, agent), before);
   assert.equal(nodeInfo(before, machineFacts, runtime, agent).swap, undefined);
@@ -82,7 +82,7 @@ for (const [version, want] of [
   });
 }
 
-test("[3.8] another boot id is a reboot, a first one is not", () => {
+test("[3.8] a changed boot ID is a reboot, a first one is not", () => {
   const before = nodeInfo(undefined, machineFacts, runtime, agent);
   assert.equal(wasRebooted(before, { ...machineFacts, bootId: "boot-2" }), true);
   assert.equal(wasRebooted(before, machineFacts), false);
@@ -104,7 +104,7 @@ const image = (
   pinned: false,
 });
 
-test("[3.10] the largest come first, those of one size by id, digests before tags, five names at most", () => {
+test("[3.10] images are sorted by size, then ID, with digests before tags and at most five names", () => {
   const images = [image("a", 1n, ["d"], ["t"]), image("b", 5n, ["d1", "d2", "d3"], ["t1", "t2", "t3"]), image("c", 1n)];
   assert.deepEqual(reportedImages(images, 50), [
     { names: ["d1", "d2", "d3", "t1", "t2"], sizeBytes: 5 },
@@ -113,7 +113,7 @@ test("[3.10] the largest come first, those of one size by id, digests before tag
   ]);
 });
 
-test("[3.10] so many images and no more, or all of them", () => {
+test("[3.10] the number of reported images is limited, and -1 reports all", () => {
   const images = Array.from({ length: 60 }, (_, index) => image(`i${index}`, BigInt(index + 1)));
   assert.deepEqual(
     [50, 0, -1].map((max) => reportedImages(images, max).length),
@@ -121,7 +121,7 @@ test("[3.10] so many images and no more, or all of them", () => {
   );
 });
 
-test("[3.17] handlers are sorted by name, with what each can do; features as the runtime says", () => {
+test("[3.17] runtime handlers are sorted by name with their features; node features are the runtime's", () => {
   const { status } = runtimeAnswered();
   const health = runtimeAnswered({
     status: {
@@ -141,7 +141,7 @@ test("[3.17] handlers are sorted by name, with what each can do; features as the
   assert.deepEqual(reportedFeatures(health, undefined), { supplementalGroupsPolicy: true });
 });
 
-test("[3.17] a runtime that has not answered yet changes nothing; one without handlers has none", () => {
+test("[3.17] handlers and features are kept until the runtime answers; a runtime without handlers has none", () => {
   const before = [{ name: "runc" }];
   assert.equal(reportedHandlers(RUNTIME_UNKNOWN, before), before);
   assert.deepEqual(reportedFeatures(RUNTIME_UNKNOWN, { supplementalGroupsPolicy: true }), {
@@ -150,7 +150,7 @@ test("[3.17] a runtime that has not answered yet changes nothing; one without ha
   assert.equal(reportedHandlers(runtimeAnswered(), before), undefined);
 });
 
-test("[3.18] what is built is declared, sorted and by its gate, and that is all that upstream declares", () => {
+test("[3.18] declared features are the implemented ones, sorted and filtered by their gates", () => {
   const all = [
     "ExtendWebSocketsToKubelet",
     "InPlacePodLevelResourcesVerticalScaling",

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { nodeLabelFault } from "../../app/options/names.ts";
 import { machineLabels } from "./node-labels.ts";
 
-test("[3.2] a node starts with its host name, system and architecture, in the old form too", () => {
+test("[3.2] a node is labeled with hostname, OS and architecture, in the beta form too", () => {
   assert.deepEqual(machineLabels("n1", "arm64"), {
     "beta.kubernetes.io/arch": "arm64",
     "beta.kubernetes.io/os": "linux",
@@ -34,7 +34,7 @@ for (const key of [
   test(`[3.2] a node may label itself ${key}`, () => assert.equal(nodeLabelFault({ [key]: "x" }), undefined));
 }
 
-test("[3.2] labels in the names of Kubernetes itself are refused, all at once, with what is allowed", () => {
+test("[3.2] --node-labels in reserved kubernetes.io and k8s.io names are all refused in one message", () => {
   const labels = { "node-role.kubernetes.io/worker": "", "x.k8s.io/y": "", "k8s.io/a": "", "example.com/fine": "" };
   assert.equal(
     nodeLabelFault(labels),

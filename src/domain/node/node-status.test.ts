@@ -21,7 +21,7 @@ const fresh = (change: Partial<RegistrationOptions> = {}, options = nodeOptions(
   initialNode(registration(change), nodeSnapshot(), options).node;
 const ip = (text: string) => parseIp(text) ?? assert.fail(text);
 
-test("[3.2] [3.3] a new node has its labels, the operator's on top, and says who attaches its volumes", () => {
+test("[3.2] [3.3] a new node has machine labels, overridden by --node-labels, and the attach-detach annotation", () => {
   const { metadata, spec } = fresh({ labels: { "kubernetes.io/hostname": "other", "example.com/a": "b" } });
   assert.deepEqual(metadata?.labels, {
     "beta.kubernetes.io/arch": "amd64",
@@ -36,7 +36,7 @@ test("[3.2] [3.3] a new node has its labels, the operator's on top, and says who
   assert.deepEqual(fresh({ controllerAttach: false }).metadata?.annotations, {});
 });
 
-test("[3.4] taints are the operator's, and one more until the cloud controller has looked", () => {
+test("[3.4] a new node has the configured taints, and the uninitialized taint with an external cloud provider", () => {
   const taint = { key: "example.com/x", effect: "NoExecute" };
   const options = nodeOptions({ externalCloud: true, nodeIps: [ip("192.0.2.1")] });
   const { spec, metadata } = fresh({ taints: [taint], providerId: "aws:///i-1" }, options);
@@ -48,12 +48,12 @@ test("[3.4] taints are the operator's, and one more until the cloud controller h
   assert.deepEqual(fresh({ taints: [taint] }).spec, { taints: [taint] });
 });
 
-test("[3.9] the port others call us at", () => {
+test("[3.9] the daemon endpoint has the kubelet's port", () => {
   const { node } = updatedNode({}, nodeSnapshot(), nodeOptions({ kubeletPort: 12_345 }));
   assert.deepEqual(node.status?.daemonEndpoints, { kubeletEndpoint: { Port: 12_345 } });
 });
 
-test("[3.1] an existing node keeps what people gave it and gets back what is the machine's", () => {
+test("[3.1] re-registration restores machine labels and resources and keeps other labels, annotations and taints", () => {
   const initial = fresh({ labels: { "example.com/a": "new", "topology.kubernetes.io/zone": "z1" } });
   const existing: Node = {
     metadata: {
@@ -88,14 +88,14 @@ test("[3.1] an existing node keeps what people gave it and gets back what is the
   });
 });
 
-test("[3.1] an existing node that is as it should be is left alone; one without a size gets ours", () => {
+test("[3.1] re-registration leaves a correct node unchanged and fills in a missing capacity", () => {
   const initial = fresh();
   assert.equal(nodePatch(initial, reconciledNode(initial, initial, registration())), undefined);
   const bare: Node = { ...initial, status: {} };
   assert.deepEqual(reconciledNode(bare, initial, registration()).status?.capacity, initial.status?.capacity);
 });
 
-test("[3.3] an annotation that no longer applies goes away", () => {
+test("[3.3] an annotation that no longer applies is removed", () => {
   const existing = fresh();
   const off = reconciledNode(existing, existing, registration({ controllerAttach: false }));
   assert.deepEqual(nodePatch(existing, off), {
@@ -108,7 +108,7 @@ test("[3.3] an annotation that no longer applies goes away", () => {
   );
 });
 
-test("[3.14] [27.4.1] an update keeps the fields of others, and our own while they cannot be read", () => {
+test("[3.14] [27.4.1] a status update keeps fields of others, and its own while they cannot be read", () => {
   const before = updatedNode({}, nodeSnapshot({ volumesInUse: ["b", "a", "b"] }), nodeOptions()).node;
   const others = {
     volumesAttached: [{ name: "v", devicePath: "/dev/x" }],
@@ -139,14 +139,14 @@ test("[3.14] [27.4.1] an update keeps the fields of others, and our own while th
   });
 });
 
-test("[3.19] volumes in use are told sorted and once, and only when they are known", () => {
+test("[3.19] volumesInUse is sorted without duplicates, and unchanged while unknown", () => {
   const { node } = updatedNode({}, nodeSnapshot({ volumesInUse: ["b", "a", "b"] }), nodeOptions());
   assert.deepEqual(node.status?.volumesInUse, ["a", "b"]);
   const kept = updatedNode(node, nodeSnapshot({ volumesInUse: undefined }), nodeOptions());
   assert.deepEqual(kept.node.status?.volumesInUse, ["a", "b"]);
 });
 
-test("[3.8] [3.16] a reboot and each change of a condition are told in the words people know", () => {
+test("[3.8] [3.16] a reboot and a changed condition are reported as events with upstream's messages", () => {
   const { node } = updatedNode({}, nodeSnapshot(), nodeOptions());
   const machine = { ...machineFacts, bootId: "boot-2" };
   const { events } = updatedNode(node, nodeSnapshot({ machine, runtime: RUNTIME_UNKNOWN }), nodeOptions());
@@ -156,7 +156,7 @@ test("[3.8] [3.16] a reboot and each change of a condition are told in the words
   ]);
 });
 
-test("[3.6] [3.12] without local storage as a resource its size is neither told nor missed", () => {
+test("[3.6] [3.12] without local storage isolation ephemeral-storage is neither reported nor required", () => {
   const options = nodeOptions({ localStorage: false });
   const { node } = updatedNode({}, nodeSnapshot({ rootBytes: undefined }), options);
   assert.equal(node.status?.capacity?.["ephemeral-storage"], undefined);
@@ -167,7 +167,7 @@ test("[3.6] [3.12] without local storage as a resource its size is neither told 
   assert.equal(missing?.message, "missing node capacity for resources: ephemeral-storage");
 });
 
-test("[3.14] an address that is gone vanishes, and two of one type live side by side", () => {
+test("[3.14] changed addresses replace the whole list, also with two of one type", () => {
   const of = (...addresses: readonly string[]) =>
     updatedNode(
       {},

@@ -25,13 +25,13 @@ for (const [signal, available, capacity, want] of [
   ["pid.available", 999n, 32_768n, true],
   ["pid.available", 1000n, 32_768n, false],
 ] as const) {
-  test(`[17.2] ${signal} of ${available} out of ${capacity} ${want ? "is" : "is not"} too little`, () => {
+  test(`[17.2] ${signal} of ${available} out of ${capacity} ${want ? "meets" : "does not meet"} the threshold`, () => {
     const observations = new Map<Signal, { available: bigint; capacity: bigint }>([[signal, { available, capacity }]]);
     assert.deepEqual(thresholdsMet(thresholds, observations), want ? [signal] : []);
   });
 }
 
-test("[17.2] a share is reckoned in single precision, as the Go kubelet does", () => {
+test("[17.2] a percentage is computed in single precision, as by the Go kubelet", () => {
   // float32(15)/100 is a little more than 0.15, and so are the others.
   const short = (percent: string, available: bigint) =>
     thresholdsMet(
@@ -48,18 +48,18 @@ test("[17.2] a share is reckoned in single precision, as the Go kubelet does", (
   }
 });
 
-test("[17.2] 0% and 100% switch a signal off", () => {
+test("[17.2] 0% and 100% disable a threshold", () => {
   assert.equal(parseThresholds({ "nodefs.available": "0%", "imagefs.available": "100%" }).length, 0);
 });
 
-test("[17.2] pods together are held to the machine's threshold of memory", () => {
+test("[17.2] the threshold of memory.available also applies to allocatableMemory.available", () => {
   const observed = { available: 100n * MIB - 1n, capacity: 8192n * MIB };
   assert.deepEqual(thresholdsMet(thresholds, new Map([["allocatableMemory.available", observed]])), [
     "allocatableMemory.available",
   ]);
 });
 
-test("[17.8] a condition is held for its period after it was last seen, each by itself", () => {
+test("[17.8] each pressure condition lasts for the transition period after it was last observed", () => {
   const hold = (nowMs: number) => ({ nowMs, holdMs: 300_000 });
   const first = nextPressure({ pressure: NO_PRESSURE, lastSeenMs: {} }, ["memory.available"], hold(0));
   assert.deepEqual(first.pressure, { memory: true, disk: false, pid: false });

@@ -45,39 +45,49 @@ const terminated = { kind: "terminated", why: { kind: "completed" } } as const;
 void suite("phase", () => {
   const never = { ...init, restartPolicy: "Never" };
   const rows: readonly (readonly [string, string, Partial<PodSpec>, readonly PodContainer[]])[] = [
-    ["[11.1] it sets up", "Pending", init, [runs("one")]],
-    ["[11.1] it has set up, and nothing runs yet", "Pending", init, [ended("one"), ended("two")]],
-    ["[11.1] it runs", "Running", init, [ended("one"), ended("two"), runs("app")]],
-    ["[11.1] setting up failed and is tried again", "Pending", init, [ended("one", 1)]],
-    ["[11.1] a sidecar runs, the others do not yet", "Pending", { initContainers: [sidecar] }, [runs("proxy")]],
+    ["[11.1] Pending while an init container runs", "Pending", init, [runs("one")]],
     [
-      "[11.1] a sidecar comes again beside a container that runs",
+      "[11.1] Pending after the init containers succeeded, before a regular container starts",
+      "Pending",
+      init,
+      [ended("one"), ended("two")],
+    ],
+    ["[11.1] Running while the regular container runs", "Running", init, [ended("one"), ended("two"), runs("app")]],
+    ["[11.1] Pending when a failed init container will be retried", "Pending", init, [ended("one", 1)]],
+    ["[11.1] Pending while only the sidecar runs", "Pending", { initContainers: [sidecar] }, [runs("proxy")]],
+    [
+      "[11.1] Running while a sidecar has exited next to a running container",
       "Running",
       { initContainers: [sidecar] },
       [ended("proxy", 1), runs("app")],
     ],
     [
-      "[11.1] a regular container is between two runs beside its sidecar",
+      "[11.1] Running while the regular container is between two runs next to its sidecar",
       "Running",
       { initContainers: [sidecar] },
       [runs("proxy"), ended("app", 1)],
     ],
-    ["[11.1] failed for good, but the worker has not made sure of it", "Pending", never, [ended("one", 1)]],
+    [
+      "[11.1] Pending when an init container failed for good and the pod has not terminated yet",
+      "Pending",
+      never,
+      [ended("one", 1)],
+    ],
   ];
   for (const [name, want, spec, containers] of rows)
     test(name, () => assert.equal(reported(spec, containers).phase, want));
 
-  test("[7.7][11.1] under Never a failed init container fails the pod", () => {
+  test("[7.7][11.1] a failed init container fails the pod under Never", () => {
     assert.equal(reported(never, [ended("one", 1)], { lifecycle: terminated }).phase, "Failed");
   });
 
-  test("[7.8][11.1] sidecars are not asked whether the pod succeeded", () => {
+  test("[7.8][11.1] sidecar exit codes do not affect the terminal phase", () => {
     const meshed = { initContainers: [sidecar], restartPolicy: "Never" };
     assert.equal(reported(meshed, [ended("proxy", 137), ended("app")], { lifecycle: terminated }).phase, "Succeeded");
     assert.equal(reported(meshed, [ended("proxy"), ended("app", 1)], { lifecycle: terminated }).phase, "Failed");
   });
 
-  test("[7.11] a container that its own rule brings again is not over", () => {
+  test("[7.11] a pod whose container restarts by its own rule stays Running", () => {
     const rule = { action: "Restart", exitCodes: { operator: "In", values: [42] } };
     const ruled = container("app", { restartPolicy: "Never", restartPolicyRules: [rule] });
     assert.equal(reported({ containers: [ruled], restartPolicy: "Never" }, [ended("app", 42)]).phase, "Running");
@@ -85,7 +95,7 @@ void suite("phase", () => {
 });
 
 void suite("conditions", () => {
-  test("[11.5] Initialized names those that are not", () => {
+  test("[11.5] Initialized lists the incomplete init containers", () => {
     assert.equal(
       condition(reported(init, [ended("one"), runs("two")]), "Initialized"),
       "False ContainersNotInitialized containers with incomplete status: [two]",
@@ -97,7 +107,7 @@ void suite("conditions", () => {
     assert.equal(condition(reported(init, [ended("one"), ended("two")]), "Initialized"), "True");
   });
 
-  test("[11.5] once it was, it stays so", () => {
+  test("[11.5] Initialized stays True once set", () => {
     const previous = { phase: "Running", conditions: [{ type: "Initialized", status: "True" }] };
     assert.equal(condition(reported(init, [runs("one")], { previous }), "Initialized"), "True");
     assert.equal(
@@ -106,7 +116,7 @@ void suite("conditions", () => {
     );
   });
 
-  test("[7.8][11.5] a sidecar that is not ready makes the pod not ready; other init containers are not asked", () => {
+  test("[7.8][11.5] ContainersReady depends on sidecars and not on other init containers", () => {
     const spec = { initContainers: [sidecar, container("one")] };
     assert.equal(
       condition(reported(spec, [ended("proxy", 1), ended("one"), runs("app")]), "ContainersReady"),
@@ -116,7 +126,7 @@ void suite("conditions", () => {
   });
 });
 
-void suite("statuses", () => {
+void suite("container statuses", () => {
   const states = (status: PodStatus) =>
     [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(
       ({ name, ready: isReady, started, state }) => {
@@ -126,7 +136,7 @@ void suite("statuses", () => {
       },
     );
 
-  test("[7.18] what waits for the setting up says so, in the order of the spec", () => {
+  test("[7.18] containers behind an init container wait with PodInitializing, in spec order", () => {
     assert.deepEqual(states(reported(init, [runs("one")])), [
       "one running started",
       "two PodInitializing",
@@ -139,7 +149,7 @@ void suite("statuses", () => {
     ]);
   });
 
-  test("[7.7] an init container that the runtime has forgotten has ended well once the others were made", () => {
+  test("[7.7] an init container missing from the runtime is Completed once the regular container runs", () => {
     const [one] = reported(init, [runs("app")]).initContainerStatuses ?? [];
     assert.deepEqual(
       [one?.state?.terminated?.reason, one?.state?.terminated?.exitCode, one?.ready],
@@ -147,13 +157,13 @@ void suite("statuses", () => {
     );
   });
 
-  test("[7.18] a failed init container shows what it waits for", () => {
+  test("[7.18] a failed init container shows its waiting reason and its last exit code", () => {
     const waiting = new Map([["one", { reason: "CrashLoopBackOff", message: "back-off" }]]);
     const [one] = reported(init, [ended("one", 3)], { waiting }).initContainerStatuses ?? [];
     assert.deepEqual([one?.state?.waiting?.reason, one?.lastState?.terminated?.exitCode], ["CrashLoopBackOff", 3]);
   });
 
-  test("[7.19] what was never reached has not failed; what was begun and not seen to end has", () => {
+  test("[7.19] in a terminated pod unstarted containers stay PodInitializing; one that ran without a seen exit is ContainerStatusUnknown", () => {
     const previous = { phase: "Pending", initContainerStatuses: [] };
     const status = reported(init, [ended("one", 1)], { previous, lifecycle: terminated });
     assert.deepEqual(states(status), ["one Error", "two PodInitializing", "app PodInitializing"]);
@@ -164,7 +174,7 @@ void suite("statuses", () => {
     ]);
   });
 
-  test("[7.20][11.10] ephemeral containers have a list of their own, by name, and are never ready", () => {
+  test("[7.20][11.10] ephemeral containers have their own status list, sorted by name, and are never ready", () => {
     const spec = { ephemeralContainers: [{ name: "z" }, { name: "a" }] };
     const status = reported(spec, [runs("app"), runs("z")]);
     assert.deepEqual(

@@ -38,15 +38,15 @@ const ended = (exitCode: number) =>
 
 describe("phase", () => {
   const rows: readonly (readonly [string, string, Partial<PodStatusInputs>])[] = [
-    ["[11.1] nothing has started", "Pending", { view: view([], []) }],
+    ["[11.1] no container has started", "Pending", { view: view([], []) }],
     ["[11.1] a container runs", "Running", {}],
     [
-      "[11.1] one of two waits for its first start",
+      "[11.1] one of two containers has not started yet",
       "Pending",
       { pod: pod({ containers: [container("app"), container("b")] }) },
     ],
     [
-      "[11.1] all ended, and will run again",
+      "[11.1] all containers exited and will restart",
       "Running",
       { view: view([sandbox()], [instance("app", "exited", { exitCode: 1 })]) },
     ],
@@ -59,24 +59,24 @@ describe("phase", () => {
       },
     ],
     [
-      "[11.1] ended for good, but the worker has not made sure of it",
+      "[11.1] all containers exited for good, the pod has not terminated yet",
       "Running",
       { pod: pod({ restartPolicy: "Never" }), view: ended(0), previous: { phase: "Running" } },
     ],
     [
-      "[11.1] ended for good with success",
+      "[11.1] terminated after exit code 0",
       "Succeeded",
       { pod: pod({ restartPolicy: "Never" }), view: ended(0), lifecycle: terminated("completed") },
     ],
     [
-      "[11.1] ended for good with a failure",
+      "[11.1] terminated after exit code 1",
       "Failed",
       { pod: pod({ restartPolicy: "Never" }), view: ended(1), lifecycle: terminated("completed") },
     ],
-    ["[11.1] deleted, its containers ended well", "Succeeded", { view: ended(0), lifecycle: terminated("deleted") }],
-    ["[11.1] deleted before anything started", "Failed", { view: view([], []), lifecycle: terminated("deleted") }],
+    ["[11.1] deleted, the container exited with 0", "Succeeded", { view: ended(0), lifecycle: terminated("deleted") }],
+    ["[11.1] deleted before any container started", "Failed", { view: view([], []), lifecycle: terminated("deleted") }],
     [
-      "[6.8] a static pod that came back under its UID",
+      "[6.8] a static pod recreated under the same UID",
       "Running",
       { previous: { phase: "Succeeded" }, isStatic: true },
     ],
@@ -86,14 +86,14 @@ describe("phase", () => {
       { view: ended(1), previous: { phase: "Succeeded" }, lifecycle: terminated("deleted") },
     ],
     [
-      "a static pod's phase is not forced to an end",
+      "a terminated static pod whose containers never started",
       "Pending",
       { view: view([], []), lifecycle: terminated("deleted"), isStatic: true, previous: { phase: "Pending" } },
     ],
   ];
   for (const [name, phase, inputs] of rows) test(`${name}: ${phase}`, () => assert.equal(status(inputs).phase, phase));
 
-  test("somebody on the node failed it: their words are in the status", () => {
+  test("a pod that the node fails shows the requester's reason and message once it has terminated", () => {
     const why = { kind: "failed", reason: "Evicted", message: "The node was low" } as const;
     const { phase, reason, message } = status({ view: ended(0), lifecycle: { kind: "terminated", why } });
     assert.deepEqual({ phase, reason, message }, { phase: "Failed", reason: "Evicted", message: "The node was low" });
@@ -108,7 +108,7 @@ describe("phase", () => {
 describe("container statuses", () => {
   const only = (inputs: Partial<PodStatusInputs>) => status(inputs).containerStatuses?.[0];
 
-  test("[7.25] a running container", () => {
+  test("[7.25] status of a running container", () => {
     assert.deepEqual(only({}), {
       name: "app",
       image: "busybox",
@@ -123,11 +123,11 @@ describe("container statuses", () => {
     });
   });
 
-  test("[7.18] nothing there yet: ContainerCreating", () => {
+  test("[7.18] a container without an instance waits with ContainerCreating", () => {
     assert.deepEqual(only({ view: view([sandbox()], []) })?.state, { waiting: { reason: "ContainerCreating" } });
   });
 
-  test("[7.13] a container that waits says why, and its last end moves to the last state", () => {
+  test("[7.13] a waiting container shows its reason, and its last exit as lastState", () => {
     const waiting = new Map([["app", { reason: "CrashLoopBackOff", message: "back-off 10s" }]]);
     const found = only({ waiting, view: view([sandbox()], [instance("app", "exited", { exitCode: 1 })]) });
     assert.deepEqual(found?.state, { waiting: { reason: "CrashLoopBackOff", message: "back-off 10s" } });
@@ -135,7 +135,7 @@ describe("container statuses", () => {
     assert.deepEqual([found?.ready, found?.started], [false, false]);
   });
 
-  test("of two instances the older is the last state", () => {
+  test("the older of two instances is the lastState", () => {
     const instances = [instance("app", "exited", { exitCode: 7 }), instance("app", "running", { restartCount: 1 })];
     const found = only({ view: view([sandbox()], instances) });
     assert.deepEqual([found?.restartCount, found?.lastState?.terminated?.exitCode], [1, 7]);
@@ -143,7 +143,7 @@ describe("container statuses", () => {
 
   const PUBLISHED = { name: "app", image: "", imageID: "", ready: false };
 
-  test("what the runtime forgot of the run before is kept as published", () => {
+  test("a published exit becomes the lastState when the runtime no longer has the instance", () => {
     const before = {
       ...PUBLISHED,
       restartCount: 0,
@@ -157,7 +157,7 @@ describe("container statuses", () => {
     assert.equal(found?.lastState?.terminated?.exitCode, 9);
   });
 
-  test("one that was made and never started hides no end of the run before it", () => {
+  test("instances that never started do not hide the last exit", () => {
     const before = {
       ...PUBLISHED,
       restartCount: 1,
@@ -174,7 +174,7 @@ describe("container statuses", () => {
     assert.equal(found.phase, "Running");
   });
 
-  test("[7.19] a container that ran and that the runtime knows nothing of has ended in an unknown way, under any policy", () => {
+  test("[7.19] a container that ran and is in an unknown state is terminated with exit code 137, under Always and Never", () => {
     for (const restartPolicy of ["Always", "Never"]) {
       const [before] = status().containerStatuses ?? [];
       assert.ok(before?.state?.running !== undefined);
@@ -188,7 +188,7 @@ describe("container statuses", () => {
     }
   });
 
-  test("[11.1] a restart count that was told does not go back", () => {
+  test("[11.1] the published restart count does not decrease while a hidden instance has reached it", () => {
     const [before] =
       status({ view: view([sandbox()], [instance("app", "created", { restartCount: 4 })]) }).containerStatuses ?? [];
     assert.equal(before?.restartCount, 4);
@@ -204,7 +204,7 @@ describe("container statuses", () => {
     assert.equal(status({ view: old, previous }).containerStatuses?.[0]?.restartCount, 3);
   });
 
-  test("[11.1] what stood of this very instance at first sight stays, though less is written on it", () => {
+  test("[11.1] a higher restart count first seen for the same container ID is kept", () => {
     const running = view([sandbox()], [instance("app", "running")]);
     const reported = (containerID: string) => ({ containerStatuses: [{ ...PUBLISHED, containerID, restartCount: 1 }] });
     const countAfter = (more: Partial<PodStatusInputs>) => only({ view: running, ...more })?.restartCount;
@@ -214,7 +214,7 @@ describe("container statuses", () => {
     assert.equal(countAfter({ previous: reported("containerd://app-0") }), 0);
   });
 
-  test("[7.19] a container that ran and is nowhere to be seen has ended in an unknown way, not gone back to Pending", () => {
+  test("[7.19] a container that ran and has no instance gets a ContainerStatusUnknown lastState; the pod stays Running", () => {
     const before = { name: "app", image: "", imageID: "", ready: true, restartCount: 2, state: { running: {} } };
     const lost = status({ view: view([sandbox()], []), previous: { phase: "Running", containerStatuses: [before] } });
     assert.deepEqual(lost.containerStatuses?.[0]?.lastState?.terminated, {
@@ -225,7 +225,7 @@ describe("container statuses", () => {
     assert.deepEqual([lost.phase, lost.containerStatuses?.[0]?.restartCount], ["Running", 3]);
   });
 
-  test("[7.19] once a pod has ended, an end nobody saw is a failure", () => {
+  test("[7.19] in a terminated pod a container without an instance is ContainerStatusUnknown with exit code 137", () => {
     const found = only({ view: view([], []), lifecycle: terminated("deleted") });
     assert.deepEqual(found?.state?.terminated, {
       exitCode: 137,
@@ -234,7 +234,7 @@ describe("container statuses", () => {
     });
   });
 
-  test("[11.10] sorted by name", () => {
+  test("[11.10] container statuses are sorted by name", () => {
     const sorted = status({ pod: pod({ containers: [container("b"), container("a")] }) }).containerStatuses;
     assert.deepEqual(
       sorted?.map(({ name }) => name),
@@ -242,7 +242,7 @@ describe("container statuses", () => {
     );
   });
 
-  test("[7.17] last words are in the terminated state, cut to the pod's share", () => {
+  test("[7.17] the termination message is in the terminated state, truncated to the container's share of 12 KiB", () => {
     const containers = ["app", "b", "c", "d"].map((name) => container(name));
     const found = status({
       pod: pod({ containers }),
@@ -256,7 +256,7 @@ describe("container statuses", () => {
 });
 
 describe("conditions", () => {
-  test("[11.4][11.7] owned ones, with the generation acted upon", () => {
+  test("[11.4][11.7] kubelet-owned conditions carry observedGeneration", () => {
     const types = status().conditions?.map(({ type, status: value, observedGeneration }) => [
       type,
       value,
@@ -271,7 +271,7 @@ describe("conditions", () => {
     ]);
   });
 
-  test("[11.5] which containers are not ready", () => {
+  test("[11.5] Ready names the containers that are not ready", () => {
     const { reason, message, status: value } = condition(status({ view: view([sandbox()], []) }), "Ready") ?? {};
     assert.deepEqual(
       [value, reason, message],
@@ -279,12 +279,12 @@ describe("conditions", () => {
     );
   });
 
-  test("[11.5] without any status of a container nothing is known", () => {
+  test("[11.5] ContainersReady is False with UnknownContainerStatuses when there are no container statuses", () => {
     const { reason, status: value } = condition(status({ pod: pod({ containers: [] }) }), "ContainersReady") ?? {};
     assert.deepEqual([value, reason], ["False", "UnknownContainerStatuses"]);
   });
 
-  test("[11.6] a pod is ready when its containers are and every gate says so", () => {
+  test("[11.6] Ready needs ready containers and every readiness gate True", () => {
     const gated = pod({ readinessGates: [{ conditionType: "a.test/x" }, { conditionType: "a.test/y" }] });
     const ready = (...conditions: NonNullable<PodStatus["conditions"]>) => {
       const now = status({ pod: gated, previous: { conditions } });
@@ -305,19 +305,19 @@ describe("conditions", () => {
     assert.deepEqual(ready(x, y), ["True", undefined, undefined]);
   });
 
-  test("[11.6] while its containers are not ready the gates are not asked", () => {
+  test("[11.6] readiness gates are not evaluated while containers are not ready", () => {
     const gated = pod({ readinessGates: [{ conditionType: "a.test/x" }] });
     const waits = condition(status({ pod: gated, view: view([sandbox()], []) }), "Ready");
     assert.equal(waits?.reason, "ContainersNotReady");
   });
 
-  test("[11.5] a pod that has ended is not ready, and says how it ended", () => {
+  test("[11.5] a terminated pod is not ready, with reason PodCompleted or PodFailed", () => {
     const done = { pod: pod({ restartPolicy: "Never" }), lifecycle: terminated("completed") };
     assert.equal(condition(status({ ...done, view: ended(0) }), "Ready")?.reason, "PodCompleted");
     assert.equal(condition(status({ ...done, view: ended(1) }), "ContainersReady")?.reason, "PodFailed");
   });
 
-  test("[11.5] the time of a transition moves only with the status", () => {
+  test("[11.5] lastTransitionTime changes only with the condition's status", () => {
     const since = "2020-01-01T00:00:00Z";
     const previous = {
       conditions: [
@@ -332,7 +332,7 @@ describe("conditions", () => {
     );
   });
 
-  test("[11.4][11.11] what others wrote survives", () => {
+  test("[11.4][11.11] conditions and fields of other writers are kept", () => {
     const foreign = { type: "example.com/gate", status: "True" };
     const now = status({
       previous: {
@@ -350,7 +350,7 @@ describe("conditions", () => {
   });
 });
 
-test("[11.2] a container that could not be started began at the beginning of time", () => {
+test("[11.2] a container that failed to start has startedAt 1970-01-01T00:00:00Z", () => {
   const { startedWallNs: _, ...never } = instance("app", "exited", { exitCode: 128, reason: "StartError" });
   const { terminated } = status({ view: view([sandbox()], [never]) }).containerStatuses?.[0]?.lastState ?? {};
   const state = status({ pod: pod({ restartPolicy: "Never" }), view: view([sandbox()], [never]) });
@@ -358,7 +358,7 @@ test("[11.2] a container that could not be started began at the beginning of tim
   assert.equal(state.containerStatuses?.[0]?.state?.terminated?.startedAt, "1970-01-01T00:00:00Z");
 });
 
-test("[13.15] a container says what it mounts where, and whether what is mounted within is read-only too", () => {
+test("[13.15] volumeMounts show path, readOnly and the resolved recursiveReadOnly mode", () => {
   const mounts = [
     { name: "a", mountPath: "/a" },
     { name: "b", mountPath: "/b", readOnly: true },
@@ -381,7 +381,7 @@ test("[13.15] a container says what it mounts where, and whether what is mounted
 });
 
 describe("addresses and times", () => {
-  test("[11.8] the sandbox's address, and the node's", () => {
+  test("[11.8] podIPs come from the sandbox, hostIPs from the node", () => {
     const { podIP, podIPs, hostIP, hostIPs } = status();
     assert.deepEqual(
       { podIP, podIPs, hostIP, hostIPs },
@@ -389,14 +389,14 @@ describe("addresses and times", () => {
     );
   });
 
-  test("[11.8] the address stays while the sandbox is not ready", () => {
+  test("[11.8] podIP is kept while the sandbox is not ready", () => {
     assert.equal(
       status({ view: ended(0), previous: { podIP: "198.18.0.9", podIPs: [{ ip: "198.18.0.9" }] } }).podIP,
       "198.18.0.9",
     );
   });
 
-  test("[11.8] a pod on the node's network has the node's addresses, and keeps the one it had", () => {
+  test("[11.8] a hostNetwork pod gets the node's address and keeps an address it already has", () => {
     const onNode = pod({ hostNetwork: true });
     assert.equal(status({ pod: onNode }).podIP, "198.19.1.2");
     assert.equal(
@@ -405,7 +405,7 @@ describe("addresses and times", () => {
     );
   });
 
-  test("[11.8] at most one address of each family, that of the node's first address first", () => {
+  test("[11.8] podIPs has at most one address per family, the family of the node's first address first", () => {
     const ips = ["fd00::0005", "198.18.0.5", "fd00::6", "198.18.0.6"];
     const seen = view([sandbox({ ips })], [instance("app", "running")]);
     const podIps = (...hostIps: readonly string[]) => status({ view: seen, hostIps }).podIPs?.map(({ ip }) => ip);
@@ -415,7 +415,7 @@ describe("addresses and times", () => {
     assert.equal(status({ view: seen, hostIps: ["fd00::1"] }).podIP, "fd00::5");
   });
 
-  test("[11.8] on the node's network an address once set stays, and a second family is added", () => {
+  test("[11.8] a hostNetwork pod keeps its address and gains one of the second family", () => {
     const onNode = pod({ hostNetwork: true });
     const previous = { podIP: "198.19.1.9", podIPs: [{ ip: "198.19.1.9" }] };
     const now = status({ pod: onNode, previous, hostIps: ["198.19.1.2", "fd00::1"] });
@@ -423,21 +423,21 @@ describe("addresses and times", () => {
     assert.deepEqual(now.hostIPs, [{ ip: "198.19.1.2" }, { ip: "fd00::1" }]);
   });
 
-  test("[11.8] the host's addresses are those inside, else those outside, one of each family", () => {
+  test("[11.8] hostIPs prefers InternalIP to ExternalIP, one address per family", () => {
     const at = (type: string, address: string) => ({ type, address });
     const mixed = [at("Hostname", "n1"), at("ExternalIP", "fd00::9"), at("InternalIP", "198.19.1.2")];
     assert.deepEqual(hostAddresses([...mixed, at("InternalIP", "198.19.1.3")]), ["198.19.1.2", "fd00::9"]);
     assert.deepEqual(hostAddresses([]), []);
   });
 
-  test("[11.9] class and start time are said once", () => {
+  test("[11.9] qosClass and startTime do not change once set", () => {
     assert.deepEqual([status().qosClass, status().startTime], ["BestEffort", NOW]);
     const again = status({ previous: { qosClass: "Burstable", startTime: "2020-01-01T00:00:00Z" } });
     assert.deepEqual([again.qosClass, again.startTime], ["Burstable", "2020-01-01T00:00:00Z"]);
   });
 });
 
-test("[5.1] a rejected pod says why and never ran", () => {
+test("[5.1] a rejected pod is Failed with reason and message, without container statuses", () => {
   const rejected = rejectedStatus(
     pod({}, { generation: 3 }),
     {},
@@ -454,7 +454,7 @@ test("[5.1] a rejected pod says why and never ran", () => {
   });
 });
 
-test("[25.8] a pod that cannot be taken yet is Pending and says for what it waits, until it is taken", () => {
+test("[25.8] a deferred pod is Pending with reason and message; both are cleared once it is admitted", () => {
   const deferral = { reason: "WaitingForRuntimeClass", message: "not yet" } as const;
   const facts = { qosClass: "Burstable", firstSeenWallMs: NOW_MS };
   const waiting = deferredStatus(pod({}, { generation: 1 }), { conditions: [] }, deferral, facts);

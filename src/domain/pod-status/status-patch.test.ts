@@ -4,13 +4,13 @@ import { isMinor } from "./status-patch.ts";
 
 const patch = (status: object) => ({ metadata: { uid: "u" }, status });
 
-test("that the sandbox is there and that a change was seen may wait", () => {
+test("a patch with only pod IPs, PodReadyToStartContainers=True or observedGeneration is minor", () => {
   const sandbox = { type: "PodReadyToStartContainers", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" };
   assert.ok(isMinor(patch({ conditions: [sandbox], podIP: "198.18.0.5", podIPs: [{ ip: "198.18.0.5" }] })));
   assert.ok(isMinor(patch({ observedGeneration: 2, conditions: [{ type: "Ready", observedGeneration: 2 }] })));
 });
 
-test("what is acted upon may not", () => {
+test("a patch of the phase, container statuses, reason or another condition is not minor", () => {
   assert.ok(!isMinor(patch({ phase: "Running" })));
   assert.ok(!isMinor(patch({ containerStatuses: [] })));
   assert.ok(!isMinor(patch({ conditions: [{ type: "Ready", status: "False" }] })));

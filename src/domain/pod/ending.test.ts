@@ -18,7 +18,7 @@ const reported = (nowMs: number, ...reports: readonly Partial<EndReport>[]): End
   return ending ?? afterReport(undefined, report({}), nowMs);
 };
 
-test("a step that is reported says that those before it are done, with how often they were tried", () => {
+test("a report of a step marks the earlier steps done, with their attempts", () => {
   const ending = reported(5, { step: "hooks" }, { step: "containers", attempts: 3, error: "no" }, { step: "volumes" });
   assert.equal(ending.current, "volumes");
   assert.deepEqual(
@@ -31,7 +31,7 @@ test("a step that is reported says that those before it are done, with how often
   );
 });
 
-test("a failure has its error and the time of the next try; the same failure again is no news, another is", () => {
+test("a failed step has its error and next retry; only a new error or step is news", () => {
   const first = reported(5, { error: "no", nextTryMonotonicMs: 9 });
   assert.deepEqual(first.steps.get("containers"), { kind: "failed", attempts: 1, error: "no", nextTryMonotonicMs: 9 });
   const again = afterReport(first, report({ attempts: 2, error: "no", nextTryMonotonicMs: 12 }), 10);
@@ -41,7 +41,7 @@ test("a failure has its error and the time of the next try; the same failure aga
   assert.equal(isNews(first, afterReport(first, report({ step: "sandbox" }), 12)), true);
 });
 
-test("an end is blocked only some seconds after its grace, by the step that failed last, in its words", () => {
+test("termination counts as blocked some seconds after the grace period, with the last failed step and its error", () => {
   const failed = reported(5, { step: "volumes", error: "data: busy\n  Held by pid 7 (bash)\n" });
   assert.deepEqual(judgeEnd(failed, 16_000), { kind: "onItsWay", lookInMs: 1_000 });
   assert.deepEqual(judgeEnd(failed, 17_000), {
@@ -50,7 +50,7 @@ test("an end is blocked only some seconds after its grace, by the step that fail
   });
 });
 
-test("a step that began late has a moment, and one that only waits for the API server is not stuck", () => {
+test("a step that began late gets 2 s before it counts as blocked; status and object steps never do", () => {
   const begun = reported(30_000, { step: "sandbox" });
   assert.deepEqual(judgeEnd(begun, 31_000), { kind: "onItsWay", lookInMs: 1_000 });
   assert.equal(judgeEnd(begun, 32_000).kind, "blocked");
@@ -59,7 +59,7 @@ test("a step that began late has a moment, and one that only waits for the API s
   }
 });
 
-test("each step has a name of its own for the condition", () => {
+test("each termination step has its own condition reason", () => {
   const reasons = END_STEPS.map((step) => {
     const verdict = judgeEnd(reported(0, { step, error: "no" }), 99_000);
     return verdict.kind === "blocked" ? verdict.by.reason : "";
@@ -68,6 +68,6 @@ test("each step has a name of its own for the condition", () => {
   for (const reason of reasons) assert.match(reason, /^[A-Z][A-Za-z]+$/);
 });
 
-test("tries come soon after each other, and never so seldom that a step which heals is not over in 5 s", () => {
+test("termination retries back off from 500 ms to at most 2.5 s", () => {
   assert.deepEqual([1, 2, 3, 4, 9, 400].map(endRetryMs), [500, 1_000, 2_000, 2_500, 2_500, 2_500]);
 });

@@ -38,35 +38,50 @@ const runs = (name: string, more = {}) => instance(name, "running", more);
 
 void suite("init containers", () => {
   const rows: readonly (readonly [string, Partial<PodSpec>, readonly PodContainer[], string])[] = [
-    ["[7.7] the first starts alone", twoAndApp, [], "start one#0"],
-    ["[7.7] while it runs nothing else starts", twoAndApp, [runs("one")], ""],
-    ["[7.7] the next begins when it has ended well", twoAndApp, [ended("one")], "start two#0"],
-    ["[7.7] the others start after the last", twoAndApp, [ended("one"), ended("two")], "start app#0"],
-    ["[7.7] one that the runtime has forgotten is not run again", twoAndApp, [ended("two")], "start app#0"],
-    ["[7.7] nor when the others run", twoAndApp, [runs("app")], ""],
-    ["[7.7] a failed one is tried again", twoAndApp, [ended("one", 1)], "start one#1"],
-    ["[7.7] under Never it ends the pod", { ...twoAndApp, restartPolicy: "Never" }, [ended("one", 1)], "completed"],
+    ["[7.7] the first init container starts alone", twoAndApp, [], "start one#0"],
+    ["[7.7] nothing else starts while an init container runs", twoAndApp, [runs("one")], ""],
+    ["[7.7] the next init container starts after the previous one succeeded", twoAndApp, [ended("one")], "start two#0"],
     [
-      "[7.7] killed for want of memory it has failed, whatever it exited with",
+      "[7.7] regular containers start after the last init container succeeded",
+      twoAndApp,
+      [ended("one"), ended("two")],
+      "start app#0",
+    ],
+    [
+      "[7.7] an init container missing from the runtime does not run again after a later one succeeded",
+      twoAndApp,
+      [ended("two")],
+      "start app#0",
+    ],
+    ["[7.7] init containers do not run again while regular containers run", twoAndApp, [runs("app")], ""],
+    ["[7.7] a failed init container is retried", twoAndApp, [ended("one", 1)], "start one#1"],
+    [
+      "[7.7] a failed init container completes the pod under Never",
+      { ...twoAndApp, restartPolicy: "Never" },
+      [ended("one", 1)],
+      "completed",
+    ],
+    [
+      "[7.7] an OOMKilled init container counts as failed even with exit code 0",
       twoAndApp,
       [ended("one", 0, { reason: "OOMKilled" })],
       "start one#1",
     ],
     [
-      "[7.3][7.7] what ran in an earlier sandbox has set up nothing in this one",
+      "[7.3][7.7] init containers run again in a new sandbox",
       twoAndApp,
       [ended("one", 0, { sandboxId: "older" }), ended("app", 255, { sandboxId: "older" })],
       "start one#1",
     ],
     [
-      "one that was made by a call whose reply was lost is started",
+      "a created init container is started, not created again",
       twoAndApp,
       [instance("one", "created")],
       "startCreated one",
     ],
-    ["one in an unknown state is stopped first", twoAndApp, [instance("one", "unknown")], "stop one-0"],
+    ["an init container in an unknown state is stopped first", twoAndApp, [instance("one", "unknown")], "stop one-0"],
     [
-      "another image does not disturb one that sets up",
+      "an image change does not restart a running init container",
       { initContainers: [container("one", { image: "new" })] },
       [runs("one")],
       "",
@@ -74,7 +89,7 @@ void suite("init containers", () => {
   ];
   for (const [name, spec, containers, want] of rows) test(name, () => assert.equal(planOf(spec, containers), want));
 
-  test("[7.13] a failed one waits like any other", () => {
+  test("[7.13] a failed init container waits for its backoff", () => {
     const backoffs = new Map([["one", { delayMs: 10_000, decidedWallMs: snapshot().wallMs - 5_000 }]]);
     assert.equal(planOf(twoAndApp, [ended("one", 1)], { backoffs }), "wait one");
   });
@@ -82,30 +97,40 @@ void suite("init containers", () => {
 
 void suite("sidecars", () => {
   const rows: readonly (readonly [string, Partial<PodSpec>, readonly PodContainer[], string])[] = [
-    ["[7.8] it starts in its place", meshed, [], "start proxy#0"],
-    ["[7.8] once it has started the next begins", meshed, [runs("proxy")], "start one#0"],
-    ["[7.8] it stays beside the others", meshed, [runs("proxy"), ended("one")], "start app#0"],
+    ["[7.8] a sidecar starts at its position among the init containers", meshed, [], "start proxy#0"],
+    ["[7.8] the next init container starts once the sidecar runs", meshed, [runs("proxy")], "start one#0"],
     [
-      "[7.8] it comes again under Never",
+      "[7.8] regular containers start while the sidecar keeps running",
+      meshed,
+      [runs("proxy"), ended("one")],
+      "start app#0",
+    ],
+    [
+      "[7.8] an exited sidecar restarts under Never",
       { ...meshed, restartPolicy: "Never" },
       [ended("proxy"), ended("one"), runs("app")],
       "start proxy#1",
     ],
-    ["[7.8] also while what comes after it sets up", meshed, [ended("proxy", 1), runs("one")], "start proxy#1"],
     [
-      "[7.8] it does not keep the pod from its end",
+      "[7.8] an exited sidecar restarts while a later init container runs",
+      meshed,
+      [ended("proxy", 1), runs("one")],
+      "start proxy#1",
+    ],
+    [
+      "[7.8] a running sidecar does not keep the pod from completing",
       { ...meshed, restartPolicy: "Never" },
       [runs("proxy"), ended("one"), ended("app")],
       "completed",
     ],
     [
-      "[7.8] nor does it as long as it waits to come again",
+      "[7.8] an exited sidecar does not keep the pod from completing",
       { ...meshed, restartPolicy: "OnFailure" },
       [ended("proxy", 1), ended("app")],
       "completed",
     ],
     [
-      "[7.4][7.8] another image stops it",
+      "[7.4][7.8] an image change stops a running sidecar",
       { initContainers: [sidecar("proxy", { image: "new" })] },
       [runs("proxy"), runs("app")],
       "stop proxy-0",
@@ -113,7 +138,7 @@ void suite("sidecars", () => {
   ];
   for (const [name, spec, containers, want] of rows) test(name, () => assert.equal(planOf(spec, containers), want));
 
-  test("[7.8] before it has started the next does not begin, and once the others ran nobody waits for it", () => {
+  test("[7.8] a sidecar's startup probe blocks the next init container, but not restarts of regular containers", () => {
     const probe = { startupProbe: { exec: { command: ["true"] } } };
     const slow = { initContainers: [sidecar("proxy", probe), container("one")] };
     assert.equal(planOf(slow, [runs("proxy")]), "");
@@ -122,12 +147,12 @@ void suite("sidecars", () => {
     assert.equal(planOf(slow, [runs("proxy")], { verdicts }), "start one#0");
   });
 
-  test("[12.7] one that a probe has failed is stopped and comes again; one that sets up is not asked", () => {
+  test("[12.7] a sidecar with a failed liveness probe is stopped", () => {
     const verdicts = new Map([["proxy-0", { ...FIRST_VERDICTS, liveness: "failure" } as const]]);
     assert.equal(planOf(meshed, [runs("proxy"), ended("one"), runs("app")], { verdicts }), "stop proxy-0");
   });
 
-  test("[7.9] regular containers go first, then sidecars, the last one first; one that sets up waits for nobody", () => {
+  test("[7.9] regular containers stop first, then sidecars in reverse order; init containers stop without waiting", () => {
     const spec = {
       initContainers: [sidecar("a"), container("i"), sidecar("b")],
       containers: [container("x"), container("y")],
@@ -144,7 +169,7 @@ void suite("sidecars", () => {
     });
   });
 
-  test("[7.9] of a pod that no source knows any more everything goes at once", () => {
+  test("[7.9] the containers of a pod without an object all stop at once", () => {
     const [first] = endEverything(view([sandbox()], [runs("a"), runs("x")]), undefined);
     assert.deepEqual(first?.kind === "stopContainers" && first.containers.map(({ after }) => after), [
       undefined,
@@ -153,12 +178,12 @@ void suite("sidecars", () => {
   });
 });
 
-void suite("hooks upon a start", () => {
+void suite("postStart hooks", () => {
   const hooked = {
     containers: [container("a", { lifecycle: { postStart: { sleep: { seconds: 1 } } } }), container("b")],
   };
   const postStartDue = new Set(["a-0"]);
-  test("[7.15] the next container waits until it is done", () => {
+  test("[7.15] postStart hook blocks the next container", () => {
     assert.equal(planOf(hooked, []), "start a#0");
     assert.equal(planOf(hooked, [runs("a")], { postStartDue }), "postStart a");
     assert.equal(planOf(hooked, [runs("a")]), "start b#0");
@@ -170,7 +195,7 @@ void suite("hooks upon a start", () => {
     assert.equal(planOf(served, [runs("a"), ended("proxy")]), "start proxy#1, start b#0");
   });
 
-  test("[7.15] what waits for nothing is not held back by it", () => {
+  test("[7.15] containers before the one with a postStart hook start without waiting", () => {
     const later = { containers: [container("b"), ...hooked.containers.slice(0, 1), container("c")] };
     assert.equal(planOf(later, []), "start b#0, start a#0");
   });
@@ -178,12 +203,12 @@ void suite("hooks upon a start", () => {
 
 void suite("ephemeral containers", () => {
   const debugged = { ephemeralContainers: [{ name: "debug", image: "busybox" }], restartPolicy: "Always" };
-  test("[7.20] one starts when it appears, also before the pod is set up", () => {
+  test("[7.20] an ephemeral container starts when added, even while init containers run", () => {
     assert.equal(planOf(debugged, [runs("app")]), "start debug#0");
     assert.equal(planOf({ ...debugged, ...twoAndApp }, [runs("one")]), "start debug#0");
   });
 
-  test("[7.20] it never starts again, not even after the runtime has forgotten it", () => {
+  test("[7.20] an ephemeral container never restarts, even when only its exit is known", () => {
     assert.equal(planOf(debugged, [runs("app"), ended("debug", 1)]), "");
     const knownExits = new Map([
       ["debug", { containerId: "d", exitCode: 1, reason: "", startedWallNs: 1n, finishedWallNs: 2n, restartCount: 0 }],
@@ -191,7 +216,7 @@ void suite("ephemeral containers", () => {
     assert.equal(planOf(debugged, [runs("app")], { knownExits }), "");
   });
 
-  test("[7.20] it does not keep the pod from its end", () => {
+  test("[7.20] a running ephemeral container does not keep the pod from completing", () => {
     assert.equal(planOf({ ...debugged, restartPolicy: "Never" }, [ended("app"), runs("debug")]), "completed");
   });
 });

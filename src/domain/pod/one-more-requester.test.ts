@@ -10,7 +10,7 @@ import { wishOf } from "./wish-of.ts";
 
 const SHUTDOWN: EndRequester = { reason: "Terminated", disruption: "Pod was terminated in response to node shutdown." };
 
-test("one more requester ends pods by its own table, with its reason, grace period and condition", () => {
+test("an additional requester terminates pods through its own table, with its reason, grace period and condition", () => {
   const requesters = [...Object.values<EndRequester>(END_REQUESTERS), SHUTDOWN];
   const tables = requesters.map(() => new LatestTable<string, EndRequest>());
   const requests = new JoinedTable(tables, foldEndRequests);

@@ -51,7 +51,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [...directories, { kind: "createSandbox", attempt: 0, replaces: "none" }],
   ],
   [
-    "[7.6] with a sandbox its containers start, in spec order",
+    "[7.6] containers start in spec order once the sandbox is ready",
     {
       pod: pod({ containers: [container("b"), container("a")] }),
       view: view(ready, []),
@@ -64,7 +64,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [killedFor("liveness")],
   ],
   [
-    "[12.7] a container that failed its startup probe is stopped, under Never too",
+    "[12.7] a container that failed its startup probe is stopped, also under Never",
     {
       pod: pod({ containers: [container("app"), container("other")], restartPolicy: "Never" }),
       view: view(ready, [instance("app", "running"), instance("other", "running")]),
@@ -73,12 +73,12 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [killedFor("startup")],
   ],
   [
-    "[12.7] with the last container under Never the pod ends",
+    "[12.7] a failed liveness probe of the last container ends the pod under Never",
     { ...never, view: view(ready, [instance("app", "running")]), verdicts: failed("liveness") },
     [{ kind: "stopContainers", containers: [{ id: "app-0", name: "app", reason: { kind: "podEnds" } }] }],
   ],
   [
-    "[12.7] what the probes said of another container counts for nothing, nor does readiness",
+    "[12.7] verdicts of another instance and failed readiness stop nothing",
     {
       view: view(ready, [instance("app", "running")]),
       verdicts: new Map([...failed("liveness", "app-9"), ["app-0", FIRST_VERDICTS]]),
@@ -86,18 +86,18 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [],
   ],
   [
-    "[12.7] one that was killed for its probe and took it well runs again under OnFailure",
+    "[12.7] a container killed for its liveness probe restarts under OnFailure even with exit code 0",
     { ...onFailure, view: view(ready, [instance("app", "exited", { exitCode: 0 })]), verdicts: failed("liveness") },
     [start("app", 1, exit())],
   ],
   [
-    "[12.7] and not under Never",
+    "[12.7] a container killed for its liveness probe does not restart under Never",
     { ...never, view: view(ready, [instance("app", "exited", { exitCode: 0 })]), verdicts: failed("liveness") },
     [],
   ],
-  ["nothing is to be done for a running container", { view: view(ready, [instance("app", "running")]) }, []],
+  ["a running container needs no action", { view: view(ready, [instance("app", "running")]) }, []],
   [
-    "[7.4] another image stops the running container",
+    "[7.4] an image change stops the running container",
     {
       pod: pod({ containers: [container("app", { image: "other" })] }),
       view: view(ready, [instance("app", "running")]),
@@ -105,7 +105,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [stopApp("definitionChanged")],
   ],
   [
-    "[7.4] once stopped, the new definition starts under Never too",
+    "[7.4] a container with a changed image restarts under Never too",
     {
       pod: pod({ containers: [container("app", { image: "other" })], restartPolicy: "Never" }),
       view: view(ready, [instance("app", "exited", { exitCode: 0 })]),
@@ -113,47 +113,47 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [start("app", 1, exit())],
   ],
   [
-    "[7.10] exit 0 under Always restarts",
+    "[7.10] exit code 0 restarts under Always",
     { view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
-    "[7.10] exit 1 under OnFailure restarts",
+    "[7.10] exit code 1 restarts under OnFailure",
     { ...onFailure, view: view(ready, [instance("app", "exited", { exitCode: 1 })]) },
     [start("app", 1, exit())],
   ],
   [
-    "a container created by a call whose reply was lost is started, not made again",
+    "a created container is started, not created again",
     { view: view(ready, [instance("app", "created")]) },
     [{ kind: "startCreated", name: "app", id: "app-0" }],
   ],
   [
-    "a container in an unknown state is stopped before anything takes its place",
+    "a container in an unknown state is stopped first",
     { view: view(ready, [instance("app", "unknown")]) },
     [stopApp("stateUnknown")],
   ],
   [
-    "[7.5] counting goes on from what was told of this very instance, where that is more than is written on it",
+    "[7.5] the restart count continues from a higher count first seen for the same container ID",
     { found: reported("app-0", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 5, exit())],
   ],
   [
-    "[7.5] what was told of another instance counts for nothing",
+    "[7.5] a restart count of another container ID is ignored",
     { found: reported("app-9", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
-    "[7.5] what stands in its status without having been found there counts for nothing",
+    "[7.5] a restart count in the pod's current status is ignored when it was not there at first sight",
     { pod: { ...pod(), status: reported("app-0", 4) }, view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
-    "of two running instances the older is stopped",
+    "the older of two running instances is stopped",
     { view: view(ready, [instance("app", "running"), instance("app", "running", { restartCount: 1 })]) },
     [stopApp("superseded")],
   ],
   [
-    "[7.2] a sandbox that is not ready is stopped and replaced, above every attempt seen",
+    "[7.2] a sandbox that is not ready is stopped and replaced, with a higher attempt",
     { view: view(dead, []) },
     [
       { kind: "stopSandboxes", ids: ["sandbox-0"] },
@@ -162,7 +162,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     ],
   ],
   [
-    "[7.2] two ready sandboxes: everything stops first",
+    "[7.2] two ready sandboxes are both stopped, containers first",
     { view: view([sandbox(), sandbox({ attempt: 1 })], [instance("app", "running", { sandboxId: "sandbox-1" })]) },
     [
       {
@@ -173,12 +173,12 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     ],
   ],
   [
-    "[7.2] a ready sandbox without an address is replaced",
+    "[7.2] a ready sandbox without an IP address is stopped",
     { view: view([sandbox({ ips: [] })], []) },
     [{ kind: "stopSandboxes", ids: ["sandbox-0"] }],
   ],
   [
-    "[7.2] a pod on the node's network needs no address of its own",
+    "[7.2] the sandbox of a hostNetwork pod needs no IP address",
     {
       pod: pod({ hostNetwork: true }),
       view: view(
@@ -189,17 +189,17 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [],
   ],
   [
-    "[7.2] a sandbox in the wrong network is replaced",
+    "[7.2] a sandbox in the wrong network namespace is stopped",
     { pod: pod({ hostNetwork: true }), view: view(ready, []) },
     [{ kind: "stopSandboxes", ids: ["sandbox-0"] }],
   ],
   [
-    "[7.3] after a reboot containers run again and restart counts go on",
+    "[7.3] containers restart after a reboot and restart counts continue",
     { view: view([sandbox({ attempt: 1 })], [instance("app", "exited", { exitCode: 255, restartCount: 3 })]) },
     [start("app", 4, exit())],
   ],
   [
-    "[14.5] a missing pod cgroup stops what runs",
+    "[14.5] a missing pod cgroup stops containers and sandbox",
     { cgroupMissing: true, view: view(ready, [instance("app", "running")]) },
     [
       { kind: "stopContainers", containers: [{ id: "app-0", name: "app", reason: { kind: "cgroupMissing" } }] },
@@ -207,12 +207,12 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     ],
   ],
   [
-    "[7.5] without an instance the log files say how often it ran",
+    "[7.5] without an instance the restart count comes from the log files",
     { view: view(ready, []), restartFloor: new Map([["app", 3]]) },
     [start("app", 3)],
   ],
   [
-    "a sandbox name that may be taken is passed over",
+    "a sandbox attempt whose name may be in use is skipped",
     { sandboxFloor: 2 },
     [...directories, { kind: "createSandbox", attempt: 2, replaces: "none" }],
   ],
@@ -222,7 +222,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     [start("app", 1, exit())],
   ],
   [
-    "a container the spec does not name is stopped",
+    "a container missing from the spec is stopped",
     { view: view(ready, [instance("app", "running"), instance("ghost", "running")]) },
     [{ kind: "stopContainers", containers: [{ id: "ghost-0", name: "ghost", reason: { kind: "superseded" } }] }],
   ],
@@ -239,17 +239,17 @@ const publishedAs = (restartPolicy: "Never" | "OnFailure", state: ContainerState
 
 const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
   [
-    "[7.10] under Never an ended container ends the pod",
+    "[7.10] an exited container completes the pod under Never",
     { ...never, view: view(ready, [instance("app", "exited", { exitCode: 1 })]) },
     true,
   ],
   [
-    "[7.10] under OnFailure exit 0 ends the pod",
+    "[7.10] exit code 0 completes the pod under OnFailure",
     { ...onFailure, view: view(ready, [instance("app", "exited")]) },
     true,
   ],
   [
-    "under Never one container of two still runs",
+    "a pod with one running container does not complete under Never",
     {
       pod: pod({ restartPolicy: "Never", containers: [container("app"), container("b")] }),
       view: view(ready, [instance("app", "exited"), instance("b", "running")]),
@@ -257,37 +257,37 @@ const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
     false,
   ],
   [
-    "[7.2] under Never a pod that ran gets no second sandbox",
+    "[7.2] a pod that ran gets no second sandbox under Never",
     { ...never, view: view(dead, [instance("app", "exited")]) },
     true,
   ],
   [
-    "[7.2] under OnFailure neither, when all succeeded",
+    "[7.2] a pod whose containers succeeded gets no second sandbox under OnFailure",
     { ...onFailure, view: view(dead, [instance("app", "exited")]) },
     true,
   ],
   [
-    "a Never pod whose containers the runtime forgot is not run again",
+    "containers missing from the runtime do not run again under Never",
     { ...never, knownExits: new Map([["app", knownExit]]) },
     true,
   ],
   [
-    "[27.4.3] nor one that was published as running, when nobody saw its end",
+    "[27.4.3] a container published as running without an instance does not run again under Never",
     { pod: publishedAs("Never", { running: {} }), view: view(ready, []) },
     true,
   ],
   [
-    "[27.4.3] under OnFailure a published success is not run again",
+    "[27.4.3] a published success does not run again under OnFailure",
     { pod: publishedAs("OnFailure", { terminated: { exitCode: 0 } }), view: view(ready, []) },
     true,
   ],
   [
-    "under OnFailure a run whose end nobody saw has failed, and is run again",
+    "a container published as running without an instance runs again under OnFailure",
     { pod: publishedAs("OnFailure", { running: {} }), view: view(ready, []) },
     false,
   ],
   [
-    "a crashing container that waits does not end the pod",
+    "a crashed container in backoff does not complete the pod",
     {
       view: view(ready, [instance("app", "exited", { exitCode: 1 })]),
       backoffs: new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]),
@@ -299,7 +299,7 @@ for (const [name, world, want] of ends) {
   test(name, () => assert.equal(computePodActions(snapshot(world)).completed, want));
 }
 
-test("[7.13] the second crash waits 10 s from the exit, and says so", () => {
+test("[7.13] the second crash waits 10 s from the exit and reports the wait", () => {
   const backoffs = new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]);
   const crashed = view(ready, [instance("app", "exited", { exitCode: 1, finishedMs: NOW_MS - 4_000 })]);
   const plan = computePodActions(snapshot({ view: crashed, backoffs }));
@@ -307,7 +307,7 @@ test("[7.13] the second crash waits 10 s from the exit, and says so", () => {
   assert.deepEqual([plan.actions, [...plan.backingOff]], [[], [["app", wait]]]);
 });
 
-test("a clock set back does not lengthen the wait: what was seen to pass has passed", () => {
+test("a clock set back does not lengthen the backoff: the monotonic time since the exit counts", () => {
   const backoffs = new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]);
   const crashed = view(ready, [instance("app", "exited", { exitCode: 1, finishedMs: NOW_MS + 40_000 })]);
   const world = { view: crashed, backoffs, monotonicMs: 20_000, exitSeenMonotonicMs: new Map([["app-0", 9_000]]) };
@@ -316,14 +316,14 @@ test("a clock set back does not lengthen the wait: what was seen to pass has pas
   ]);
 });
 
-test("a sandbox's death does not end a pod that will run again", () => {
+test("a sandbox that is not ready does not complete a pod that will restart", () => {
   assert.equal(
     computePodActions(snapshot({ view: view(dead, [instance("app", "exited", { exitCode: 1 })]) })).completed,
     false,
   );
 });
 
-test("[13.1] no container starts before its volumes are there; a sandbox is made meanwhile, but not for volumes that may never come", () => {
+test("[13.1] containers wait for mounted volumes; the sandbox is created while volumes are coming, not while they wait", () => {
   const kinds = (world: Parameters<typeof snapshot>[0]) => {
     const { actions, awaitsVolumes } = computePodActions(snapshot(world));
     return [...actions.map(({ kind }) => kind), awaitsVolumes];

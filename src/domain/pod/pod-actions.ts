@@ -159,13 +159,13 @@ function asEndOfPod({ pod, view }: PodSnapshot, stops: readonly ContainerStop[])
 
 /** Returns whether no regular container runs or will ever run again. */
 function gatherRegular(all: Gathered, snapshot: PodSnapshot, sandboxId: string): boolean {
-  let isOver = true;
+  let isDone = true;
   for (const roled of regularContainers(snapshot.pod.spec)) {
     const step = decideContainer(snapshot, roled, sandboxId);
     gather(all, roled.container.name, step);
-    isOver &&= step.next.kind === "done";
+    isDone &&= step.next.kind === "done";
   }
-  return isOver;
+  return isDone;
 }
 
 function gather(all: Gathered, name: string, { stops, next }: ContainerStep): void {

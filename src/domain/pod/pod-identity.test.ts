@@ -17,18 +17,18 @@ const pod = (annotations: Record<string, string>, spec: Partial<Pod["spec"]> = {
   spec: { containers: [], ...spec },
 });
 
-test("a pod's full name has its name first, its key its namespace first", () => {
+test("the full name is name_namespace, the key is namespace/name", () => {
   assert.deepEqual([fullNameOf(pod({})), keyOf(pod({}))], ["p_ns", "ns/p"]);
 });
 
 const kinds: readonly (readonly [string, Pod, { isStatic: boolean; isMirror: boolean; isCritical: boolean }])[] = [
-  ["of the API", pod({ [CONFIG_SOURCE]: "api" }), { isStatic: false, isMirror: false, isCritical: false }],
-  ["of a file", pod({ [CONFIG_SOURCE]: "file" }), { isStatic: true, isMirror: false, isCritical: true }],
-  ["of a URL", pod({ [CONFIG_SOURCE]: "http" }), { isStatic: true, isMirror: false, isCritical: true }],
+  ["from the API", pod({ [CONFIG_SOURCE]: "api" }), { isStatic: false, isMirror: false, isCritical: false }],
+  ["from a file", pod({ [CONFIG_SOURCE]: "file" }), { isStatic: true, isMirror: false, isCritical: true }],
+  ["from a URL", pod({ [CONFIG_SOURCE]: "http" }), { isStatic: true, isMirror: false, isCritical: true }],
   ["without a source", pod({}), { isStatic: false, isMirror: false, isCritical: false }],
-  ["that mirrors", pod({ [CONFIG_MIRROR]: "x" }), { isStatic: false, isMirror: true, isCritical: true }],
+  ["that is a mirror pod", pod({ [CONFIG_MIRROR]: "x" }), { isStatic: false, isMirror: true, isCritical: true }],
   [
-    "just below critical",
+    "just below the critical priority",
     pod({}, { priority: 1_999_999_999 }),
     { isStatic: false, isMirror: false, isCritical: false },
   ],
@@ -40,13 +40,13 @@ const kinds: readonly (readonly [string, Pod, { isStatic: boolean; isMirror: boo
 ];
 
 for (const [name, one, wanted] of kinds) {
-  test(`[4.2] a pod ${name} is known by its annotations and priority`, () => {
+  test(`[4.2] a pod ${name} is classified as static, mirror and critical or not`, () => {
     const kind = { isStatic: isStaticPod(one), isMirror: isMirrorPod(one), isCritical: isCriticalPod(one) };
     assert.deepEqual(kind, wanted);
   });
 }
 
-test("critical for the node is what is critical and says so by its class", () => {
+test("the class system-node-critical makes a pod node-critical only with a critical priority", () => {
   const priorityClassName = "system-node-critical";
   assert.equal(isNodeCriticalPod(pod({}, { priority: 2_000_001_000, priorityClassName })), true);
   assert.equal(isNodeCriticalPod(pod({}, { priority: 10, priorityClassName })), false);

@@ -49,13 +49,13 @@ export const graceLeftMs = (
 export function describeCause(why: TerminationCause): string {
   switch (why.kind) {
     case "deleted":
-      return "its deletion was asked for";
+      return "its deletion was requested";
     case "removed":
-      return "no source wants it any more";
+      return "it was removed from its source";
     case "orphaned":
       return "no source knows it";
     case "completed":
-      return "its containers have ended for good";
+      return "its containers have terminated";
     case "failed":
       return `${why.reason}: ${why.message}`;
   }

@@ -5,13 +5,15 @@
 import type { ContainerStatus, PodStatus } from "../../api/gen/core-v1.ts";
 import { type PodContainer, restartCountOf } from "./runtime-view.ts";
 
-export const tellsOf = <T extends Pick<ContainerStatus, "containerID">>(
+export const describesInstance = <T extends Pick<ContainerStatus, "containerID">>(
   published: T | undefined,
   id: string,
 ): published is T => published?.containerID?.endsWith(`://${id}`) === true;
 
 export const publishedOf = (status: PodStatus | undefined, id: string): ContainerStatus | undefined =>
-  [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].find((each) => tellsOf(each, id));
+  [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].find((each) =>
+    describesInstance(each, id),
+  );
 
 /**
  * The restart count annotated on the container, or the published count if that is higher. If the runtime no longer has

@@ -41,8 +41,8 @@ const instance = (name: string, state: PodContainer["state"], exitCode = 0): Pod
 
 const view = (...containers: readonly PodContainer[]): PodRuntimeView => ({ uid: "u", sandboxes: [], containers });
 
-describe("the restart of all containers", () => {
-  test("[7.12] is asked for by the end of a container whose rule says so, and by no other", () => {
+describe("RestartAllContainers", () => {
+  test("[7.12] starts after the exit of a container whose rule matches, and after no other", () => {
     assert.equal(mayRestartAll(pod), true);
     assert.equal(mayRestartAll({ spec: { containers: [ruled("a", "Restart")] } }), false);
     assert.equal(isRestartingAll(pod, view(instance("watcher", "exited", 42))), true);
@@ -51,11 +51,11 @@ describe("the restart of all containers", () => {
     assert.equal(isRestartingAll(pod, view(instance("app", "exited", 42))), false);
   });
 
-  test("[7.12] by what is only remembered it is not: that was removed already", () => {
+  test("[7.12] does not start for a container that was already removed", () => {
     assert.equal(isRestartingAll(pod, view({ ...instance("watcher", "exited", 42), sandboxId: "" })), false);
   });
 
-  test("[7.12] stops what runs, all at once and without its hooks, but nobody's way to look in", () => {
+  test("[7.12] stops all running containers at once, except ephemeral ones", () => {
     const step = restartAllStep(
       pod,
       view(
@@ -72,7 +72,7 @@ describe("the restart of all containers", () => {
     });
   });
 
-  test("[7.12] then removes all instances, of those whose end asked for it last", () => {
+  test("[7.12] then removes all containers, the triggering one last", () => {
     const step = restartAllStep(
       pod,
       view(
@@ -89,7 +89,7 @@ describe("the restart of all containers", () => {
     });
   });
 
-  test("[7.12] is over when none is left", () => {
+  test("[7.12] is complete once no triggering container is left", () => {
     assert.equal(restartAllStep(pod, view()), undefined);
     assert.equal(restartAllStep(pod, view(instance("app", "exited", 1))), undefined);
   });

@@ -29,7 +29,7 @@ test("[7.13] the cap is configurable", () => {
   assert.deepEqual(crashLoop(3, 1_000), [0, 1_000, 1_000]);
 });
 
-test("[7.13] a run that ended more than ten minutes after its start was decided begins afresh", () => {
+test("[7.13] a run that ended more than 10 min after its start was decided resets the backoff", () => {
   const entry = { delayMs: 160_000, decidedWallMs: 0 };
   assert.equal(backoffLeftMs(entry, { finishedWallMs: 600_000, ageMs: 0 }), 160_000);
   assert.equal(backoffLeftMs(entry, { finishedWallMs: 600_001, ageMs: 0 }), 0);

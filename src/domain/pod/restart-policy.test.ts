@@ -11,15 +11,15 @@ const rule = (operator: string, values: readonly number[], action = "Restart"): 
 const never = pod({ restartPolicy: "Never" });
 const always = pod({ restartPolicy: "Always" });
 
-void suite("whether a container comes again", () => {
-  test("[7.11] its own policy goes before its pod's", () => {
+void suite("restart policy", () => {
+  test("[7.11] a container's restartPolicy overrides the pod's", () => {
     assert.equal(restartsAfter(never, container("c", { restartPolicy: "OnFailure" }), 1), true);
     assert.equal(restartsAfter(never, container("c", { restartPolicy: "OnFailure" }), 0), false);
     assert.equal(restartsAfter(always, container("c", { restartPolicy: "Never" }), 1), false);
     assert.equal(restartsAfter(never, container("c", { restartPolicy: "Always" }), 0), true);
   });
 
-  test("[7.11] the first rule that names the exit code goes before both", () => {
+  test("[7.11] a rule that matches the exit code overrides both policies", () => {
     const ruled = container("c", { restartPolicy: "Never", restartPolicyRules: [rule("In", [42, 43])] });
     assert.deepEqual(
       [42, 43, 1, 0].map((code) => restartsAfter(always, ruled, code)),
@@ -32,12 +32,12 @@ void suite("whether a container comes again", () => {
     );
   });
 
-  test("[7.11] an action of the future says nothing", () => {
+  test("[7.11] a rule with an unknown action is ignored", () => {
     const strange = container("c", { restartPolicy: "Never", restartPolicyRules: [rule("In", [1], "Explode")] });
     assert.equal(restartsAfter(always, strange, 1), false);
   });
 
-  test("[7.11] rules without a policy of its own are not heeded", () => {
+  test("[7.11] rules without a container restartPolicy are ignored", () => {
     assert.equal(restartsAfter(never, container("c", { restartPolicyRules: [rule("In", [1])] }), 1), false);
   });
 });

@@ -7,7 +7,7 @@ import { instancesOf } from "./runtime-view.ts";
 
 const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 
-test("[27.3.9] sandboxes are a pod's by the UID in their name, whatever their labels; containers by their label", () => {
+test("[27.3.9] sandboxes belong to the pod UID in their metadata, containers to the one in their label", () => {
   const metadata = { name: "p", namespace: "default", uid: "by-hand", attempt: 0 };
   const bare = sandbox({ id: "bare", metadata, labels: {} });
   const mislabelled = sandbox({ id: "mislabelled", metadata, labels: { [POD_UID_LABEL]: "another" } });
@@ -18,19 +18,19 @@ test("[27.3.9] sandboxes are a pod's by the UID in their name, whatever their la
   assert.deepEqual(ids(listed.get("by-hand")?.containers ?? []), ["app-0"]);
 });
 
-test("[27.3.9] newest first, by the time of making and then by id", () => {
+test("[27.3.9] sandboxes are sorted newest first by creation time, then by ID", () => {
   const at = (id: string, createdWallNs: bigint) => sandbox({ id, createdWallNs });
   assert.deepEqual(ids(view([at("b", 1n), at("c", 2n), at("a", 1n)], []).sandboxes), ["c", "a", "b"]);
 });
 
-test("[27.3.9] but an attempt is newer than the one before it, also when the clock was set back between them", () => {
+test("[27.3.9] a higher attempt sorts first even when the clock was set back", () => {
   const later = { ...sandbox({ attempt: 1 }), createdWallNs: 0n };
   assert.deepEqual(ids(view([sandbox(), later], []).sandboxes), ["sandbox-1", "sandbox-0"]);
   const again = { ...instance("app", "running", { restartCount: 1 }), createdWallNs: 0n };
   assert.deepEqual(ids(view([], [instance("app", "exited"), again]).containers), ["app-1", "app-0"]);
 });
 
-test("[27.3.9] nor does a container of another name, made in between, turn two attempts round", () => {
+test("[27.3.9] a container of another name does not change the order of two attempts", () => {
   const at = (name: string, attempt: number, createdWallNs: bigint) => ({
     ...instance(name, "exited", { restartCount: attempt }),
     createdWallNs,

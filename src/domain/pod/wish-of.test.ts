@@ -22,7 +22,7 @@ function admitted(activeDeadlineSeconds: number, startTime?: string): AdmittedPo
 const wish = (one: AdmittedPod | undefined, wallMs = NOW_MS, sourcesReady = true, endRequest?: EndRequest) =>
   wishOf({ admitted: one, endRequest, sourcesReady, wasWanted: false, mustWait: false, wallMs });
 
-test("[6.10] a pod that is on its node as long as its deadline allows is ended as failed, and says so", () => {
+test("[6.10] a pod past its activeDeadlineSeconds fails with DeadlineExceeded", () => {
   assert.deepEqual(wish(admitted(61)), { kind: "run" });
   assert.deepEqual(wish(admitted(60)), {
     kind: "end",
@@ -34,23 +34,23 @@ test("[6.10] a pod that is on its node as long as its deadline allows is ended a
   });
 });
 
-test("[6.10] the deadline counts from the start time that was published, over restarts of the agent", () => {
+test("[6.10] the deadline counts from the published start time", () => {
   const published = apiTime(NOW_MS - 600_000);
   assert.equal(wish(admitted(500, published))?.kind, "end");
   assert.equal(wish(admitted(601, published))?.kind, "run");
 });
 
-test("[6.10] a deadline that is set on a running pod counts at once", () => {
+test("[6.10] a deadline set on a running pod applies at once", () => {
   assert.equal(wish(admitted(3600))?.kind, "run");
   assert.equal(wish(admitted(5))?.kind, "end");
 });
 
-test("[4.9] of a pod that no source names nothing is wanted before all have spoken, and then its end", () => {
+test("[4.9] a pod that no source knows is terminated only after all sources are ready", () => {
   assert.equal(wish(undefined, NOW_MS, false), undefined);
   assert.deepEqual(wish(undefined), { kind: "end", why: { kind: "orphaned" } });
 });
 
-test("a pod whose end is requested ends as failed, with the requester's words and grace period", () => {
+test("a pod with an end request fails with its reason, message and grace period", () => {
   const request = { reason: "Evicted", message: "The node was low on resource: memory." };
   const why = { kind: "failed", ...request };
   assert.deepEqual(wish(admitted(3600), NOW_MS, true, request), { kind: "end", why });
@@ -58,7 +58,7 @@ test("a pod whose end is requested ends as failed, with the requester's words an
   assert.deepEqual(wish(admitted(3600), NOW_MS, true, hurried), { kind: "end", why, graceOverrideSeconds: 1 });
 });
 
-test("of two requests the first has the word, and the shorter grace period counts", () => {
+test("of two end requests the first gives the reason, and the shorter grace period applies", () => {
   const [first, second] = [
     { reason: "Preempting", message: "a" },
     { reason: "Evicted", message: "b", graceSeconds: 5 },

@@ -15,7 +15,7 @@ function get(action: Partial<HTTPGetAction>) {
   return made.get;
 }
 
-test("[12.3] the pod's address is asked unless a host is named, by a number or a name of a port, in either scheme", () => {
+test("[12.3] the URL has the pod IP unless a host is set, a numeric or named port, and either scheme", () => {
   assert.equal(urlOf(get({})), "http://198.18.0.5:8080/");
   assert.equal(
     urlOf(get({ host: "example.org", port: 81, scheme: "HTTPS", path: "/x?y" })),
@@ -24,7 +24,7 @@ test("[12.3] the pod's address is asked unless a host is named, by a number or a
   assert.equal(urlOf(get({ host: "fd00::1" })), "http://[fd00::1]:8080/");
 });
 
-test("[12.3] a port is found by name, by number, or as a number written as text; others are refused", () => {
+test("[12.3] a port resolves by name, number or numeric string; others are refused", () => {
   assert.deepEqual(resolvePort("web", APP), { kind: "port", port: 8080 });
   assert.deepEqual(resolvePort("81", APP), { kind: "port", port: 81 });
   assert.deepEqual(resolvePort("none", APP), {
@@ -34,7 +34,7 @@ test("[12.3] a port is found by name, by number, or as a number written as text;
   assert.deepEqual(resolvePort(70_000, APP), { kind: "refused", message: "invalid port number: 70000" });
 });
 
-test("[12.3] it names itself and takes anything, unless the probe says otherwise", () => {
+test("[12.3] default headers are Host, User-Agent, Accept and Connection; httpHeaders override them", () => {
   const plain = [
     ["Host", "198.18.0.5:8080"],
     ["User-Agent", "kube-probe/1.36"],
@@ -65,7 +65,7 @@ test("[12.3] it names itself and takes anything, unless the probe says otherwise
   assert.deepEqual(get({ httpHeaders: none }).headers, [plain[0], plain[3]]);
 });
 
-test("[12.3] the version in the name is that of the kubelet we stand in for", () => {
+test("[12.3] the User-Agent has the minor version of the emulated kubelet", () => {
   assert.equal(userAgentOf("probe", "v1.36.4"), "kube-probe/1.36");
   assert.equal(userAgentOf("lifecycle", "v1.36.4"), "kube-lifecycle/1.36");
 });
@@ -87,6 +87,6 @@ for (const [path, target] of [
   ["//other/path", "/path"],
   ["/?", "/?"],
 ] as const) {
-  test(`[12.3] the path ${JSON.stringify(path)} is asked for as ${target}`, () =>
+  test(`[12.3] the path ${JSON.stringify(path)} becomes the request target ${target}`, () =>
     assert.equal(requestTarget(path), target));
 }

@@ -43,49 +43,54 @@ for (const [name, outcome, result, reported] of [
   ["500", http(500), "failure", "Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 500"],
   ["101", http(101), "failure", "Unhealthy: Liveness probe failed: HTTP probe failed with statuscode: 101"],
   [
-    "a server that hangs up",
+    "connection closed before the response",
     httpFailure(failure("answer", "theirs")),
     "failure",
     'Unhealthy: Liveness probe failed: Get "http://198.18.0.5:80/x": EOF',
   ],
   [
-    "a server that is silent",
+    "no response in time",
     httpFailure(failure("answer", "late")),
     "failure",
     'Unhealthy: Liveness probe failed: Get "http://198.18.0.5:80/x": context deadline exceeded (Client.Timeout exceeded while awaiting headers)',
   ],
   [
-    "a body that does not end",
+    "no end of the body in time",
     httpFailure(failure("body", "late")),
     undefined,
     "Unhealthy: Liveness probe errored and resulted in failure state: context deadline exceeded (Client.Timeout or context cancellation while reading body)",
   ],
   [
-    "a body that breaks",
+    "body cut short",
     httpFailure(failure("body", "theirs", "unexpected EOF")),
     undefined,
     "Unhealthy: Liveness probe errored and resulted in failure state: unexpected EOF",
   ],
   [
-    "a node without a free port",
+    "no free local port",
     httpFailure(failure("connect", "ours", "dial tcp 198.18.0.5:80: connect: cannot assign requested address")),
     undefined,
     'Unhealthy: Liveness probe errored and resulted in unknown state: Get "http://198.18.0.5:80/x": dial tcp 198.18.0.5:80: connect: cannot assign requested address',
   ],
 ] as const satisfies readonly (readonly [string, ProbeOutcome, string | undefined, string | undefined])[]) {
-  test(`[12.3] [12.7] what HTTP answers means: ${name}`, () => assertOutcome(outcome, result, reported));
+  test(`[12.3] [12.7] HTTP probe outcome: ${name}`, () => assertOutcome(outcome, result, reported));
 }
 
 for (const [name, outcome, result, reported] of [
   [
-    "refused",
+    "connection refused",
     tcpFailure(failure("connect", "theirs", "dial tcp 198.18.0.5:80: connect: connection refused"), ADDRESS),
     "failure",
     "dial tcp 198.18.0.5:80: connect: connection refused",
   ],
-  ["nobody answers", tcpFailure(failure("connect", "late"), ADDRESS), "failure", "dial tcp 198.18.0.5:80: i/o timeout"],
+  [
+    "no connection in time",
+    tcpFailure(failure("connect", "late"), ADDRESS),
+    "failure",
+    "dial tcp 198.18.0.5:80: i/o timeout",
+  ],
 ] as const) {
-  test(`[12.4] what a dial says: ${name}`, () =>
+  test(`[12.4] TCP probe outcome: ${name}`, () =>
     assertOutcome(outcome, result, `Unhealthy: Liveness probe failed: ${reported}`));
 }
 
@@ -96,12 +101,12 @@ for (const [name, outcome, reported] of [
     'service unhealthy (responded with "NOT_SERVING")',
   ],
   [
-    "an unknown service",
+    "unknown service",
     grpcOutcome({ kind: "refused", code: 5, message: "unknown service" }),
     "error: health rpc probe failed: rpc error: code = NotFound desc = unknown service",
   ],
   [
-    "a code that nobody knows",
+    "unknown status code",
     grpcOutcome({ kind: "refused", code: 99, message: "odd" }),
     "error: health rpc probe failed: rpc error: code = Code(99) desc = odd",
   ],
@@ -111,32 +116,40 @@ for (const [name, outcome, reported] of [
     "error: this server does not implement the grpc health protocol (grpc.health.v1.Health): none",
   ],
   [
-    "nobody there",
+    "no connection in time",
     grpcFailure(failure("connect", "late"), ADDRESS, 90),
     'timeout: failed to connect service "198.18.0.5:80" within 1m30s: context deadline exceeded',
   ],
-  ["no answer", grpcFailure(failure("answer", "late"), ADDRESS, 1), "timeout: health rpc did not complete within 1s"],
+  [
+    "no response in time",
+    grpcFailure(failure("answer", "late"), ADDRESS, 1),
+    "timeout: health rpc did not complete within 1s",
+  ],
 ] as const) {
-  test(`[12.5] what gRPC says: ${name}`, () =>
+  test(`[12.5] gRPC probe outcome: ${name}`, () =>
     assertOutcome(outcome, "failure", `Unhealthy: Liveness probe failed: ${reported}`));
 }
 
-test("[12.5] SERVING is well", () =>
+test("[12.5] gRPC SERVING is success", () =>
   assertOutcome(grpcOutcome({ kind: "status", status: "SERVING" }), "success", undefined));
 
-test("[12.6] exit code 0 is well, any other is not and says what it printed, and a command that takes too long is killed", () => {
+test("[12.6] an exec probe succeeds on exit code 0, fails with its output otherwise, and fails on a timeout", () => {
   assertOutcome(execOutcome(0, "noise"), "success", undefined);
   assertOutcome(execOutcome(3, "no such file\n"), "failure", "Unhealthy: Liveness probe failed: no such file\n");
   const reported = 'Unhealthy: Liveness probe failed: command timed out: "sleep 10" timed out after 2s';
   assertOutcome(execTimeout(["sleep", "10"], 2), "failure", reported);
 });
 
-test("[12.7] what is ours never counts, and a lateness of our own is ours", () => {
+test("[12.7] a probe that did not run, or timed out while the event loop lagged, does not count", () => {
   const reported = "Unhealthy: Liveness probe errored and resulted in unknown state: no runtime";
   assertOutcome(notRun("no runtime"), undefined, reported);
   const late = tcpFailure(failure("connect", "late"), ADDRESS);
   assert.equal(heedingLag(late, { waitedMs: 1_000, lostMs: 99 }, 1_000), late);
-  assert.equal(heedingLag(late, { waitedMs: 3_000, lostMs: 2_000 }, 1_000), late, "we listened long enough");
+  assert.equal(
+    heedingLag(late, { waitedMs: 3_000, lostMs: 2_000 }, 1_000),
+    late,
+    "the probe waited long enough without the lag",
+  );
   const held = heedingLag(late, { waitedMs: 1_000, lostMs: 100 }, 1_000);
   assertOutcome(
     held,
@@ -144,11 +157,7 @@ test("[12.7] what is ours never counts, and a lateness of our own is ours", () =
     "Unhealthy: Liveness probe errored and resulted in unknown state: dial tcp 198.18.0.5:80: i/o timeout; the node agent itself was held up for 100 ms",
   );
   const bad = http(500);
-  assert.equal(
-    heedingLag(bad, { waitedMs: 5_000, lostMs: 5_000 }, 1_000),
-    bad,
-    "an answer is an answer, however late we hear it",
-  );
+  assert.equal(heedingLag(bad, { waitedMs: 5_000, lostMs: 5_000 }, 1_000), bad, "a late response counts all the same");
 });
 
 function assertOutcome(outcome: ProbeOutcome, result: string | undefined, reported: string | undefined): void {

@@ -24,7 +24,7 @@ function specOf(kind: ProbeKind, own: Container["livenessProbe"] = {}): ProbeSpe
   return spec;
 }
 
-test("[12.1] what a probe does not say is what the API server would say", () => {
+test("[12.1] missing probe fields get the API server's defaults", () => {
   const { handler, ...numbers } = specOf("liveness", { failureThreshold: 0 });
   assert.deepEqual(numbers, {
     kind: "liveness",
@@ -37,7 +37,7 @@ test("[12.1] what a probe does not say is what the API server would say", () => 
   assert.equal(handler.kind, "tcp");
 });
 
-test("[12.1] regular containers and sidecars have probes, init containers and those without any have none", () => {
+test("[12.1] regular containers and sidecars are probed, init containers are not", () => {
   const spec: PodSpec = {
     initContainers: [
       container("init", { readinessProbe: TCP }),
@@ -69,11 +69,11 @@ function count(
   return seen;
 }
 
-test("[12.2] readiness begins as a failure, liveness as a success, startup as unknown", () => {
+test("[12.2] initial verdicts are failure for readiness, success for liveness, unknown for startup", () => {
   assert.deepEqual(FIRST_VERDICTS, { readiness: "failure", liveness: "success", startup: "unknown" });
 });
 
-test("[12.1] only as many results in a row as the threshold change a verdict", () => {
+test("[12.1] a verdict changes only after as many results in a row as its threshold", () => {
   const started = { ...FIRST_VERDICTS, startup: "success" } as const;
   assert.deepEqual(count("readiness", { successThreshold: 2, failureThreshold: 2 }, "+-++-+--+", started), [
     "failure",
@@ -96,7 +96,7 @@ test("[12.1] only as many results in a row as the threshold change a verdict", (
   ]);
 });
 
-test("[12.7] after its last word a probe is on hold: of startup either, of liveness a failure", () => {
+test("[12.7] a probe is on hold after its last verdict: either one for startup, failure for liveness", () => {
   assert.deepEqual(count("startup", { failureThreshold: 2 }, "-+---"), [
     "unknown",
     "success",
@@ -107,7 +107,10 @@ test("[12.7] after its last word a probe is on hold: of startup either, of liven
   assert.deepEqual(count("startup", { failureThreshold: 2 }, "--++"), ["unknown", "failure", "failure", "failure"]);
   assert.deepEqual(count("liveness", { failureThreshold: 1 }, "-++"), ["failure", "failure", "failure"]);
   const killed = { ...FIRST_VERDICTS, liveness: "failure" } as const;
-  assert.ok(isOnHold("liveness", killed) && !isOnHold("readiness", killed), "readiness goes on until it is dead");
+  assert.ok(
+    isOnHold("liveness", killed) && !isOnHold("readiness", killed),
+    "readiness probes continue until the container exits",
+  );
   assert.ok(!isOnHold("liveness", FIRST_VERDICTS) && !isOnHold("startup", FIRST_VERDICTS));
 });
 
@@ -116,13 +119,18 @@ const ofApp = (...kinds: readonly ProbeKind[]) =>
   container("app", Object.fromEntries(kinds.map((kind) => [`${kind}Probe`, TCP])));
 
 for (const [name, app, verdicts, wanted] of [
-  ["without probes running is started and ready", ofApp(), {}, [true, true]],
-  ["a readiness probe makes it wait", ofApp("readiness"), {}, [true, false]],
-  ["and gives it", ofApp("readiness"), { readiness: "success" }, [true, true]],
-  ["before its startup nothing is given", ofApp("startup", "readiness"), { readiness: "success" }, [false, false]],
-  ["a startup that failed is none", ofApp("startup"), { startup: "failure" }, [false, false]],
-  ["a startup that succeeded is enough", ofApp("startup"), { startup: "success" }, [true, true]],
-  ["liveness has no say in it", ofApp("liveness"), { liveness: "failure" }, [true, true]],
+  ["a running container without probes is both", ofApp(), {}, [true, true]],
+  ["a readiness probe without a result makes it not ready", ofApp("readiness"), {}, [true, false]],
+  ["a successful readiness probe makes it ready", ofApp("readiness"), { readiness: "success" }, [true, true]],
+  [
+    "neither before the startup probe succeeded",
+    ofApp("startup", "readiness"),
+    { readiness: "success" },
+    [false, false],
+  ],
+  ["neither after a failed startup probe", ofApp("startup"), { startup: "failure" }, [false, false]],
+  ["both after a successful startup probe", ofApp("startup"), { startup: "success" }, [true, true]],
+  ["a failed liveness probe changes neither", ofApp("liveness"), { liveness: "failure" }, [true, true]],
 ] as const) {
   test(`[12.2] started and ready: ${name}`, () => {
     const { started, ready } = readyByProbes(app, RUNNING, { ...FIRST_VERDICTS, ...verdicts });
@@ -132,7 +140,7 @@ for (const [name, app, verdicts, wanted] of [
   });
 }
 
-test("[12.2] [12.9] nobody asks for liveness and readiness before the startup, nor for anything but readiness while a pod ends", () => {
+test("[12.2] [12.9] liveness and readiness wait for the startup probe; only readiness runs while the pod terminates", () => {
   const app = ofApp("startup", "liveness", "readiness");
   const asked = (verdicts: Partial<ProbeVerdicts>, lifecycle: "running" | "terminating" | "terminated" = "running") =>
     PROBE_KINDS.filter((kind) => isAsked(kind, app, { ...FIRST_VERDICTS, ...verdicts }, lifecycle));
@@ -145,7 +153,7 @@ test("[12.2] [12.9] nobody asks for liveness and readiness before the startup, n
   assert.deepEqual(asked({ startup: "success" }, "terminated"), []);
 });
 
-test("[11.12] what was published of this very container stands, and nothing of another", () => {
+test("[11.12] published verdicts count for the same container ID only", () => {
   const published = { containerID: "containerd://abc", ready: true, started: true };
   assert.deepEqual(publishedVerdicts("abc", published), {
     startup: "success",
@@ -157,7 +165,7 @@ test("[11.12] what was published of this very container stands, and nothing of a
   assert.equal(publishedVerdicts("abc", undefined), undefined);
 });
 
-test("[12.7] a container is killed for its liveness or its startup, not for its readiness", () => {
+test("[12.7] a failed liveness or startup probe kills a container, a failed readiness probe does not", () => {
   assert.equal(failedProbe(undefined), undefined);
   assert.equal(failedProbe(FIRST_VERDICTS), undefined);
   assert.equal(failedProbe({ ...FIRST_VERDICTS, liveness: "failure" }), "liveness");
@@ -171,7 +179,7 @@ const times = (more: Partial<Parameters<typeof firstDueMs>[1]> = {}) => ({
   ...more,
 });
 
-test("[12.1] the initial delay counts from the start, and whoever has none is given a period, but for readiness", () => {
+test("[12.1] the initial delay counts from the container's start; without one, all but readiness wait one period", () => {
   assert.equal(firstDueMs(specOf("readiness"), times()), 1_000);
   assert.equal(firstDueMs(specOf("readiness", { initialDelaySeconds: 5 }), times()), 6_000);
   assert.equal(firstDueMs(specOf("liveness"), times()), 11_000);
@@ -182,7 +190,7 @@ test("[12.1] the initial delay counts from the start, and whoever has none is gi
   assert.equal(firstDueMs(specOf("liveness"), afterStartup), 31_000);
 });
 
-test("[12.1] an agent that has just started spreads the probes over their periods, and keeps the initial delay", () => {
+test("[12.1] a restarted agent spreads probes over their periods and keeps the initial delay", () => {
   const now = times({ nowMs: 100_000 });
   assert.equal(spreadDueMs(specOf("liveness"), now, 0.25), 102_500);
   assert.equal(spreadDueMs(specOf("liveness", { initialDelaySeconds: 120 }), now, 0.25), 121_000);
@@ -197,7 +205,7 @@ function dues(spec: ProbeSpec, firstMs: number, count: number, isWell: (index: n
   return seen;
 }
 
-test("[12.1] readiness is asked a few times within its first period until it first answers well; the others once in a period", () => {
+test("[12.1] readiness probes run several times in their first period until the first success; others once per period", () => {
   const readiness = specOf("readiness");
   assert.deepEqual(
     dues(readiness, 500, 8, () => false),
@@ -220,13 +228,13 @@ test("[12.1] readiness is asked a few times within its first period until it fir
   assert.ok(!isEarly(specOf("liveness"), 500, 600));
 });
 
-test("[12.1] questions that were missed are left out", () => {
+test("[12.1] missed probe periods are skipped", () => {
   const spec = specOf("liveness");
   assert.equal(nextDueMs(spec, { firstMs: 0, dueMs: 10_000, nowMs: 38_000, isWell: true }), 40_000);
   assert.equal(nextDueMs(spec, { firstMs: 0, dueMs: 10_000, nowMs: 10_000, isWell: true }), 20_000);
 });
 
-test("[12.6] only variables with a value in the spec are put into a command", () => {
+test("[12.6] exec commands expand variables with a literal value; those from references become empty", () => {
   const app = container("app", {
     env: [
       { name: "PORT", value: "80" },

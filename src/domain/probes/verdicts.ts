@@ -4,7 +4,7 @@
  */
 import type { Container, ContainerStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
-import { tellsOf } from "../pod/published.ts";
+import { describesInstance } from "../pod/published.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import { hasProbe, type ProbeKind } from "./probe-spec.ts";
 
@@ -52,7 +52,7 @@ export function publishedVerdicts(
   id: string,
   published: Pick<ContainerStatus, "containerID" | "ready" | "started"> | undefined,
 ): ProbeVerdicts | undefined {
-  if (!tellsOf(published, id)) return undefined;
+  if (!describesInstance(published, id)) return undefined;
   return {
     startup: published.started === true ? "success" : FIRST_VERDICTS.startup,
     liveness: FIRST_VERDICTS.liveness,

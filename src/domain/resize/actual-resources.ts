@@ -4,7 +4,7 @@
  */
 import type { ContainerStatus, Pod, PodStatus, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { formatQuantity, quantityMilliValue, wholeQuantity } from "../../base/quantity.ts";
-import { tellsOf } from "../pod/published.ts";
+import { describesInstance } from "../pod/published.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import type { CgroupValues } from "../resources/cgroup-values.ts";
 import { milliOfQuota, milliOfShares } from "../resources/cpu-units.ts";
@@ -28,7 +28,7 @@ export function containerActual(
 ): ResourceRequirements {
   if (instance.state !== "running") return allocated;
   const { limits, requests } = allocated;
-  const before = tellsOf(published, instance.id) ? published.resources : undefined;
+  const before = describesInstance(published, instance.id) ? published.resources : undefined;
   const { cpuShares = 0, cpuQuotaUs = 0, cpuPeriodUs = 0, memoryLimitBytes = 0n } = instance.resources ?? {};
   const tells = cpuShares > 0 || cpuQuotaUs > 0 || memoryLimitBytes > 0n;
   // The runtime is sent an explicit zero for a missing amount; the status does not show it.

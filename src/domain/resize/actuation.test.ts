@@ -38,8 +38,8 @@ const planned = (wants: readonly Container[], actuated: Actuated) =>
 
 const unified = { version: 2, driver: "cgroupfs" } as const;
 
-void suite("what is left of a resize", () => {
-  test("[8.4] memory and CPU go apart, those that get less before those that get more", () => {
+void suite("resize plan", () => {
+  test("[8.4] memory and CPU are resized separately, decreases first", () => {
     const wants = [container("up", { resources: MORE }), container("down", { resources: LESS })];
     const plan = planned(wants, known({ up: LESS, down: MORE }));
     assert.deepEqual(
@@ -57,7 +57,7 @@ void suite("what is left of a resize", () => {
     );
   });
 
-  test("[8.1] what is carried out is not done again, and what does not run is sized when it starts", () => {
+  test("[8.1] an actuated resize is not repeated; a container that does not run is resized at its start", () => {
     assert.equal(planned([container("c", { resources: has("0.1", "65536Ki") })], known({ c: LESS })), undefined);
     const gone = view(ready, [instance("c", "exited")]);
     const plan = planResize(
@@ -69,13 +69,13 @@ void suite("what is left of a resize", () => {
     assert.deepEqual(plan, { kind: "resize", memory: [], cpu: [], pod: true });
   });
 
-  test("[8.1] a change of what is only requested is told to the runtime too", () => {
+  test("[8.1] a change of requests alone is sent to the runtime too", () => {
     const wants = { requests: { cpu: "100m", memory: "32Mi" }, limits: LESS.limits ?? {} };
     const plan = planned([container("c", { resources: wants })], known({ c: LESS }));
     assert.deepEqual([plan?.memory.length, plan?.cpu.length, plan?.memory[0]?.lowersMemoryTo], [1, 0, undefined]);
   });
 
-  test("[8.5] containers without limits of their own have those of their pod", () => {
+  test("[8.5] containers without limits get those of their pod", () => {
     const whole = pod({ containers: [container("c")], resources: MORE });
     assert.deepEqual(effective(allocationOf(whole)).containers["c"], { limits: { cpu: "200m", memory: "128Mi" } });
     const plan = planResize(whole, view(ready, [instance("c", "running")]), sandboxId, {
@@ -85,7 +85,7 @@ void suite("what is left of a resize", () => {
     assert.deepEqual([plan?.memory.length, plan?.cpu.length, plan?.pod], [1, 1, true]);
   });
 
-  test("[8.4] [7.13] a container that takes memory only by a restart is stopped for it, starts again whatever its end, and waits for nothing", () => {
+  test("[8.4] [7.13] a memory resize with RestartContainer stops the container and restarts it without backoff", () => {
     const own = pod({ restartPolicy: "OnFailure", containers: [container("app", { resources: MORE, ...RESTARTS })] });
     const running = snapshot({
       pod: own,
@@ -127,7 +127,7 @@ void suite("what is left of a resize", () => {
     );
   });
 
-  test("[7.6] the resize comes after what is stopped and before what is started", () => {
+  test("[7.6] a resize comes after stops and before starts", () => {
     const own = pod({ containers: [container("app", { resources: MORE }), container("new", { resources: LESS })] });
     const strange = instance("unknown", "running");
     const plan = computePodActions(
@@ -145,11 +145,11 @@ const effectiveOf = (podLevel: ResourceRequirements) => {
   return { containers: new Map(Object.entries(whole.containers)), pod: whole };
 };
 
-void suite("the pod's own group", () => {
+void suite("pod cgroup", () => {
   const low: CgroupValues = { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n };
   const high: CgroupValues = { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000, memoryLimitBytes: 128n };
 
-  test("[8.4] is raised before its containers grow and lowered after they have shrunk", () => {
+  test("[8.4] limits are raised before the containers grow and lowered after they have shrunk", () => {
     assert.deepEqual(memorySteps(low, high), { before: [{ memoryLimitBytes: 128n }], after: [] });
     assert.deepEqual(memorySteps(high, low), { before: [], after: [{ memoryLimitBytes: 64n }] });
     const quota = (cpuQuotaUs: number) => ({ cpuQuotaUs, cpuPeriodUs: 100_000 });
@@ -166,7 +166,7 @@ void suite("the pod's own group", () => {
     );
   });
 
-  test("[8.4] the runtime is told what the kernel would say, without the overhead", () => {
+  test("[8.4] the runtime gets the values as the kernel rounds them, without the overhead", () => {
     assert.deepEqual(asRead(low, unified), { ...low, cpuShares: 80 });
     assert.deepEqual(asRead({ cpuQuotaUs: 50_100 }, { ...unified, driver: "systemd" }).cpuQuotaUs, 51_000);
     assert.deepEqual(asRead({ cpuShares: 2 }, unified), {
@@ -186,7 +186,7 @@ void suite("the pod's own group", () => {
   });
 });
 
-void suite("what an agent before us left", () => {
+void suite("state left by a previous kubelet process", () => {
   const records = (...all: readonly [generation: number, resources: ResourceRequirements][]) =>
     all.map(([generation, resources], place) => ({
       kind: "allocated" as const,
@@ -198,7 +198,7 @@ void suite("what an agent before us left", () => {
     }));
   const factsOf = (facts: ReadonlyMap<string, UidFacts>): AllocationFact => facts.get("u")?.allocated ?? assert.fail();
 
-  test("[5.13] [8.1] what was granted and not carried out is found, and what was carried out is left alone", () => {
+  test("[5.13] [8.1] an allocated resize that was not actuated is found, an actuated one is not repeated", () => {
     const all = records([1, LESS], [2, MORE]);
     const fact = factsOf(foldFacts(all));
     const old = instance("c", "running");
@@ -219,7 +219,7 @@ void suite("what an agent before us left", () => {
     assert.deepEqual(
       actuatedAtStart(fact, wants, view(ready, [dated])).containers.get("c"),
       { requests: { ...MORE.requests, cpu: "100m" }, limits: { ...MORE.limits, cpu: "100m" } },
-      "the calendar was set back since it was made",
+      "the clock was set back after the container was created",
     );
     const done = foldFacts([...all, { kind: "resized", uid: "u", pod: "ns/p", wallMs: NOW_MS, generation: 2 }]);
     const after = actuatedAtStart(factsOf(done), wants, view(ready, [old]));
@@ -229,7 +229,7 @@ void suite("what an agent before us left", () => {
     assert.deepEqual(actuatedAtStart(undefined, wants, view(ready, [old])).containers.get("c"), MORE);
   });
 
-  test("[27.1.27] a Go kubelet's files count where there is no record of ours, or where it went on from there", () => {
+  test("[27.1.27] checkpoints of a Go kubelet apply without a journal record, or when they differ from it", () => {
     const [go, older] = [{ containers: { c: has("1", "1Gi") } }, { containers: { c: LESS } }];
     const left = (file: typeof go, isOwn = false) => ({ pods: new Map([["u", file]]), isOwn });
     const none = withCheckpoints(new Map(), left(go), left(older));
@@ -246,13 +246,13 @@ void suite("what an agent before us left", () => {
   });
 });
 
-void suite("what a pod has, as its status tells it", () => {
+void suite("resources in the pod status", () => {
   const running = {
     ...instance("c", "running"),
     resources: { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n * 1024n * 1024n },
   };
 
-  test("[8.1] of a container that runs what the runtime says, of another what it was allocated", () => {
+  test("[8.1] a running container shows the runtime's resources, others their allocation", () => {
     assert.deepEqual(containerActual(MORE, running, undefined, LESS), {
       limits: { cpu: "100m", memory: "64Mi" },
       requests: { cpu: "100m", memory: "64Mi" },
@@ -263,13 +263,13 @@ void suite("what a pod has, as its status tells it", () => {
     assert.deepEqual(containerActual({}, running, undefined, LESS), {});
     const nothing = { requests: { cpu: "1m", memory: "0" } };
     const reported = containerActual({ requests: { cpu: "1m" } }, silent, undefined, nothing);
-    assert.deepEqual(reported, { requests: { cpu: "1m" } }, "nothing is not told of");
+    assert.deepEqual(reported, { requests: { cpu: "1m" } }, "a zero request is not reported");
     const tiny = { requests: { cpu: "1m" }, limits: { cpu: "5m" } };
     const least = { ...running, resources: { cpuShares: 2, cpuQuotaUs: 1000, cpuPeriodUs: 100_000 } };
     assert.deepEqual(containerActual(tiny, least, undefined, undefined), tiny);
   });
 
-  test("[8.5] of a pod as a whole what it was allocated until it runs, then what its group is held to", () => {
+  test("[8.5] pod-level resources show the allocation until the pod runs, then the cgroup's values", () => {
     const own = pod({ containers: [container("c", { resources: LESS })] });
     assert.deepEqual(podActual(own, "Pending", undefined), {
       resources: { limits: { cpu: "100m", memory: "64Mi" }, requests: { cpu: "100m", memory: "64Mi" } },
@@ -287,7 +287,7 @@ void suite("what a pod has, as its status tells it", () => {
     assert.deepEqual(podActual(pod(), "Running", least), { resources: {} });
     const reported = { limits: { memory: "9007199254740988Ki" } };
     const ended = podActual(pod(), "Succeeded", least, { phase: "Running", resources: reported });
-    assert.deepEqual(ended, { resources: reported }, "what was told of one that is over stays");
+    assert.deepEqual(ended, { resources: reported }, "a terminated pod keeps its reported resources");
     const before = { phase: "Running", resources: { limits: { memory: "9007199254740988Ki" } } };
     assert.deepEqual(podActual(pod(), "Running", least, before), { resources: before.resources });
     assert.deepEqual(podActual(pod(), "Running", undefined, before), { resources: before.resources });

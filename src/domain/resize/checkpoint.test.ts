@@ -6,7 +6,7 @@ import { checksumOf, decodeCheckpoint, encodeCheckpoint } from "./checkpoint.ts"
 const UPSTREAM =
   '{"data":"{\\"entries\\":{\\"pod1\\":{\\"ContainerResources\\":{\\"container1\\":{\\"requests\\":{\\"cpu\\":\\"1Ki\\",\\"memory\\":\\"1Ki\\"}}}}}}","checksum":1178570812}';
 
-void test("[27.2.4] the checksums of upstream's own examples", () => {
+void test("[27.2.4] checksums match upstream's examples", () => {
   assert.equal(checksumOf('{"entries":{}}'), 1_057_365_947);
   assert.deepEqual(decodeCheckpoint(UPSTREAM), {
     kind: "read",
@@ -15,7 +15,7 @@ void test("[27.2.4] the checksums of upstream's own examples", () => {
   });
 });
 
-void test("[27.2.4] what is written is read again, with names in Go's order and what HTML would trip over escaped", () => {
+void test("[27.2.4] an encoded checkpoint decodes again, with Go's key order and HTML escapes", () => {
   const allocation: ResourceAllocation = {
     containers: { b: {}, a: { requests: { memory: "1Gi", cpu: "1" }, limits: { cpu: "2" } } },
     podLevel: { limits: { memory: "2Gi" } },
@@ -39,7 +39,7 @@ void test("[27.2.4] what is written is read again, with names in Go's order and 
   assert.ok(found.kind === "read" && found.isOwn);
 });
 
-void test("[27.1.27] what is no checkpoint is corrupt, never an error", () => {
+void test("[27.1.27] an invalid checkpoint decodes as corrupt, without an exception", () => {
   const signed = (data: string) => JSON.stringify({ data, checksum: checksumOf(data) });
   const texts = [
     "",

@@ -40,8 +40,8 @@ const decide = (desired: Pod, has: ResourceRequirements, others: readonly Pod[] 
     { ...SETTINGS, ...settings },
   );
 
-void suite("whether a resize is granted", () => {
-  test("[8.3] [5.2] what fits beside what the others have is; what does not waits, and names who has it", () => {
+void suite("resize decision", () => {
+  test("[8.3] [5.2] a resize that fits is accepted; another is deferred and names the pods that hold the resource", () => {
     assert.deepEqual(decide(made("p", cpu("2")), cpu("1"), [made("a", cpu("2"))]), { kind: "accepted" });
     const others = [made("a", cpu("1")), made("b", cpu("1500m")), made("z", {})];
     assert.deepEqual(decide(made("p", cpu("2")), cpu("1"), others), {
@@ -56,7 +56,7 @@ void suite("whether a resize is granted", () => {
     assert.deepEqual(decide(made("p", cpu("2")), cpu("1"), [], {}, { node: undefined }), { kind: "unknown" });
   });
 
-  test("[8.3] what the managers of CPUs and memory hold for Guaranteed pods alone is infeasible", () => {
+  test("[8.3] a resize of a Guaranteed pod is infeasible under a static CPU or memory manager", () => {
     const [wants, has] = [same({ cpu: "2", memory: "1Gi" }), same({ cpu: "1", memory: "1Gi" })];
     assert.deepEqual(decide(made("p", wants), has, [], { cpuManagerPolicy: "static" }), {
       kind: "infeasible",
@@ -73,7 +73,7 @@ void suite("whether a resize is granted", () => {
     assert.deepEqual(decide(made("p", cpu("2")), cpu("1"), [], { cpuManagerPolicy: "static" }), { kind: "accepted" });
   });
 
-  test("[8.3] memory of a container that may have swap changes only with a restart", () => {
+  test("[8.3] memory of a container with swap is resized only with RestartContainer", () => {
     const [wants, has] = [{ requests: { memory: "1Gi" } }, { requests: { memory: "512Mi" } }];
     const swap = { limitedSwap: true };
     assert.deepEqual(decide(made("p", wants), has, [], swap), {
@@ -90,7 +90,7 @@ void suite("whether a resize is granted", () => {
     assert.equal(decide(made("p", wants), has).kind, "accepted");
   });
 
-  test("[8.5] a pod as a whole is not resized where that is switched off", () => {
+  test("[8.5] a pod-level resize is infeasible while its feature gate is off", () => {
     const desired = made("p", {}, { resources: cpu("2") });
     const off = decide(desired, {}, [], { podLevelResizes: false });
     assert.deepEqual(off, {
@@ -101,7 +101,7 @@ void suite("whether a resize is granted", () => {
     assert.equal(decide(desired, {}).kind, "accepted");
   });
 
-  test("[8.3] a critical pod finds room: others end for it", () => {
+  test("[8.3] a resize of a critical pod preempts other pods", () => {
     const victim = made("a", cpu("3"), { priority: 0 });
     const decision = decide(made("p", cpu("2"), { priority: 2_000_000_000 }), cpu("1"), [victim]);
     assert.ok(decision.kind === "preempts");
@@ -109,8 +109,8 @@ void suite("whether a resize is granted", () => {
   });
 });
 
-void suite("what was allocated", () => {
-  test("[8.1] a pod is seen with its allocation, and as it is where it has what it wants, however that is written", () => {
+void suite("allocation", () => {
+  test("[8.1] a pod gets its allocated resources; an equal allocation leaves the object unchanged", () => {
     const pod = made("p", cpu("2"), {
       resources: { limits: { cpu: "3" } },
       initContainers: [{ name: "i", resources: cpu("1") }],
@@ -128,7 +128,7 @@ void suite("what was allocated", () => {
     assert.equal(sameAllocation({ containers: { constructor: cpu("1") } }, { containers: {} }), true);
   });
 
-  test("two allocations are equal only when they name the same containers with the same amounts", () => {
+  test("allocations are equal only with the same containers and the same amounts", () => {
     const one = { containers: { c: cpu("1") } };
     assert.equal(equalAllocations(one, { containers: { c: cpu("1000m") } }), true);
     assert.equal(equalAllocations(one, { containers: { c: cpu("2") } }), false);
@@ -140,7 +140,7 @@ void suite("what was allocated", () => {
       assert.equal(equalAllocations(a, b), false);
   });
 
-  test("[8.3] those that ask for no more are tried first, then by priority, class and how long they have waited", () => {
+  test("[8.3] pending resizes are ordered: decreases, then by priority, QoS class and waiting time", () => {
     const waiting = (name: string, wants: string, priority: number, sinceWallMs?: number, isGuaranteed = false) => {
       const desired = made(name, isGuaranteed ? same({ cpu: wants, memory: "1Mi" }) : cpu(wants), { priority });
       return { desired, allocated: made(name, cpu("1")), sinceWallMs };
@@ -159,7 +159,7 @@ void suite("what was allocated", () => {
     );
   });
 
-  test("[8.6] every change is counted by what becomes of it", () => {
+  test("[8.6] requested resizes are counted by resource, requirement and operation", () => {
     const before = made("p", { requests: { cpu: "1", memory: "1Gi" }, limits: { cpu: "1" } });
     const after = made("p", { requests: { cpu: "1000m", memory: "2Gi" }, limits: { memory: "2Gi" } });
     assert.deepEqual(
@@ -173,12 +173,12 @@ void suite("what was allocated", () => {
   });
 });
 
-void suite("what is told of a resize", () => {
+void suite("resize events and conditions", () => {
   const pod = made("p", { requests: { memory: "100", cpu: "100m" }, limits: { cpu: "200m" } });
   const resources =
     '{"containers":[{"name":"c","resources":{"limits":{"cpu":"200m"},"requests":{"cpu":"100m","memory":"100"}}}],"generation":2';
 
-  test("[8.2] events are to the letter of the Go kubelet", () => {
+  test("[8.2] resize events match the Go kubelet's text", () => {
     assert.equal(startedText(pod, 2), `Pod resize started: ${resources}}`);
     assert.equal(completedText(pod, 2), `Pod resize completed: ${resources}}`);
     assert.equal(
@@ -193,7 +193,7 @@ void suite("what is told of a resize", () => {
     );
   });
 
-  test("[8.2] a wait keeps its beginning while its reason stays, and is news only with another reason or spec", () => {
+  test("[8.2] a pending resize keeps its start time while its reason stays, and is news only with another reason", () => {
     const deferred = (message: string) => ({ kind: "deferred", reason: "OutOfcpu", message, waitsFor: "; x" }) as const;
     const first = pendingAfter(undefined, deferred("m"), pod, 10);
     assert.deepEqual(first, { reason: "Deferred", message: "m; x", generation: 2, sinceWallMs: 10 });
@@ -204,7 +204,7 @@ void suite("what is told of a resize", () => {
     assert.deepEqual([third.reason, third.sinceWallMs, isNews(second, third)], ["Infeasible", 30, true]);
   });
 
-  test("[8.2] [11.4] both conditions name the spec they are about, and move only with their reason", () => {
+  test("[8.2] [11.4] resize conditions carry observedGeneration, and their transition time changes only with the reason", () => {
     const pending: PendingResize = { reason: "Deferred", message: "m", generation: 4, sinceWallMs: 0 };
     const shown = resizeConditions(pending, { generation: 3, error: "" }, [], 5_000);
     assert.deepEqual(
@@ -229,7 +229,7 @@ void suite("what is told of a resize", () => {
     assert.deepEqual(resizeConditions(undefined, undefined, shown, 0), []);
   });
 
-  test("[8.4] a limit below what is used is refused in the Go kubelet's words", () => {
+  test("[8.4] a memory limit below the current usage is refused with the Go kubelet's message", () => {
     const [low, high] = [
       { limitBytes: 10n, usageBytes: 10n },
       { limitBytes: 10n, usageBytes: 9n },

@@ -26,7 +26,7 @@ const podOf = (resources: ResourceRequirements, pod: Partial<Pod["spec"]> = {}):
 const resourcesOf = (pod: Pod, options = v1, given: ContainerAllocation = {}) =>
   containerResources(pod, pod.spec?.containers[0] ?? { name: "none" }, options, given);
 
-void test("[14.6] request and limit become shares, quota and a limit of memory", () => {
+void test("[14.6] requests and limits become CPU shares, CPU quota and memory limit", () => {
   const pod = podOf({ requests: { cpu: "250m", memory: "800M" }, limits: { cpu: "500m", memory: "1Gi" } });
   assert.deepEqual(resourcesOf(pod), {
     cpuShares: 256,
@@ -38,13 +38,13 @@ void test("[14.6] request and limit become shares, quota and a limit of memory",
   });
 });
 
-void test("[14.6] cpu shares of a container without a request follow its limit, a request of zero does not", () => {
+void test("[14.6] CPU shares follow the limit when there is no request; a zero request gives 2 shares", () => {
   assert.equal(resourcesOf(podOf({ limits: { cpu: "2" } })).cpuShares, 2048);
   assert.equal(resourcesOf(podOf({ requests: { cpu: "0" }, limits: { cpu: "2" } })).cpuShares, 2);
   assert.equal(resourcesOf(podOf({})).cpuShares, 2);
 });
 
-void test("[14.6] without a limit there is no quota, with exclusive CPUs it is -1, and without enforcement no period", () => {
+void test("[14.6] CPU quota is unset without a limit, -1 with exclusive CPUs, and unset with its period when CFS quota is off", () => {
   assert.equal(resourcesOf(podOf({ requests: { cpu: "1" } })).cpuQuotaUs, undefined);
   const pod = podOf({ limits: { cpu: "2", memory: "1Gi" } });
   const exclusive = resourcesOf(pod, v1, { cpus: "2-3" });
@@ -55,7 +55,7 @@ void test("[14.6] without a limit there is no quota, with exclusive CPUs it is -
   assert.deepEqual([free.cpuQuotaUs, free.cpuPeriodUs], [undefined, undefined]);
 });
 
-void test("[14.6] a limit of the pod as a whole holds for a container that has none, for its shares too", () => {
+void test("[14.6] pod-level limits apply to a container without limits, to its CPU shares too", () => {
   const pod = podOf({}, { resources: { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } } });
   const { cpuShares, cpuQuotaUs, memoryLimitBytes } = resourcesOf(pod);
   assert.deepEqual([cpuShares, cpuQuotaUs, memoryLimitBytes], [2048, 200_000, 1_073_741_824n]);
@@ -66,13 +66,13 @@ void test("[14.6] a limit of the pod as a whole holds for a container that has n
   assert.equal(resourcesOf(own).cpuQuotaUs, 100_000);
 });
 
-void test("[14.6] on cgroup v2 a container dies whole and does not swap", () => {
+void test("[14.6] on cgroup v2 memory.oom.group is 1 and memory.swap.max is 0 by default", () => {
   assert.deepEqual(resourcesOf(podOf({}), v2).unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
   assert.deepEqual(resourcesOf(podOf({}), { ...v2, singleProcessOomKill: true }).unified, { "memory.swap.max": "0" });
   assert.deepEqual(resourcesOf(podOf({}), { ...v2, swap: { kind: "uncounted" } }).unified, { "memory.oom.group": "1" });
 });
 
-void test("[14.10] with swap for pods the limit of a container follows from its request", () => {
+void test("[14.10] with limited swap memory.swap.max follows the memory request", () => {
   const limited = { ...v2, swap: { kind: "limited", capacityBytes: 4_000_000_000n } } as const;
   const unified = (resources: ResourceRequirements) => resourcesOf(podOf(resources), limited).unified;
   assert.deepEqual(unified({ requests: { memory: "2G" } }), {
@@ -82,7 +82,7 @@ void test("[14.10] with swap for pods the limit of a container follows from its 
   assert.deepEqual(unified({}), { "memory.oom.group": "1", "memory.swap.max": "0" });
 });
 
-void test("[14.11] with memory QoS a container's memory is kept and slowed down beside all else", () => {
+void test("[14.11] memory QoS adds memory.low and memory.high to the other unified values", () => {
   const memoryQos = { tiered: true, throttlingFactor: 0.5, allocatableBytes: 8_000_000_000n };
   const pod = podOf({ requests: { memory: "8Ki" }, limits: { memory: "24Ki" } });
   assert.deepEqual(resourcesOf(pod, { ...v2, memoryQos }).unified, {
@@ -93,13 +93,13 @@ void test("[14.11] with memory QoS a container's memory is kept and slowed down 
   });
 });
 
-void test("[14.6] on cgroup v1 the limit of memory is that of memory and swap too, and there is no unified file", () => {
+void test("[14.6] on cgroup v1 memory plus swap is limited to the memory limit, without unified values", () => {
   const limited = resourcesOf(podOf({ limits: { memory: "64Mi" } }), { ...v1, swap: { kind: "none" } });
   assert.deepEqual([limited.memorySwapLimitBytes, limited.unified], [67_108_864n, undefined]);
   assert.equal(resourcesOf(podOf({}), { ...v1, swap: { kind: "none" } }).memorySwapLimitBytes, undefined);
 });
 
-void test("[14.6] every size of huge pages is limited: to none, the pod's or the container's own", () => {
+void test("[14.6] each huge page size is limited to the container's limit, the pod's or zero", () => {
   const options = { ...v1, hugepageSizes: ["1GB", "2MB"] };
   assert.deepEqual(resourcesOf(podOf({ limits: { "hugepages-2Mi": "4Mi" } }), options).hugepageLimits, [
     { pageSize: "1GB", limitBytes: 0n },
@@ -112,7 +112,7 @@ void test("[14.6] every size of huge pages is limited: to none, the pod's or the
   ]);
 });
 
-void test("[14.6] the sandbox is told the sum without overhead, and the overhead apart", () => {
+void test("[14.6] the sandbox's resources are the sum without overhead; the overhead is separate", () => {
   const pod = podOf(
     { requests: { cpu: "250m", memory: "64Mi" }, limits: { cpu: "500m", memory: "64Mi" } },
     { overhead: { cpu: "100m", memory: "32Mi" } },

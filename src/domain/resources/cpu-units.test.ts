@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { quotaUsOf, sharesOf, sliceQuotaUs, weightOf } from "./cpu-units.ts";
 
-void test("[14.6] shares are 1024 a CPU, cut off, from 2 to 262144", () => {
+void test("[14.6] CPU shares are 1024 per CPU, truncated, from 2 to 262144", () => {
   const cases: readonly (readonly [bigint, number])[] = [
     [0n, 2],
     [1n, 2],
@@ -19,7 +19,7 @@ void test("[14.6] shares are 1024 a CPU, cut off, from 2 to 262144", () => {
   for (const [milli, shares] of cases) assert.equal(sharesOf(milli), shares, `${milli}m`);
 });
 
-void test("[14.6] a quota is the CPU's part of the period, never below a millisecond, and absent without a limit", () => {
+void test("[14.6] a CPU quota is the limit's part of the period, at least 1 ms, and unset without a limit", () => {
   assert.equal(quotaUsOf(0n, 100_000), undefined);
   assert.equal(quotaUsOf(1n, 100_000), 1000);
   assert.equal(quotaUsOf(10n, 100_000), 1000);
@@ -29,7 +29,7 @@ void test("[14.6] a quota is the CPU's part of the period, never below a millise
   assert.equal(quotaUsOf(1_000_000n, 100_000), 100_000_000);
 });
 
-void test("[14.4] the weight of a pod follows the straight line: 500m is 20, a node of two CPUs 79, nothing 1", () => {
+void test("[14.4] CPU weight is 20 for 500m, 79 for two CPUs, 1 for none", () => {
   assert.equal(weightOf(sharesOf(500n)), 20);
   assert.equal(weightOf(sharesOf(2000n)), 79);
   assert.equal(weightOf(sharesOf(0n)), 1);
@@ -38,7 +38,7 @@ void test("[14.4] the weight of a pod follows the straight line: 500m is 20, a n
   assert.equal(weightOf(262_144), 10_000);
 });
 
-void test("[14.4] more shares never weigh less, and every weight is one the kernel takes", () => {
+void test("[14.4] CPU weight never decreases with more shares and stays from 1 to 10000", () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 300_000 }), (shares) => {
       const weight = weightOf(shares);
@@ -48,7 +48,7 @@ void test("[14.4] more shares never weigh less, and every weight is one the kern
   );
 });
 
-void test("[14.4] a slice's quota is a whole number of hundredths of a CPU, never less than asked for", () => {
+void test("[14.4] a slice's quota is rounded up to hundredths of a CPU", () => {
   assert.equal(sliceQuotaUs(50_000, 100_000), 50_000);
   assert.equal(sliceQuotaUs(50_100, 100_000), 51_000);
   assert.equal(sliceQuotaUs(1100, 100_000), 2000);

@@ -21,7 +21,7 @@ const filesOf = (resources: ResourceRequirements, qos: MemoryQos) =>
 const guaranteed = { requests: { cpu: "1", memory: "64Mi" }, limits: { cpu: "1", memory: "64Mi" } };
 const burstable = { requests: { memory: "64Mi" }, limits: { memory: "128Mi" } };
 
-void test("[14.11] a container is slowed down on the way from its request to its limit, in whole pages", () => {
+void test("[14.11] memory.high lies between request and limit, in whole pages", () => {
   const none = { "memory.min": "0", "memory.low": "0" };
   // 64Mi + 0.9 * 64Mi = 127506841.6, which holds 31129 whole pages.
   assert.deepEqual(filesOf(burstable, off), { ...none, "memory.high": "127504384" });
@@ -29,17 +29,17 @@ void test("[14.11] a container is slowed down on the way from its request to its
   assert.deepEqual(filesOf(burstable, { ...off, throttlingFactor: 1 })["memory.high"], "134217728");
 });
 
-void test("[14.11] who has no limit is slowed down on the way to what the node has", () => {
+void test("[14.11] without a limit memory.high follows from node allocatable", () => {
   assert.equal(filesOf({ requests: { memory: "64Mi" } }, off)["memory.high"], "3606708224");
   assert.equal(filesOf({ requests: { memory: "64Mi" } }, { ...off, allocatableBytes: 0n })["memory.high"], undefined);
 });
 
-void test("[14.11] who requests all it may have is not slowed down, nor who asks for nothing", () => {
+void test("[14.11] memory.high is unset when the request equals the limit, and without both", () => {
   assert.equal(filesOf(guaranteed, off)["memory.high"], undefined);
   assert.equal(filesOf({}, off)["memory.high"], undefined);
 });
 
-void test("[14.11] with tiered reservation what is requested is kept: for Guaranteed pods always, for Burstable ones if it can be", () => {
+void test("[14.11] tiered reservation sets memory.min for Guaranteed and memory.low for Burstable", () => {
   assert.deepEqual(filesOf(guaranteed, tiered), { "memory.min": "67108864" });
   assert.deepEqual(filesOf(burstable, tiered), { "memory.low": "67108864", "memory.high": "127504384" });
   assert.deepEqual(filesOf({ limits: { memory: "128Mi" } }, tiered), {
@@ -57,7 +57,7 @@ void test("[14.11] with tiered reservation what is requested is kept: for Guaran
   }
 });
 
-void test("[14.11] those above pods keep what is kept for all of them, or nothing", () => {
+void test("[14.11] the cgroups above pods reserve the sum of their pods, or zero without tiered reservation", () => {
   const pods = [podOf(guaranteed), podOf(burstable), podOf(burstable), podOf({})];
   assert.deepEqual(tierMemoryFiles(pods, tiered), {
     all: new Map([["memory.min", "201326592"]]),

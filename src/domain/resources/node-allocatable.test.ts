@@ -22,7 +22,7 @@ const hard: HardThresholds = new Map([
   ["nodefs.available", { kind: "fraction", fraction: 0.1 }],
 ]);
 
-void test("[3.7] allocatable is capacity without reservations and hard thresholds", () => {
+void test("[3.7] allocatable is capacity minus reservations and hard eviction thresholds", () => {
   const capacity = parseResourceList({ cpu: "4", memory: "8Gi", "ephemeral-storage": "1000Ki", pods: "110" });
   const reservations = reserved({ cpu: "250m", memory: "500Mi" }, { cpu: "250m", "ephemeral-storage": "100Ki" });
   assert.deepEqual(texts(nodeAllocatable(capacity, reservations, hard)), {
@@ -33,7 +33,7 @@ void test("[3.7] allocatable is capacity without reservations and hard threshold
   });
 });
 
-void test("[3.7] allocatable is never below zero, and every huge page is taken from memory", () => {
+void test("[3.7] allocatable is never negative, and huge pages are subtracted from memory", () => {
   const capacity = parseResourceList({ cpu: "1", memory: "4Gi", "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" });
   const allocatable = nodeAllocatable(capacity, reserved({ cpu: "2" }), new Map());
   assert.deepEqual(texts(allocatable), { cpu: "0", memory: "1Gi", "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" });
@@ -41,14 +41,14 @@ void test("[3.7] allocatable is never below zero, and every huge page is taken f
   assert.equal(texts(nodeAllocatable(all, reserved({}), new Map()))["memory"], "0");
 });
 
-void test("[3.7] a part of the capacity is computed in single precision and cut off", () => {
+void test("[3.7] a percentage threshold is computed in single precision and truncated", () => {
   const capacity = parseQuantity("8232796160");
   const tenth = thresholdQuantity({ kind: "fraction", fraction: 0.1 }, capacity);
   // 0.1 in single precision is 0.100000001490116...
   assert.equal(tenth.nanos / 1_000_000_000n, 823_279_628n);
 });
 
-void test("[14.8] kubepods is held to the machine without reservations, the eviction threshold not subtracted", () => {
+void test("[14.8] kubepods is limited to capacity minus reservations, without the eviction threshold", () => {
   const machine = { cpus: 4, memoryBytes: 8n * 2n ** 30n, pidsMax: 32_768n, enforcePods: true };
   const reservations = reserved({ cpu: "500m", memory: "1Gi", pid: "1000" }, { cpu: "500m", memory: "512Mi" });
   assert.deepEqual(kubepodsValues({ ...machine, reservations }), {
@@ -64,7 +64,7 @@ void test("[14.8] kubepods is held to the machine without reservations, the evic
   });
 });
 
-void test("[14.8] on a guest with two CPUs the weight of kubepods is 79", () => {
+void test("[14.8] the weight of kubepods is 79 on a machine with two CPUs", () => {
   const values = kubepodsValues({
     cpus: 2,
     memoryBytes: 4n,
@@ -75,7 +75,7 @@ void test("[14.8] on a guest with two CPUs the weight of kubepods is 79", () => 
   assert.equal(weightOf(values.cpuShares ?? 0), 79);
 });
 
-void test("[14.8] a group for reserved resources gets what is named, and only the CPU in the compressible variant", () => {
+void test("[14.8] a reserved cgroup gets the listed resources, without memory and pids in the compressible variant", () => {
   const list = parseResourceList({ cpu: "500m", memory: "1Gi", pid: "1000", "hugepages-2Mi": "4Mi" });
   const machine = { hugepageSizes: ["1GB", "2MB"], onlineCpus: "0-3" };
   const none = new Map([

@@ -8,7 +8,7 @@ const CAPACITY = 1_000_000_000n;
 const memory = (request: string) => ({ name: "a", resources: { requests: { memory: request } } });
 const score = (request: string) => oomScoreAdj({ spec: { containers: [memory(request)] } }, memory(request), CAPACITY);
 
-void test("[14.7] a Burstable container scores 1000 less its part of memory, from 3 to 999", () => {
+void test("[14.7] the score of a Burstable container is 1000 minus its share of memory, from 3 to 999", () => {
   assert.equal(score("100M"), 900);
   assert.equal(score("1"), 999);
   assert.equal(score("999M"), 3);
@@ -16,7 +16,7 @@ void test("[14.7] a Burstable container scores 1000 less its part of memory, fro
   assert.equal(KUBELET_OOM_SCORE_ADJ, -999);
 });
 
-void test("[14.7] a sidecar scores at most what the smallest container of its pod does", () => {
+void test("[14.7] a sidecar scores at most as high as the smallest regular container of its pod", () => {
   const sidecar = { ...memory("10M"), name: "s", restartPolicy: "Always" };
   const spec = { containers: [memory("200M"), { ...memory("500M"), name: "b" }], initContainers: [sidecar] };
   assert.equal(oomScoreAdj({ spec }, sidecar, CAPACITY), 800);
@@ -24,7 +24,7 @@ void test("[14.7] a sidecar scores at most what the smallest container of its po
   assert.equal(oomScoreAdj({ spec: { ...spec, initContainers: [plain] } }, plain, CAPACITY), 990);
 });
 
-void test("[14.7] a node-critical pod goes last, whatever its class; a class name alone makes none", () => {
+void test("[14.7] a node-critical pod scores -997; the priority class name alone does not count", () => {
   const critical = (pod: Partial<Pod>): Pod => ({ ...pod, spec: { ...pod.spec, containers: [{ name: "a" }] } });
   const spec = { containers: [], priorityClassName: "system-node-critical", priority: 2_000_001_000 };
   assert.equal(oomScoreAdj(critical({ spec }), { name: "a" }, CAPACITY), -997);
@@ -34,7 +34,7 @@ void test("[14.7] a node-critical pod goes last, whatever its class; a class nam
   assert.equal(oomScoreAdj(critical({ spec: named, metadata: file }), { name: "a" }, CAPACITY), -997);
 });
 
-void test("critical are static pods, mirror pods and those of the system's priority", () => {
+void test("critical pods are static pods, mirror pods and pods with a system priority", () => {
   const annotated = (key: string, value: string): Pod => ({ metadata: { annotations: { [key]: value } } });
   assert.equal(isCriticalPod(annotated("kubernetes.io/config.source", "api")), false);
   assert.equal(isCriticalPod(annotated("kubernetes.io/config.source", "http")), true);

@@ -22,7 +22,7 @@ const pod: Pod = {
   spec: { containers: [{ name: "app", resources: { requests: limits, limits } }] },
 };
 
-void test("[14.4] a Guaranteed pod's group is named and limited", () => {
+void test("[14.4] the cgroup of a Guaranteed pod has its name and limits", () => {
   assert.deepEqual(plan.podCgroupName(pod), ["kubepods", "podu-1"]);
   assert.deepEqual(plan.podCgroupValues(pod, specAllocation(pod)), {
     cpuShares: 512,
@@ -34,7 +34,7 @@ void test("[14.4] a Guaranteed pod's group is named and limited", () => {
   });
 });
 
-void test("[14.6] its container has the same limits, dies whole and does not swap", () => {
+void test("[14.6] a Guaranteed container has the same limits, memory.oom.group 1 and no swap", () => {
   assert.deepEqual(plan.containerResources(pod, specAllocation(pod), "app"), {
     cpuShares: 512,
     cpuQuotaUs: 50_000,
@@ -46,17 +46,17 @@ void test("[14.6] its container has the same limits, dies whole and does not swa
   });
 });
 
-void test("[14.6] an ephemeral container has nothing of its own", () => {
+void test("[14.6] an ephemeral container gets no resources", () => {
   const { cpuShares, memoryLimitBytes, cpuQuotaUs } = plan.containerResources(pod, specAllocation(pod), "debugger");
   assert.deepEqual([cpuShares, memoryLimitBytes, cpuQuotaUs], [2, undefined, undefined]);
 });
 
-void test("[14.6] its sandbox is told the sum, and no overhead", () => {
+void test("[14.6] the sandbox gets the sum of the containers and no overhead", () => {
   const { overhead, resources } = plan.sandboxResources(pod, specAllocation(pod));
   assert.deepEqual([overhead, resources.memoryLimitBytes, resources.cpuShares], [{}, 67_108_864n, 512]);
 });
 
-void test("[25.10] huge pages that a container is limited to are told to the runtime and to its pod's group", () => {
+void test("[25.10] huge page limits are passed to the runtime and to the pod cgroup", () => {
   const amounts = { "hugepages-2Mi": "6Mi", memory: "64Mi", cpu: "1" };
   const huge: Pod = {
     metadata: { uid: "u-2" },
@@ -71,7 +71,7 @@ void test("[25.10] huge pages that a container is limited to are told to the run
   assert.deepEqual(plan.podCgroupValues(huge, specAllocation(huge)).hugepageLimitBytes, new Map([["2MB", 6_291_456n]]));
 });
 
-void test("[7.29] on cgroup v2 a container that takes too much memory dies whole, unless the operator wants single processes to", () => {
+void test("[7.29] memory.oom.group is 1 on cgroup v2 unless singleProcessOOMKill is set", () => {
   assert.equal(plan.containerResources(pod, specAllocation(pod), "app").unified?.["memory.oom.group"], "1");
   const single = podResourcePlan({
     cgroupVersion: 2,
@@ -86,7 +86,7 @@ void test("[7.29] on cgroup v2 a container that takes too much memory dies whole
   assert.equal(single.containerResources(pod, specAllocation(pod), "app").unified?.["memory.oom.group"], undefined);
 });
 
-void test("[14.6] a container has the CPUs of its allocation without a quota, and so has no quota in its pod's cgroup and sandbox", () => {
+void test("[14.6] a container with exclusive CPUs has no quota, nor have its pod cgroup and sandbox", () => {
   const allocation = withContainerAllocation(specAllocation(pod), "app", { cpus: "2-3", memoryNodes: "0" });
   const { cpusetCpus, cpusetMems, cpuQuotaUs } = plan.containerResources(pod, allocation, "app");
   assert.deepEqual([cpusetCpus, cpusetMems, cpuQuotaUs], ["2-3", "0", -1]);
@@ -95,7 +95,7 @@ void test("[14.6] a container has the CPUs of its allocation without a quota, an
   assert.equal(plan.containerResources(pod, allocation, "debugger").cpusetCpus, undefined);
 });
 
-void test("amounts are those of the allocation, not those that the spec has come to request", () => {
+void test("resources come from the allocation, not from a later spec", () => {
   const more = { cpu: "1", memory: "128Mi" };
   const resized: Pod = {
     ...pod,

@@ -33,7 +33,7 @@ const recorded = goldenLines("pod-resources.jsonl") as readonly Recorded[];
 
 const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q]) => [name, formatQuantity(q)]));
 
-void test("there are many recorded pods, of every class, with init containers, sidecars, overhead and pod-level values", () => {
+void test("the recording has 300 pods of every QoS class, with sidecars, overhead and pod-level resources", () => {
   assert.equal(recorded.length, 300);
   const counts = (qos: string) => recorded.filter((pod) => pod.qos === qos).length;
   for (const qos of ["Guaranteed", "Burstable", "BestEffort"]) assert.ok(counts(qos) > 20, `${qos}: ${counts(qos)}`);
@@ -43,19 +43,19 @@ void test("there are many recorded pods, of every class, with init containers, s
   assert.ok(has((spec) => (spec.initContainers ?? []).some((c) => c.restartPolicy === "Always")));
 });
 
-void test("[14.4] requests and limits add up as upstream's do", () => {
+void test("[14.4] pod requests and limits equal upstream's", () => {
   for (const { spec, requests, limits } of recorded) {
     assert.deepEqual(texts(podRequests(spec, { overhead: true })), requests, JSON.stringify(spec));
     assert.deepEqual(texts(podLimits(spec, { overhead: true })), limits, JSON.stringify(spec));
   }
 });
 
-void test("[14.3] a pod's class is upstream's, and a recorded class wins", () => {
+void test("[14.3] the QoS class equals upstream's, and a published class wins", () => {
   for (const { spec, qos } of recorded) assert.equal(computeQosClass(spec), qos, JSON.stringify(spec));
   assert.equal(podQosClass({ spec: { containers: [] }, status: { qosClass: "Guaranteed" } }), "Guaranteed");
 });
 
-void test("[14.4] a pod's cgroup values are upstream's", () => {
+void test("[14.4] pod cgroup values equal upstream's", () => {
   for (const { spec, cgroup, enforceCpuLimits, periodUs } of recorded) {
     const options = {
       cpuCfsQuota: enforceCpuLimits,
@@ -79,7 +79,7 @@ void test("[14.4] a pod's cgroup values are upstream's", () => {
   }
 });
 
-void test("[14.7] the score of every container of every recorded pod is upstream's", () => {
+void test("[14.7] the OOM score of every recorded container equals upstream's", () => {
   let containers = 0;
   for (const { spec, oomScoreAdj: want } of recorded) {
     for (const container of [...spec.containers, ...(spec.initContainers ?? [])]) {
@@ -90,7 +90,7 @@ void test("[14.7] the score of every container of every recorded pod is upstream
   assert.ok(containers > 500, String(containers));
 });
 
-void test("[14.4] a pod's own pids limit is set where the node has one, and exclusive CPUs have no quota", () => {
+void test("[14.4] podPidsLimit limits a pod's pids, and exclusive CPUs disable the quota", () => {
   const limits = { cpu: "2", memory: "1Gi" };
   const spec = { containers: [{ name: "a", resources: { requests: limits, limits } }] };
   const options = { cpuCfsQuota: true, cpuCfsQuotaPeriodUs: 100_000, podPidsLimit: 1024n, hugepageSizes: [] };
@@ -100,11 +100,11 @@ void test("[14.4] a pod's own pids limit is set where the node has one, and excl
   assert.equal(podCgroupValues({ spec }, options, { a: { memoryNodes: "0" } }).cpuQuotaUs, 200_000);
 });
 
-void test("[14.14] a pod that is over has two shares while it is put away", () => {
+void test("[14.14] the cgroup of a terminated pod is set to 2 CPU shares", () => {
   assert.deepEqual(PUT_AWAY_VALUES, { cpuShares: 2 });
 });
 
-void test("[3.6] huge pages are a resource named by their size", () => {
+void test("[3.6] a huge page resource is named after its size", () => {
   assert.deepEqual([2_097_152n, 1_073_741_824n, 65_536n].map(hugepagesResource), [
     "hugepages-2Mi",
     "hugepages-1Gi",
@@ -112,7 +112,7 @@ void test("[3.6] huge pages are a resource named by their size", () => {
   ]);
 });
 
-void test("huge pages are named by the kernel as the page's largest whole unit", () => {
+void test("huge page sizes have the kernel's names", () => {
   const list = parseResourceList({
     "hugepages-2Mi": "4Mi",
     "hugepages-1Gi": "2Gi",

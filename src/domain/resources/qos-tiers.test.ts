@@ -11,7 +11,7 @@ const pod = (requests: Record<string, string>, limits: Record<string, string> = 
 const tiers = (pods: readonly Pod[], sizes: readonly string[] = []) =>
   Object.fromEntries(qosTierValues(pods, sizes).map(([name, values]) => [name.join("/"), values]));
 
-void test("[14.9] burstable weighs the sum of its pods' requests, the best effort two shares", () => {
+void test("[14.9] burstable has the sum of its pods' CPU requests, besteffort 2 shares", () => {
   const guaranteed = pod({ cpu: "4", memory: "1Gi" }, { cpu: "4", memory: "1Gi" });
   const values = tiers([pod({ cpu: "250m" }), pod({ cpu: "1" }), pod({ memory: "1Gi" }), guaranteed, pod({})]);
   assert.equal(values["kubepods/burstable"]?.cpuShares, 1280);
@@ -19,20 +19,20 @@ void test("[14.9] burstable weighs the sum of its pods' requests, the best effor
   assert.equal(values["kubepods"]?.cpuShares, undefined);
 });
 
-void test("[14.9] a pod that is over weighs nothing", () => {
+void test("[14.9] terminated pods do not count for burstable", () => {
   const over = ["Succeeded", "Failed"].map((phase): Pod => ({ ...pod({ cpu: "1" }), status: { phase } }));
   const running: Pod = { ...pod({ cpu: "500m" }), status: { phase: "Running" } };
   assert.equal(tiers([...over, running])["kubepods/burstable"]?.cpuShares, 512);
 });
 
-void test("[14.9] without pods both tiers have the least there is: weight 1", () => {
+void test("[14.9] without pods both QoS cgroups have weight 1", () => {
   const values = tiers([]);
   for (const tier of ["kubepods/burstable", "kubepods/besteffort"]) {
     assert.equal(weightOf(values[tier]?.cpuShares ?? 0), 1, tier);
   }
 });
 
-void test("[14.9] huge pages have no bound at any tier", () => {
+void test("[14.9] QoS cgroups have no limit on huge pages", () => {
   for (const values of Object.values(tiers([], ["2MB", "1GB"]))) {
     assert.deepEqual(
       values.hugepageLimitBytes,

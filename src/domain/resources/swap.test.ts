@@ -11,7 +11,7 @@ const podOf = (resources: ResourceRequirements, pod: Partial<Pod> = {}): Pod => 
 const limitOf = (pod: Pod, memoryBytes = 4n * GIB, swapBytes = 2n * GIB) =>
   swapLimitBytes(pod, pod.spec?.containers[0] ?? assert.fail(), { memoryBytes, swapBytes });
 
-void test("[14.10] a Burstable container gets the part of the swap that it requests of the memory", () => {
+void test("[14.10] the swap limit of a Burstable container is proportional to its memory request", () => {
   assert.equal(limitOf(podOf({ requests: { memory: "1Gi" } })), GIB / 2n);
   assert.equal(limitOf(podOf({ requests: { memory: "1Gi" }, limits: { memory: "2Gi" } })), GIB / 2n);
   // Truncated, from a quotient in double precision.
@@ -20,7 +20,7 @@ void test("[14.10] a Burstable container gets the part of the swap that it reque
   assert.equal(limitOf(podOf({ requests: { cpu: "1" }, limits: { memory: "1Gi" } })), 0n);
 });
 
-void test("[14.10] Guaranteed and BestEffort pods, critical ones, and containers whose request is their limit get none", () => {
+void test("[14.10] Guaranteed, BestEffort and critical pods, and containers whose request equals their limit, get no swap", () => {
   const burstable = { requests: { memory: "1Gi" } };
   for (const [what, pod] of [
     ["BestEffort", podOf({})],
@@ -39,7 +39,7 @@ void test("[14.10] Guaranteed and BestEffort pods, critical ones, and containers
   assert.equal(limitOf(podOf(burstable), 0n), 0n);
 });
 
-void test("[14.10] a machine that swaps is refused, unless the operator allows it", () => {
+void test("[14.10] swap on the machine is refused unless failSwapOn is false", () => {
   const refusal = "running with swap on is not supported, please disable swap or set --fail-swap-on flag to false";
   assert.equal(swapFault(1n, { failSwapOn: true }), refusal);
   assert.equal(swapFault(1n, { failSwapOn: false }), undefined);

@@ -42,10 +42,10 @@ for (const path of [
   "/%zz",
   "/%ff",
 ]) {
-  test(`parsePath: ${JSON.stringify(path)} is no path`, () => assert.equal(parsePath(path), undefined));
+  test(`parsePath: ${JSON.stringify(path)} is refused`, () => assert.equal(parsePath(path), undefined));
 }
 
-test("[20.3] what guards a path, and with which verbs, is what the list of behaviours says of it", () => {
+test("[20.3] each listed path needs its listed subresources and verbs", () => {
   for (const { path: url, guards, executes } of GUARDED_PATHS) {
     const path = parsePath(url.replace(/\?.*/, ""));
     assert.ok(path !== undefined, url);
@@ -62,12 +62,13 @@ test("[20.3] what guards a path, and with which verbs, is what the list of behav
   }
 });
 
-/** The Go kubelet's table, applied to the decoded path as text: a prefix matches up to the next slash. */
+/** The Go kubelet's table and our /explain, applied to the decoded path as text: a prefix matches up to the next slash. */
 const GO_TABLE: readonly (readonly [prefix: string, guards: readonly string[]])[] = [
   ["/pods", ["pods", "proxy"]],
   ["/healthz", ["healthz", "proxy"]],
   ["/configz", ["configz", "proxy"]],
   ["/runningpods", ["pods", "proxy"]],
+  ["/explain", ["pods", "proxy"]],
   ["/stats", ["stats"]],
   ["/metrics", ["metrics"]],
   ["/logs", ["log"]],
@@ -79,10 +80,11 @@ const GO_TABLE: readonly (readonly [prefix: string, guards: readonly string[]])[
 const byGo = (decoded: string) =>
   GO_TABLE.find(([prefix]) => decoded === prefix || decoded.startsWith(`${prefix}/`))?.[1] ?? ["proxy"];
 
-test("any text that is taken for a path is guarded as the Go kubelet guards it, and read only one way", () => {
+test("any accepted path needs the Go kubelet's subresources and parses the same when encoded again", () => {
   const word = fc.constantFrom(
     "pods",
     "Pods",
+    "explain",
     "stats",
     "metrics",
     "logs",

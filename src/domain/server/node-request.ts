@@ -45,6 +45,7 @@ const verbOf = (method: string): string => VERBS.get(method) ?? "";
 const SUBRESOURCES: ReadonlyMap<string, readonly Subresource[]> = new Map([
   ["pods", ["pods", "proxy"]],
   ["runningpods", ["pods", "proxy"]],
+  ["explain", ["pods", "proxy"]],
   ["healthz", ["healthz", "proxy"]],
   ["configz", ["configz", "proxy"]],
   ["stats", ["stats"]],

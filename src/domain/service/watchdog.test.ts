@@ -4,7 +4,7 @@ import { watchdogOf } from "./watchdog.ts";
 
 const PID = 77;
 
-test("[1.18] the watchdog is fed at half of its limit, by the process that it watches", () => {
+test("[1.18] the watchdog interval is half of WATCHDOG_USEC when WATCHDOG_PID is unset or this process", () => {
   for (const [environment, everyMs] of [
     [{ WATCHDOG_USEC: "30000000" }, 15_000],
     [{ WATCHDOG_USEC: "30000000", WATCHDOG_PID: "77" }, 15_000],
@@ -14,7 +14,7 @@ test("[1.18] the watchdog is fed at half of its limit, by the process that it wa
   }
 });
 
-test("[1.18] without a limit, or with one for another process, there is no watchdog", () => {
+test("[1.18] the watchdog is off without WATCHDOG_USEC or with another process's WATCHDOG_PID", () => {
   for (const environment of [
     {},
     { WATCHDOG_USEC: "" },
@@ -26,7 +26,7 @@ test("[1.18] without a limit, or with one for another process, there is no watch
   }
 });
 
-test("[1.18] a limit that is none, or of a second or less, is refused in the Go kubelet's words", () => {
+test("[1.18] an invalid limit, or one of at most 1 s, is refused with the Go kubelet's message", () => {
   for (const [environment, fault] of [
     [{ WATCHDOG_USEC: "1000000" }, "configure watchdog timeout too small: 1000ms"],
     [{ WATCHDOG_USEC: "0" }, "configure watchdog: error WATCHDOG_USEC must be a positive number"],

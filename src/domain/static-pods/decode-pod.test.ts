@@ -10,7 +10,7 @@ const manifest = (spec: unknown, more: object = {}) => ({
   ...more,
 });
 
-test("unknown fields and nulls are left out, required fields are there, quantities are canonical", () => {
+test("unknown fields and nulls are dropped, required fields added, quantities made canonical", () => {
   const decoded = decodePod(
     manifest({
       containers: [{ image: "a", what: 1, env: null, resources: { limits: { memory: "1024Mi", cpu: 1.5 } } }],
@@ -33,42 +33,46 @@ test("unknown fields and nulls are left out, required fields are there, quantiti
 });
 
 const refusals: readonly (readonly [string, unknown, RegExp])[] = [
-  ["is a text", "hello", /not a Kubernetes object/],
+  ["is a string", "hello", /not a Kubernetes object/],
   ["is a list", [], /not a Kubernetes object/],
   ["has no kind", { apiVersion: "v1" }, /'Kind' is missing/],
-  ["has no version", { kind: "Pod" }, /'apiVersion' is missing/],
+  ["has no apiVersion", { kind: "Pod" }, /'apiVersion' is missing/],
   ["is of another kind", { apiVersion: "apps/v1", kind: "Deployment" }, /a Deployment of apps\/v1 is not a Pod/],
   [
-    "has a number for a text",
+    "has a number instead of a string",
     manifest({ containers: [{ name: 1 }] }),
     /^spec\.containers\[0\]\.name: expected a string, got a number$/,
   ],
   [
-    "has a truth for a text",
+    "has a boolean instead of a string",
     manifest({ containers: [{ env: [{ name: "A", value: true }] }] }),
     /env\[0\]\.value: expected a string/,
   ],
-  ["has a text for a number", manifest({ terminationGracePeriodSeconds: "30" }), /expected an integer, got a string/],
-  ["has half a number", manifest({ terminationGracePeriodSeconds: 1.5 }), /expected an integer/],
-  ["has a number out of range", manifest({ priority: 2 ** 31 }), /priority: 2147483648 is out of range/],
-  ["has a map for a list", manifest({ containers: { a: 1 } }), /containers: expected a list/],
-  ["has a list for a map", manifest({ nodeSelector: [] }), /nodeSelector: expected a map/],
   [
-    "has a quantity that is none",
+    "has a string instead of a number",
+    manifest({ terminationGracePeriodSeconds: "30" }),
+    /expected an integer, got a string/,
+  ],
+  ["has a fraction instead of an integer", manifest({ terminationGracePeriodSeconds: 1.5 }), /expected an integer/],
+  ["has a number out of range", manifest({ priority: 2 ** 31 }), /priority: 2147483648 is out of range/],
+  ["has a map instead of a list", manifest({ containers: { a: 1 } }), /containers: expected a list/],
+  ["has a list instead of a map", manifest({ nodeSelector: [] }), /nodeSelector: expected a map/],
+  [
+    "has an invalid quantity",
     manifest({ containers: [{ resources: { limits: { cpu: "much" } } }] }),
     /limits\[cpu\]: expected a quantity/,
   ],
 ];
 
 for (const [name, value, reason] of refusals) {
-  test(`a manifest that ${name} is refused with the field's path`, () => {
+  test(`a manifest that ${name} is refused with the reason`, () => {
     const decoded = decodePod(value);
     assert.equal(decoded.kind, "refused");
     assert.match(decoded.kind === "refused" ? decoded.reason : "", reason);
   });
 }
 
-test("keys that JavaScript treats specially are data", () => {
+test("the keys __proto__ and constructor are plain data", () => {
   const labels = JSON.parse('{"__proto__": "x", "constructor": "y"}') as unknown;
   const decoded = decodePod({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", labels } });
   assert.equal(decoded.kind, "ok");
@@ -79,13 +83,13 @@ test("keys that JavaScript treats specially are data", () => {
   ]);
 });
 
-test("what is nested without end is refused, not followed", () => {
+test("a manifest nested 100 levels deep is refused", () => {
   let schema: unknown = {};
   for (let depth = 0; depth < 100; depth += 1) schema = [schema];
   assert.equal(decodePod(manifest({ containers: schema })).kind, "refused");
 });
 
-test("[4.6] the items of a list of pods need not say that they are pods; other lists are none", () => {
+test("[4.6] the items of a PodList need no kind; other objects are not a pod list", () => {
   assert.deepEqual(podListItems({ apiVersion: "v1", kind: "PodList", items: [{ metadata: { name: "a" } }] }), [
     { metadata: { name: "a" }, kind: "Pod", apiVersion: "v1" },
   ]);

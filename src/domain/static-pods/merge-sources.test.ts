@@ -14,7 +14,7 @@ const sources = (states: Partial<Record<PodSource, SourceState>>) =>
   new Map(Object.entries(states) as [PodSource, SourceState][]);
 const NOW = Date.UTC(2026, 10, 15, 6, 7, 8, 120);
 
-test("[4.2] a pod gets its source and the moment it was first seen, which stays while it stays", () => {
+test("[4.2] a pod gets its source and the time it was first seen, which stay while the pod stays", () => {
   const first = mergeSources(sources({ api: seen(pod("a")) }), noPods, NOW).desired;
   assert.deepEqual(first.pods.get("uid-a")?.pod.metadata?.annotations, {
     "kubernetes.io/config.source": "api",
@@ -28,27 +28,27 @@ test("[4.2] a pod gets its source and the moment it was first seen, which stays 
   assert.equal(second.given, changed);
 });
 
-test("[11.1] what stood of a pod at first sight is kept, whatever is written over it later", () => {
+test("[11.1] the status found at first sight is kept across later updates", () => {
   const [before, later] = [{ phase: "Running" }, { phase: "Pending" }];
   const first = mergeSources(sources({ api: seen({ ...pod("a"), status: before }) }), noPods, NOW).desired;
   const second = mergeSources(sources({ api: seen({ ...pod("a"), status: later }) }), first, NOW + 1).desired;
   assert.equal(second.pods.get("uid-a")?.found, before);
 });
 
-test("[4.2] a whole second is written without a fraction", () => {
+test("[4.2] config.seen on a whole second has no fraction", () => {
   const { desired } = mergeSources(sources({ file: seen(pod("a")) }), noPods, Date.UTC(2026, 0, 1));
   const annotations = desired.pods.get("uid-a")?.pod.metadata?.annotations;
   assert.equal(annotations?.["kubernetes.io/config.seen"], "2026-01-01T00:00:00Z");
 });
 
-test("a pod that its source gives unchanged is the same value as before", () => {
+test("an unchanged pod is the same value as before", () => {
   const given = pod("a");
   const first = mergeSources(sources({ api: seen(given) }), noPods, NOW).desired;
   const second = mergeSources(sources({ api: seen(given, pod("b")) }), first, NOW + 1).desired;
   assert.equal(second.pods.get("uid-a"), first.pods.get("uid-a"));
 });
 
-test("[4.3] the second pod of one name in one source is refused, and the message names it, its source and why", () => {
+test("[4.3] the second pod of one name in one source is refused, with a message that names pod and source", () => {
   const { desired, refusals } = mergeSources(sources({ file: seen(pod("a", "1"), pod("a", "2")) }), noPods, NOW);
   assert.deepEqual([...desired.pods.keys()], ["1"]);
   assert.deepEqual(
@@ -57,7 +57,7 @@ test("[4.3] the second pod of one name in one source is refused, and the message
   );
 });
 
-test("[4.3] one name in two sources is two pods, but one UID is one", () => {
+test("[4.3] one name in two sources gives two pods, one UID in two sources gives one", () => {
   const two = mergeSources(sources({ file: seen(pod("a", "1")), api: seen(pod("a", "2")) }), noPods, NOW);
   assert.deepEqual([...two.desired.pods.keys()], ["1", "2"]);
   const one = mergeSources(sources({ file: seen(pod("a", "1")), api: seen(pod("b", "1")) }), noPods, NOW);
@@ -68,7 +68,7 @@ test("[4.3] one name in two sources is two pods, but one UID is one", () => {
   assert.match(one.refusals[0]?.message ?? "", /due to duplicate pod UID "1"/);
 });
 
-test("[4.8] mirrors of the API are set apart by full name; the same annotation in a file makes none", () => {
+test("[4.8] mirror pods of the API are kept apart by full name; the annotation in a file makes none", () => {
   const mirror = pod("m", "1", { [CONFIG_MIRROR]: "hash" });
   const { desired } = mergeSources(
     sources({ file: seen({ ...mirror, metadata: { ...mirror.metadata, uid: "2" } }), api: seen(mirror) }),
@@ -78,7 +78,7 @@ test("[4.8] mirrors of the API are set apart by full name; the same annotation i
   assert.deepEqual([[...desired.mirrors.keys()], [...desired.pods.keys()]], [["m_ns"], ["2"]]);
 });
 
-test("[4.9] until every source has spoken nothing disappears; then it does", () => {
+test("[4.9] no pod is removed until every source has been read", () => {
   const first = mergeSources(sources({ file: seen(pod("a")), api: unseen }), noPods, NOW).desired;
   assert.equal(first.sourcesReady, false);
   const second = mergeSources(sources({ file: seen(), api: unseen }), first, NOW).desired;
@@ -87,12 +87,12 @@ test("[4.9] until every source has spoken nothing disappears; then it does", () 
   assert.deepEqual([[...third.pods.keys()], third.sourcesReady, third.mirrorsSeen], [[], true, true]);
 });
 
-test("[4.9] a node without an API server is ready without it, and knows of no mirrors", () => {
+test("[4.9] a node without an API server is ready without it, and has seen no mirror pods", () => {
   const { desired } = mergeSources(sources({ file: seen() }), noPods, NOW);
   assert.deepEqual([desired.sourcesReady, desired.mirrorsSeen], [true, false]);
 });
 
-test("[4.1] another UID under the same name is the old one removed and a new one added, with its own first sight", () => {
+test("[4.1] another UID under the same name replaces the pod, with its own first-seen time", () => {
   const first = mergeSources(sources({ api: seen(pod("a", "1")) }), noPods, NOW).desired;
   const { desired, refusals } = mergeSources(sources({ api: seen(pod("a", "2")) }), first, NOW + 5);
   assert.deepEqual(

@@ -49,43 +49,47 @@ const one = staticPod("h1");
 const away = { mirrorsSeen: false };
 const early = { sourcesReady: false };
 const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
-  ["[4.8] a static pod without a mirror gets one", plan(desired([one], [])), ["create"]],
-  ["[4.8] a mirror of the same hash stays", plan(desired([one], [mirror("h1")])), []],
+  ["[4.8] a static pod without a mirror pod gets one", plan(desired([one], [])), ["create"]],
+  ["[4.8] a mirror pod with the same hash stays", plan(desired([one], [mirror("h1")])), []],
   [
-    "[4.8] [27.4.4] a mirror of another hash goes",
+    "[4.8] [27.4.4] a mirror pod with another hash is deleted",
     plan(desired([one], [mirror("h0")])),
     ["delete mirror-uid: the static pod has changed"],
   ],
   [
-    "[4.8] a mirror that somebody deletes goes for good, to be made anew",
+    "[4.8] a mirror pod with a deletionTimestamp is deleted while its static pod stays",
     plan(desired([one], [mirror("h1", "2026-01-01T00:00:00Z")])),
     ["delete mirror-uid: somebody deleted it and the static pod stays"],
   ],
   [
-    "[4.8] a mirror without a static pod goes",
+    "[4.8] a mirror pod without a static pod is deleted",
     plan(desired([], [mirror("h1")])),
     ["delete mirror-uid: the static pod is gone"],
   ],
-  ["[4.8] but not before all sources have spoken", plan(desired([], [mirror("h1")], early)), []],
-  ["[4.8] and not while the static pod still ends", plan(desired([], [mirror("h1")]), node, ["web-n1_default"]), []],
-  ["[4.8] a static pod gets its mirror before all sources have spoken", plan(desired([one], [], early)), ["create"]],
-  ["[4.8] nothing is done before the API server has said which mirrors there are", plan(desired([one], [], away)), []],
+  ["[4.8] no mirror pod is deleted before all sources are ready", plan(desired([], [mirror("h1")], early)), []],
   [
-    "[4.8] of two static pods of one name the later is mirrored",
+    "[4.8] no mirror pod is deleted while its static pod terminates",
+    plan(desired([], [mirror("h1")]), node, ["web-n1_default"]),
+    [],
+  ],
+  ["[4.8] a mirror pod is created before all sources are ready", plan(desired([one], [], early)), ["create"]],
+  ["[4.8] nothing happens before the API server has listed the mirror pods", plan(desired([one], [], away)), []],
+  [
+    "[4.8] of two static pods with one name the later is mirrored",
     plan(desired([staticPod("h0"), one], [mirror("h1")])),
     [],
   ],
-  ["[4.10] no Node known, no mirror", plan(desired([one], []), { kind: "unknown" }), []],
-  ["[4.10] a Node on its way out gets no mirror", plan(desired([one], []), leaving), []],
+  ["[4.10] no mirror pod is created without a known Node", plan(desired([one], []), { kind: "unknown" }), []],
+  ["[4.10] no mirror pod is created while the Node is being deleted", plan(desired([one], []), leaving), []],
   [
-    "[4.10] a wrong mirror is deleted without a Node too",
+    "[4.10] an outdated mirror pod is deleted even without a known Node",
     plan(desired([one], [mirror("h0")]), { kind: "unknown" }),
     ["delete mirror-uid: the static pod has changed"],
   ],
 ];
 for (const [name, actions, wanted] of cases) test(name, () => assert.deepEqual(actions, wanted));
 
-test("[4.8] a mirror is the static pod with its hash, owned by the Node, and without what only the server gives", () => {
+test("[4.8] a mirror pod copies the static pod with its hash, is owned by the Node and has no server-set fields", () => {
   assert.deepEqual(mirrorOf(one.pod, { name: "n1", uid: "node-uid" }), {
     apiVersion: "v1",
     kind: "Pod",

@@ -9,7 +9,7 @@ const specOf = (spec: Partial<PodSpec>) =>
 const containerOf = (container: Partial<Container>, spec: Partial<PodSpec> = {}) =>
   specOf({ ...spec, containers: [{ name: "a", image: "i:1", ...container }] })?.containers[0];
 
-test("[4.4] a pod of one container gets every default a pod has", () => {
+test("[4.4] a pod with one container gets all defaults", () => {
   assert.deepEqual(specOf({}), {
     containers: [
       {
@@ -41,12 +41,12 @@ const pullPolicies: readonly (readonly [string, string])[] = [
   ["", "IfNotPresent"],
 ];
 for (const [image, policy] of pullPolicies) {
-  test(`[4.4] an image "${image}" is pulled ${policy}`, () => {
+  test(`[4.4] the image "${image}" gets the pull policy ${policy}`, () => {
     assert.equal(containerOf({ image })?.imagePullPolicy, policy);
   });
 }
 
-test("[4.4] requests follow limits, name by name, and both are rounded up to thousandths", () => {
+test("[4.4] requests default to limits per resource, and are rounded up to thousandths", () => {
   const resources = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "0.0001" } };
   assert.deepEqual(containerOf({ resources })?.resources, {
     limits: { cpu: "1", memory: "1Gi" },
@@ -54,7 +54,7 @@ test("[4.4] requests follow limits, name by name, and both are rounded up to tho
   });
 });
 
-test("[4.4] on the node's network a container's ports are the node's, elsewhere not", () => {
+test("[4.4] hostPort defaults to containerPort on the host network only", () => {
   const ports = [{ containerPort: 80 }, { containerPort: 81, hostPort: 82, protocol: "UDP" }];
   assert.deepEqual(containerOf({ ports }, { hostNetwork: true })?.ports, [
     { containerPort: 80, hostPort: 80, protocol: "TCP" },
@@ -63,7 +63,7 @@ test("[4.4] on the node's network a container's ports are the node's, elsewhere 
   assert.deepEqual(containerOf({ ports: [{ containerPort: 80 }] })?.ports, [{ containerPort: 80, protocol: "TCP" }]);
 });
 
-test("[4.4] probes and hooks get their periods, thresholds, path and scheme", () => {
+test("[4.4] probes and hooks get default periods, thresholds, path and scheme", () => {
   const times = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
   const container = containerOf({
     livenessProbe: { httpGet: { port: 80 } },
@@ -75,7 +75,7 @@ test("[4.4] probes and hooks get their periods, thresholds, path and scheme", ()
   assert.deepEqual(container?.lifecycle, { preStop: { httpGet: { port: 1, path: "x", scheme: "HTTPS" } } });
 });
 
-test("[4.4] resources of the pod are completed from its containers, the largest moment counting", () => {
+test("[4.4] pod-level requests default to limits, or to the containers' sum at its peak", () => {
   const resources = specOf({
     resources: { limits: { cpu: "4", memory: "4Gi" } },
     containers: [{ name: "a", resources: { requests: { memory: "1Gi" } } }],
@@ -87,7 +87,7 @@ test("[4.4] resources of the pod are completed from its containers, the largest 
   assert.deepEqual(resources, { limits: { cpu: "4", memory: "4Gi" }, requests: { cpu: "4", memory: "3Gi" } });
 });
 
-test("[4.4] a volume without a kind is an empty one, and files get their mode", () => {
+test("[4.4] a volume without a source becomes an emptyDir, and a secret gets a default mode", () => {
   const volumes = specOf({
     volumes: [{ name: "e" }, { name: "s", secret: { secretName: "x" } }, { name: "h", hostPath: { path: "/" } }],
   })?.volumes;
@@ -98,7 +98,7 @@ test("[4.4] a volume without a kind is an empty one, and files get their mode", 
   ]);
 });
 
-test("[4.4] a negative grace period becomes one second, and none becomes thirty", () => {
+test("[4.4] a negative grace period becomes 1 s, a missing one 30 s", () => {
   const grace = [-3, 0, 5, undefined].map(
     (seconds) =>
       specOf(seconds === undefined ? {} : { terminationGracePeriodSeconds: seconds })?.terminationGracePeriodSeconds,

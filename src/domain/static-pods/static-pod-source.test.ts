@@ -26,7 +26,7 @@ const reasonOf = (manifest: unknown) => {
   return result.kind === "refused" ? result.reason : "";
 };
 
-test("[4.4] a pod of a file is named after the node, bound to it, in the default namespace, and no taint drives it out", () => {
+test("[4.4] a pod from a file gets the node's name, the default namespace and a NoExecute toleration", () => {
   const { pod } = prepared(web());
   assert.deepEqual([pod.metadata?.name, pod.metadata?.namespace], ["web-node-1", "default"]);
   assert.equal(pod.spec?.nodeName, "node-1");
@@ -34,7 +34,7 @@ test("[4.4] a pod of a file is named after the node, bound to it, in the default
   assert.deepEqual(pod.status, { phase: "Pending" });
 });
 
-test("[4.4] a namespace and tolerations of its own stay, and the toleration is not added twice", () => {
+test("[4.4] a manifest keeps its namespace and tolerations, and gets no second NoExecute toleration", () => {
   const tolerations = [
     { key: "a", operator: "Exists" },
     { operator: "Exists", effect: "NoExecute", tolerationSeconds: 3 },
@@ -47,11 +47,11 @@ test("[4.4] a namespace and tolerations of its own stay, and the toleration is n
   ]);
 });
 
-test("[4.6] a pod of a URL gets no toleration", () => {
+test("[4.6] a pod from a URL gets no toleration", () => {
   assert.equal(prepared(web(), url).pod.spec?.tolerations, undefined);
 });
 
-test("[4.5] [27.2.7] the UID is 32 hex digits of the content, the node and the file, and the hash annotation equals it", () => {
+test("[4.5] [27.2.7] the UID is 32 hex digits from content, node and file, and equals the hash annotation", () => {
   const first = prepared(web());
   assert.match(first.ownUid, /^[0-9a-f]{32}$/);
   const others = [
@@ -66,13 +66,13 @@ test("[4.5] [27.2.7] the UID is 32 hex digits of the content, the node and the f
   assert.deepEqual([pod.metadata?.uid, pod.metadata?.annotations?.[CONFIG_HASH]], [first.ownUid, first.ownUid]);
 });
 
-test("[4.5] the UID does not depend on how the manifest is written, nor on what we do not know", () => {
+test("[4.5] the UID does not depend on key order, nulls or unknown fields", () => {
   const { metadata, kind, apiVersion, spec } = web();
   const rewritten = { spec: { ...spec, unknown: 1, hostname: null }, apiVersion, kind, metadata };
   assert.equal(prepared(rewritten).ownUid, prepared(web()).ownUid);
 });
 
-test("[4.4] a manifest without a name, or with a wrong field, is refused with the reason", () => {
+test("[4.4] a manifest without a name, or with an invalid field, is refused with the reason", () => {
   assert.equal(reasonOf(web({}, { name: "" })), "invalid pod: name is needed for the pod");
   assert.equal(
     reasonOf(web({ containers: [{ name: "A", image: "" }], restartPolicy: "No" })),
@@ -88,38 +88,42 @@ const projected = (source: object) => volume({ projected: { sources: [source] } 
 const env = (valueFrom: object) => web({ containers: [{ name: "a", image: "i:1", env: [{ name: "A", valueFrom }] }] });
 
 const references: readonly (readonly [string, unknown, string])[] = [
-  ["an account", web({ serviceAccountName: "x" }), "serviceaccounts"],
-  ["an account by its old name", web({ serviceAccount: "x" }), "serviceaccounts"],
-  ["a secret to pull with", web({ imagePullSecrets: [{ name: "x" }] }), "secrets"],
-  ["a secret as a variable", env({ secretKeyRef: { name: "x", key: "k" } }), "secrets"],
+  ["a service account", web({ serviceAccountName: "x" }), "serviceaccounts"],
+  ["a service account by its deprecated field", web({ serviceAccount: "x" }), "serviceaccounts"],
+  ["an image pull secret", web({ imagePullSecrets: [{ name: "x" }] }), "secrets"],
+  ["a secret as an environment variable", env({ secretKeyRef: { name: "x", key: "k" } }), "secrets"],
   ["a secret as a volume", volume({ secret: { secretName: "x" } }), "secrets"],
-  ["a config map as a variable", env({ configMapKeyRef: { name: "x", key: "k" } }), "configmaps"],
-  ["a config map as a volume", volume({ configMap: { name: "x" } }), "configmaps"],
+  ["a ConfigMap as an environment variable", env({ configMapKeyRef: { name: "x", key: "k" } }), "configmaps"],
+  ["a ConfigMap as a volume", volume({ configMap: { name: "x" } }), "configmaps"],
   [
-    "an optional config map without a name",
+    "an optional ConfigMap without a name",
     volume({ configMap: { optional: true } }),
     "configmaps (via configmap volumes)",
   ],
-  ["a secret in a projection", projected({ secret: { name: "x" } }), "secrets"],
-  ["a claim", volume({ persistentVolumeClaim: { claimName: "x" } }), "persistentvolumeclaims"],
+  ["a projected secret", projected({ secret: { name: "x" } }), "secrets"],
+  ["a PersistentVolumeClaim", volume({ persistentVolumeClaim: { claimName: "x" } }), "persistentvolumeclaims"],
   [
-    "a claim that comes with the pod",
+    "an ephemeral volume",
     volume({ ephemeral: { volumeClaimTemplate: { spec: {} } } }),
     "persistentvolumeclaims (via ephemeral volumes)",
   ],
   ["a CSI driver", volume({ csi: { driver: "d" } }), "csidrivers (via CSI volumes)"],
-  ["a token", projected({ serviceAccountToken: { path: "t" } }), "serviceaccounts (via projected volumes)"],
-  ["a trust bundle", projected({ clusterTrustBundle: { path: "t" } }), "clustertrustbundles"],
-  ["a certificate", projected({ podCertificate: { signerName: "s", keyType: "ED25519" } }), "podcertificates"],
-  ["a device claim", web({ resourceClaims: [{ name: "x", resourceClaimName: "y" }] }), "resourceclaims"],
+  [
+    "a projected service account token",
+    projected({ serviceAccountToken: { path: "t" } }),
+    "serviceaccounts (via projected volumes)",
+  ],
+  ["a ClusterTrustBundle", projected({ clusterTrustBundle: { path: "t" } }), "clustertrustbundles"],
+  ["a pod certificate", projected({ podCertificate: { signerName: "s", keyType: "ED25519" } }), "podcertificates"],
+  ["a ResourceClaim", web({ resourceClaims: [{ name: "x", resourceClaimName: "y" }] }), "resourceclaims"],
 ];
 for (const [name, manifest, resource] of references) {
-  test(`[4.7] a static pod may not name ${name}`, () => {
+  test(`[4.7] a static pod may not reference ${name}`, () => {
     assert.equal(reasonOf(manifest), `static pods may not reference ${resource}`);
   });
 }
 
-test("[4.7] what needs no API server may be named", () => {
+test("[4.7] a static pod may use volumes that need no API server", () => {
   const downward = { downwardAPI: { items: [{ path: "n", fieldRef: { fieldPath: "metadata.name" } }] } };
   for (const manifest of [volume({ hostPath: { path: "/x" } }), volume({ emptyDir: {} }), projected(downward)]) {
     assert.equal(reasonOf(manifest), "");

@@ -59,34 +59,34 @@ const own = [now.ownUid, now.ownUid] as const;
 const go = ["go", "hash-of-go"] as const;
 
 const cases: readonly (readonly [string, StaticManifest, StaticPodWorld, readonly [string, string] | "waits"])[] = [
-  ["nothing is known: the manifest's own hash", now, world({}), own],
-  ["a UID in the manifest wins over everything", manifest("i:1", "given"), withFact(fact(now)), ["given", "given"]],
-  ["the journal knows this content", now, withFact(fact(now)), ["journal-uid", "journal-hash"]],
+  ["the manifest's hash, when nothing else is known", now, world({}), own],
+  ["the UID in the manifest, before all others", manifest("i:1", "given"), withFact(fact(now)), ["given", "given"]],
+  ["the UID in a journal record of the same content", now, withFact(fact(now)), ["journal-uid", "journal-hash"]],
   [
-    "the journal knows it before the runtime is listed",
+    "the UID in a journal record, before the runtime is listed",
     now,
     { ...withFact(fact(now)), sandboxes: undefined },
     ["journal-uid", "journal-hash"],
   ],
-  ["the journal knows another content", now, withFact(fact(now, { contentHash: "other" })), own],
-  ["the journal knows another file", now, withFact(fact(now, { source: "file:/m/old.yaml" })), own],
-  ["the runtime was not listed yet", now, world({ sandboxes: undefined }), "waits"],
-  ["a pod of this name runs, of unknown content", now, world({ sandboxes: [sandbox("go")] }), go],
+  ["not that of a journal record of other content", now, withFact(fact(now, { contentHash: "other" })), own],
+  ["not that of a journal record of another file", now, withFact(fact(now, { source: "file:/m/old.yaml" })), own],
+  ["none yet, while the runtime has not been listed", now, world({ sandboxes: undefined }), "waits"],
+  ["that of a running sandbox of the same name", now, world({ sandboxes: [sandbox("go")] }), go],
   [
-    "of two that run the newer is taken",
+    "that of the newer of two running sandboxes",
     now,
     world({ sandboxes: [sandbox("go", { createdWallNs: 5n }), sandbox("old")] }),
     go,
   ],
-  ["one that does not run is not taken", now, world({ sandboxes: [sandbox("go", { state: "notReady" })] }), own],
+  ["not that of a sandbox that is not ready", now, world({ sandboxes: [sandbox("go", { state: "notReady" })] }), own],
   [
-    "one of another source is not taken",
+    "not that of a sandbox of another source",
     now,
     world({ sandboxes: [sandbox("go", { annotations: { [CONFIG_SOURCE]: "api" } })] }),
     own,
   ],
   [
-    "one of another name is not taken",
+    "not that of a sandbox of another name",
     now,
     world({
       sandboxes: [sandbox("go", { metadata: { name: "web-n2", namespace: "default", uid: "go", attempt: 0 } })],
@@ -94,24 +94,39 @@ const cases: readonly (readonly [string, StaticManifest, StaticPodWorld, readonl
     own,
   ],
   [
-    "one without a hash has its UID for one",
+    "that of a running sandbox without a hash, as the hash too",
     now,
     world({ sandboxes: [sandbox("go", { annotations: { [CONFIG_SOURCE]: "file" } })] }),
     ["go", "go"],
   ],
-  ["its mirror says the same", now, withMirror([sandbox("go")], mirror(now, "hash-of-go")), go],
-  ["its mirror says something else", now, withMirror([sandbox("go")], mirror(manifest("i:2"), "hash-of-go")), own],
-  ["a mirror of another hash says nothing", now, withMirror([sandbox("go")], mirror(manifest("i:2"), "older")), go],
+  [
+    "that of a running sandbox whose mirror pod has the same spec",
+    now,
+    withMirror([sandbox("go")], mirror(now, "hash-of-go")),
+    go,
+  ],
+  [
+    "not that of a running sandbox whose mirror pod has another spec",
+    now,
+    withMirror([sandbox("go")], mirror(manifest("i:2"), "hash-of-go")),
+    own,
+  ],
+  [
+    "that of a running sandbox whose mirror pod has another hash",
+    now,
+    withMirror([sandbox("go")], mirror(manifest("i:2"), "older")),
+    go,
+  ],
 ];
 
 for (const [name, of, known, wanted] of cases) {
-  test(`[4.5] [27.2.7] which UID a static pod has: ${name}`, () => {
+  test(`[4.5] [27.2.7] UID of a static pod: ${name}`, () => {
     const result = staticUidOf(of, known);
     assert.deepEqual(result.kind === "waits" ? "waits" : [result.uid, result.configHash], wanted);
   });
 }
 
-test("of several records of one pod the last counts", () => {
+test("the last of several journal records of one pod counts", () => {
   const facts = staticPodFacts([
     fact(now, { uid: "a" }),
     fact(now, { uid: "b" }),

@@ -13,21 +13,21 @@ function errorsOf(manifest: unknown): readonly string[] {
 }
 
 for (const [name, manifest] of badManifests) {
-  test(`[4.4] ${name}: refused, with the path of a field`, () => {
+  test(`[4.4] ${name}: refused with the path of a field`, () => {
     const errors = errorsOf(manifest);
     assert.ok(errors.length > 0);
     for (const error of errors) assert.match(error, /^(?:metadata|spec)[\w.[\]/-]*: [A-Z][a-z]+/);
   });
 }
 
-test("[4.4] none of the good manifests is refused", () => {
+test("[4.4] no valid manifest is refused", () => {
   assert.deepEqual(
     goodManifests.flatMap(([name, manifest]) => errorsOf(manifest).map((error) => `${name}: ${error}`)),
     [],
   );
 });
 
-test("[4.4] all that is wrong is told at once", () => {
+test("[4.4] all errors of a manifest are reported at once", () => {
   const manifest = {
     apiVersion: "v1",
     kind: "Pod",

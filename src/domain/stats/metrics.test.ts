@@ -36,7 +36,7 @@ const cadvisor = (groups: readonly GroupFigures[], changes: Partial<CadvisorInpu
   }),
 ];
 
-void test("[21.1] each sample of the resource metrics has the moment it was read at, but for a start", () => {
+void test("[21.1] samples of the resource metrics carry the time of the reading, except the start time", () => {
   const families = resourceFamilies(reading(groupsOfPod()), [pod()]);
   assert.equal(
     expositionText(families, "text"),
@@ -80,13 +80,13 @@ resource_scrape_error 0
   );
 });
 
-void test("[21.1] what could not be read is told as an error and nothing else; a container without a limit of swap has no such line", () => {
+void test("[21.1] a failed reading gives resource_scrape_error 1; a container without a swap limit gets no swap limit sample", () => {
   assert.deepEqual(lines(resourceFamilies(undefined, [pod()]), "resource_scrape_error"), ["resource_scrape_error 1"]);
   const unlimited = groupsOfPod().map((each) => ({ ...each, memory: memory({ swapLimitBytes: Infinity }) }));
   assert.deepEqual(lines(resourceFamilies(reading(unlimited), [pod()]), "container_swap_limit_bytes"), []);
 });
 
-void test("[21.5] a container's row has all labels, a sandbox's its image and no container, a pod's only the pod, a tier's none", () => {
+void test("[21.5] containers have all labels, sandboxes no container name, pods only the pod, tiers none", () => {
   const reported = lines(cadvisor(groupsOfPod()), "container_memory_rss").map((line) => line.replace(/ .*/, ""));
   assert.deepEqual(reported, [
     'container_memory_rss{container="",id="/",image="",name="",namespace="",pod=""}',
@@ -97,7 +97,7 @@ void test("[21.5] a container's row has all labels, a sandbox's its image and no
   ]);
 });
 
-void test("[21.5] periods and throttling are told where there is a quota, and CPU time once there was some", () => {
+void test("[21.5] periods and throttling are reported with a quota, and CPU time above zero", () => {
   const idle = group("/kubepods", { cpu: cpu({ usageNs: 0 }) });
   const bound = group("/kubepods/x", {
     cpu: cpu({ quotaUs: 5_000, periods: 12, throttledPeriods: 11, throttledNs: 2e9 }),
@@ -113,7 +113,7 @@ void test("[21.5] periods and throttling are told where there is a quota, and CP
   assert.deepEqual(value("container_spec_memory_reservation_limit_bytes"), ["/kubepods 0", "/kubepods/x 0"]);
 });
 
-void test("[21.5] labels stand in the order of their names, and what a group is bound to has no moment", () => {
+void test("[21.5] labels and families are sorted, and quotas have no timestamp", () => {
   const quota = group("/a", {
     cpu: cpu({ quotaUs: 1 }),
     processes: { processes: 1, openFiles: 1, sockets: 0, threads: 1, threadsMax: 0, openFilesMax: 20_000 },
@@ -140,7 +140,7 @@ void test("[21.5] labels stand in the order of their names, and what a group is 
   assert.deepEqual(names, names.toSorted());
 });
 
-void test("[21.5] pressure is told where the kernel counts it and the gate is open", () => {
+void test("[21.5] pressure is reported only if the kernel supports it and the feature gate is on", () => {
   const line = { totalUs: 1_500_000, avg10: 0, avg60: 0, avg300: 0 };
   const pressed = group("/a", { cpu: cpu({ pressure: { full: { ...line, totalUs: 0 }, some: line } }) });
   const of = (knowsPressure: boolean, tellsPressure: boolean) =>
@@ -152,7 +152,7 @@ void test("[21.5] pressure is told where the kernel counts it and the gate is op
   assert.equal(waiting?.split(" ")[1], "1.5");
 });
 
-void test("[14.12] the six families of pressure tell seconds of waiting and of standing still", () => {
+void test("[14.12] the six pressure families report waiting and stalled seconds", () => {
   const of = (some: number, full: number) => ({
     some: { totalUs: some, avg10: 0, avg60: 0, avg300: 0 },
     full: { totalUs: full, avg10: 0, avg60: 0, avg300: 0 },
@@ -170,7 +170,7 @@ void test("[14.12] the six families of pressure tell seconds of waiting and of s
   );
 });
 
-void test("[21.5] devices and disks: what groups moved, and the machine's file systems; times divided as cAdvisor divides them", () => {
+void test("[21.5] disk metrics come from cgroup I/O and from the machine's filesystems, with cAdvisor's time unit", () => {
   const io = {
     devices: [
       { major: 254, minor: 0, device: "/dev/vda", bytes: { Read: 4096, Write: 8192 }, requests: { Read: 1, Write: 2 } },
@@ -204,7 +204,7 @@ void test("[21.5] devices and disks: what groups moved, and the machine's file s
   assert.deepEqual(value("container_blkio_device_usage_total"), ["/a 4096", "/a 8192"]);
 });
 
-void test("[21.5] the machine is told with the ids it is known by", () => {
+void test("[21.5] machine metrics carry the machine's IDs", () => {
   const families = machineFamilies({
     cpus: 4,
     physicalCores: 2,
@@ -226,7 +226,7 @@ void test("[21.5] the machine is told with the ids it is known by", () => {
   assert.deepEqual(lines(families, "machine_nvm_capacity").length, 2);
 });
 
-void test("[13.27] a claim is told once, whoever uses it, and a volume without one not at all", () => {
+void test("[13.27] volume stats are reported once per claim, and not for volumes without a claim", () => {
   const volume = (claim: string | undefined): VolumeStats => ({
     time: "",
     name: "v",

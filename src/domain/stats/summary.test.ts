@@ -61,7 +61,7 @@ const storage = (changes: Partial<StorageInputs> = {}): StorageInputs => ({
 const withGroups = (groups: readonly GroupFigures[]) => inputs({ reading: { ...inputs().reading, groups } });
 const NO_PSI = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
 
-void test("[21.3] a container is told with all it uses: times in whole seconds, pressure as zeros where the kernel counts none", () => {
+void test("[21.3] a container has all its stats, times in whole seconds, and zero pressure without kernel support", () => {
   const [reported] = summaryOf(inputs(), storage()).pods;
   assert.deepEqual(reported?.containers, [
     {
@@ -107,7 +107,7 @@ void test("[21.3] a container is told with all it uses: times in whole seconds, 
   ]);
 });
 
-void test("[21.9][21.3] a pod's ephemeral storage is its containers' files and logs, its volumes on disk, and its own files", () => {
+void test("[21.9][21.3] ephemeral storage is the sum of container files, logs, volumes on disk and the pod's own files", () => {
   const volume = { time: TIME, usedBytes: 5000, inodesUsed: 7, name: "scratch" };
   const inMemory = { ...volume, usedBytes: 99, name: "mem" };
   const volumesOf = () => [
@@ -125,10 +125,10 @@ void test("[21.9][21.3] a pod's ephemeral storage is its containers' files and l
     inodesUsed: 3 + 2 + 7 + 1 + 1,
   });
   assert.deepEqual(reported.volume, [volume, inMemory]);
-  assert.deepEqual(reported.process_stats, { process_count: 1 }, "the sandbox's own is not counted");
+  assert.deepEqual(reported.process_stats, { process_count: 1 }, "the sandbox's process is not counted");
 });
 
-void test("[21.3] the network is the sandbox's: eth0 in front, or a nameless one where it has none", () => {
+void test("[21.3] network stats come from the sandbox, with eth0 as the default interface if there is one", () => {
   const other: InterfaceFigures = {
     name: "net1",
     rxBytes: 1,
@@ -160,7 +160,7 @@ void test("[21.3] the network is the sandbox's: eth0 in front, or a nameless one
   assert.equal(summaryOf(inputs(), storage()).pods[0]?.network, undefined);
 });
 
-void test("[21.3] the node tells its disks, its images', its processes, and the groups of the system that are there", () => {
+void test("[21.3] the node has filesystem, image filesystem, process count and the existing system containers", () => {
   const groups = [...groupsOfPod(), group("/kubelet", { createdWallMs: 5 })];
   const { node } = summaryOf(withGroups(groups), storage());
   assert.deepEqual([node.nodeName, node.startTime], ["n1", "2026-11-15T14:23:37Z"]);
@@ -189,18 +189,22 @@ void test("[21.3] the node tells its disks, its images', its processes, and the 
     ["kubelet", "2026-11-15T21:12:15Z", TIME, undefined],
     ["pods", "2026-11-15T21:12:15Z", TIME, undefined],
   ]);
-  assert.equal(node.systemContainers[0]?.startTime, "2026-11-15T21:12:15Z", "when this process began, not its group");
+  assert.equal(
+    node.systemContainers[0]?.startTime,
+    "2026-11-15T21:12:15Z",
+    "the start of this process, not of its cgroup",
+  );
 });
 
-void test("[20.12] the light variant has CPU, memory and swap, and none of the rest", () => {
+void test("[20.12] only_cpu_and_memory has CPU, memory and swap, and nothing else", () => {
   const { node, pods } = usageSummaryOf(inputs());
   assert.deepEqual(Object.keys(node), ["nodeName", "systemContainers", "startTime", "cpu", "memory", "swap"]);
   assert.deepEqual(Object.keys(pods[0] ?? {}), ["podRef", "startTime", "containers", "cpu", "memory", "swap"]);
   assert.deepEqual(Object.keys(pods[0]?.containers[0] ?? {}), ["name", "startTime", "cpu", "memory", "swap"]);
-  assert.equal(node.startTime, "2026-11-15T21:12:15Z", "when the machine's group was made, as the Go kubelet has it");
+  assert.equal(node.startTime, "2026-11-15T21:12:15Z", "the creation of the root cgroup, as in the Go kubelet");
 });
 
-void test("[21.2] nothing is left of a limit that is passed, and nothing is said of one that is none", () => {
+void test("[21.2] available bytes are 0 beyond the limit and unset without one", () => {
   const only = (changes: Parameters<typeof memory>[0]) => {
     const groups = [group(`${POD_GROUP}/${CONTAINER_ID}`, { memory: memory(changes) })];
     return usageSummaryOf(withGroups(groups)).pods[0]?.containers[0];
@@ -211,13 +215,13 @@ void test("[21.2] nothing is left of a limit that is passed, and nothing is said
   assert.equal(only({ swapLimitBytes: Infinity })?.swap?.swapAvailableBytes, undefined);
 });
 
-void test("a container that was gone when its group was read is left out, and a pod of which none is left", () => {
+void test("a container without a cgroup reading is omitted, and so is a pod without containers", () => {
   const groups = groupsOfPod().filter(({ id }) => !id.endsWith(CONTAINER_ID));
   assert.deepEqual(summaryOf(withGroups(groups), storage()).pods, []);
   assert.deepEqual(usageSummaryOf(withGroups(groups)).pods, []);
 });
 
-void test("[14.12] pressure is told of the node, of pods and of containers: of the CPU, of memory and of disks", () => {
+void test("[14.12] pressure is reported for node, pods and containers, for CPU, memory and I/O", () => {
   const pressure = (totalUs: number) => ({
     some: { totalUs, avg10: 1.5, avg60: 0.5, avg300: 0.25 },
     full: { totalUs: totalUs - 1, avg10: 0, avg60: 0, avg300: 0 },
@@ -238,7 +242,7 @@ void test("[14.12] pressure is told of the node, of pods and of containers: of t
   }
 });
 
-void test("without the gate no pressure is told, and without two readings no rate", () => {
+void test("no pressure is reported without the feature gate, and no rate without two readings", () => {
   const options = { nanoCoresOf: () => undefined, tellsPressure: false };
   const [reported] = summaryOf(inputs({ options }), storage()).pods;
   assert.deepEqual(
@@ -247,7 +251,7 @@ void test("without the gate no pressure is told, and without two readings no rat
   );
 });
 
-void test("groups of the systemd driver are known by their names too", () => {
+void test("cgroups of the systemd driver are recognized by name", () => {
   const slice = `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${POD_UID.replaceAll("-", "_")}.slice`;
   const groups = [group("/"), group(slice), group(`${slice}/cri-containerd-${CONTAINER_ID}.scope`)];
   const [reported] = usageSummaryOf(withGroups(groups)).pods;
@@ -257,7 +261,7 @@ void test("groups of the systemd driver are known by their names too", () => {
   );
 });
 
-void test("[21.9] the files that are looked at are the pod's, its containers' logs, and its hosts file", () => {
+void test("[21.9] the files measured are the pod's logs, its containers' logs and its hosts file", () => {
   assert.deepEqual(summaryFiles(directories, [pod()]), [
     LOGS,
     `/var/lib/kubelet/pods/${POD_UID}/etc-hosts`,

@@ -8,14 +8,14 @@ const at = (readWallMs: number, usageNs: number, createdWallMs = 0) =>
 const NONE: CpuSamples = new Map();
 const rate = (samples: CpuSamples) => samples.get("/a")?.nanoCores;
 
-void test("[21.4] the rate is what the counter grew by, over the time between two readings", () => {
+void test("[21.4] the rate is the growth of the counter over the time between two readings", () => {
   const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
   assert.deepEqual([rate(first), lacksRates(first)], [undefined, true]);
   const second = nextSamples(first, [at(1_010_000, 5.5e9)]);
   assert.deepEqual([rate(second), lacksRates(second)], [50_000_000, false]);
 });
 
-void test("[21.4] a group that began since the last reading, or just now, began at zero", () => {
+void test("[21.4] a cgroup created shortly before or since the last reading counts from zero", () => {
   assert.equal(rate(nextSamples(NONE, [at(1_010_000, 1e9, 1_000_000)])), 100_000_000);
   const other = nextSamples(NONE, [at(1_000_000, 5e9)]);
   assert.equal(
@@ -25,16 +25,16 @@ void test("[21.4] a group that began since the last reading, or just now, began 
   );
 });
 
-void test("[21.4] a reading too long ago, or a moment ago, says nothing new", () => {
+void test("[21.4] readings too far apart or too close together give no new rate", () => {
   const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
   assert.equal(rate(nextSamples(first, [at(1_060_001, 6e9)])), undefined);
   const second = nextSamples(first, [at(1_010_000, 6e9)]);
-  assert.equal(rate(nextSamples(second, [at(1_010_050, 7e9)])), 100_000_000, "what was known stays");
+  assert.equal(rate(nextSamples(second, [at(1_010_050, 7e9)])), 100_000_000, "the previous rate stays");
   const third = nextSamples(nextSamples(second, [at(1_010_050, 7e9)]), [at(1_020_000, 7e9)]);
-  assert.equal(rate(third), 100_000_000, "and the moment counts from the older one");
+  assert.equal(rate(third), 100_000_000, "the interval counts from the older reading");
 });
 
-void test("a clock that was set back gives no rate, and a group that is gone is forgotten", () => {
+void test("a clock set back gives no rate, and a removed cgroup is forgotten", () => {
   const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
   assert.equal(rate(nextSamples(first, [at(900_000, 6e9)])), undefined);
   assert.equal(nextSamples(first, []).size, 0);

@@ -6,7 +6,7 @@ const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 const context = { traceId: TRACE, spanId: SPAN, sampled: true, traceState: "" };
 
-test("[22.3] a traceparent is read as it is written", () => {
+test("[22.3] a formatted traceparent parses to the same context", () => {
   for (const sampled of [true, false]) {
     const header = formatTraceparent({ ...context, sampled });
     assert.equal(header, `00-${TRACE}-${SPAN}-0${sampled ? 1 : 0}`);
@@ -15,26 +15,26 @@ test("[22.3] a traceparent is read as it is written", () => {
 });
 
 for (const [why, header, sampled] of [
-  ["of a later version with more behind it", `01-${TRACE}-${SPAN}-01-more`, true],
-  ["with flags nobody knows yet", `00-${TRACE}-${SPAN}-fe`, false],
+  ["of a later version with more fields", `01-${TRACE}-${SPAN}-01-more`, true],
+  ["with unknown flags", `00-${TRACE}-${SPAN}-fe`, false],
   ["with spaces around it", ` 00-${TRACE}-${SPAN}-03 `, true],
 ] as const) {
-  test(`a traceparent ${why} is read`, () => assert.equal(parseTraceparent(header)?.sampled, sampled));
+  test(`a traceparent ${why} is accepted`, () => assert.equal(parseTraceparent(header)?.sampled, sampled));
 }
 
 for (const [why, header] of [
   ["that is empty", ""],
-  ["of the version that is none", `ff-${TRACE}-${SPAN}-01`],
-  ["of the first version with more behind it", `00-${TRACE}-${SPAN}-01-more`],
-  ["in capitals", `00-${TRACE.toUpperCase()}-${SPAN}-01`],
-  ["whose trace is none", `00-${"0".repeat(32)}-${SPAN}-01`],
-  ["whose span is none", `00-${TRACE}-${"0".repeat(16)}-01`],
-  ["that is cut short", `00-${TRACE}-${SPAN.slice(1)}-01`],
+  ["of version ff", `ff-${TRACE}-${SPAN}-01`],
+  ["of version 00 with more fields", `00-${TRACE}-${SPAN}-01-more`],
+  ["in upper case", `00-${TRACE.toUpperCase()}-${SPAN}-01`],
+  ["with an all-zero trace ID", `00-${"0".repeat(32)}-${SPAN}-01`],
+  ["with an all-zero span ID", `00-${TRACE}-${"0".repeat(16)}-01`],
+  ["with a short span ID", `00-${TRACE}-${SPAN.slice(1)}-01`],
 ] as const) {
-  test(`a traceparent ${why} leads nowhere`, () => assert.equal(parseTraceparent(header), undefined));
+  test(`a traceparent ${why} is rejected`, () => assert.equal(parseTraceparent(header), undefined));
 }
 
-test("what vendors tell each other is handed on as it is, or not at all", () => {
+test("tracestate is passed on unchanged, or dropped if invalid", () => {
   const header = formatTraceparent(context);
   const handed = (state: string) => traceHeaders(parseTraceparent(header, state) ?? assert.fail())["tracestate"];
   assert.equal(handed("a=1,b=2"), "a=1,b=2");

@@ -39,7 +39,7 @@ const PLAIN = {
   propagation: "private",
 };
 
-test("[13.15] a volume is mounted as it is, privately unless the container asks for more", () => {
+test("[13.15] a mount is read-only if volume or mount are, and private unless propagation is requested", () => {
   const only = (mount: Partial<VolumeMount>) => {
     const plan = planned(mount);
     return plan.kind === "mounts" ? plan.mounts[0] : plan;
@@ -60,7 +60,7 @@ test("[13.15] a volume is mounted as it is, privately unless the container asks 
   assert.deepEqual(only({ readOnly: true }), { ...PLAIN, hostPath: "/pod/volumes/data", readonly: true });
 });
 
-test("[13.15] recursive read-only is asked for where it may be, and refused where it cannot be", () => {
+test("[13.15] recursive read-only is requested where possible, and refused where Enabled is impossible", () => {
   const outcome = (mount: Partial<VolumeMount>, isAble: boolean) => {
     const plan = planned({ readOnly: true, ...mount }, isAble);
     return plan.kind === "mounts" ? plan.mounts[0]?.recursiveReadonly : plan.message;
@@ -79,7 +79,7 @@ test("[13.15] recursive read-only is asked for where it may be, and refused wher
   );
 });
 
-test("[13.14] [27.1.16] a part of a volume is bound apart, below the pod's directory, by the volume's name on disk", () => {
+test("[13.14] [27.1.16] a subPath is bound below the pod's directory, by the volume's name on disk", () => {
   assert.deepEqual(planned({ name: "claimed", subPathExpr: "logs/$(NAME)", readOnly: true }), {
     kind: "mounts",
     mounts: [{ ...PLAIN, readonly: true, hostPath: "/pod/volume-subpaths/pv1/app/0" }],
@@ -101,12 +101,12 @@ for (const [mount, message] of [
   [{ name: "late" }, 'cannot find volume "late" to mount into container "app"'],
   [{ name: "nowhere" }, 'cannot find volume "nowhere" to mount into container "app"'],
 ] as const) {
-  test(`[13.14] a mount that cannot be: ${message}`, () => {
+  test(`[13.14] refused mount: ${message}`, () => {
     assert.deepEqual(planned(mount), { kind: "refused", message });
   });
 }
 
-test("[9.12] an image's files are the runtime's to mount, also a part of them", () => {
+test("[9.12] an image volume is left to the runtime to mount, with its subPath", () => {
   const plan = planned({ name: "art", subPath: "lib" });
   assert(plan.kind === "mounts");
   assert.deepEqual(plan.subPaths, []);

@@ -52,7 +52,7 @@ function made(volume: Omit<Volume, "name">, of: Pod = pod()) {
     .sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-test("[13.7] a configMap's keys become files, texts and bytes alike, with the mode it asks for", () => {
+test("[13.7] the keys of a ConfigMap become files, text and binary, with the requested mode", () => {
   assert.deepEqual(made({ configMap: { name: "settings" } }), [
     ["a", "1", 0o644, undefined],
     ["b", "2", 0o644, undefined],
@@ -76,14 +76,14 @@ test("[13.7] a configMap's keys become files, texts and bytes alike, with the mo
   );
 });
 
-test("[13.7] keys that are names of properties are keys like any other", () => {
+test("[13.7] the keys __proto__ and constructor become files like any other", () => {
   assert.deepEqual(made({ configMap: { name: "odd" } }), [
     ["__proto__", "x", 0o644, undefined],
     ["constructor", "y", 0o644, undefined],
   ]);
 });
 
-test("[13.7] a secret's bytes stay bytes", () => {
+test("[13.7] a secret's bytes are written unchanged", () => {
   const result = fileVolume(pod(), { name: "v", secret: { secretName: "keys", defaultMode: 0o400 } }, sources);
   assert(result.kind === "files");
   assert.deepEqual(result.files.get("key"), {
@@ -97,7 +97,7 @@ for (const [what, volume, message] of [
   ["a missing configMap", { configMap: { name: "gone" } }, 'configmap "gone" not found'],
   ["a missing secret", { secret: { secretName: "gone" } }, 'secret "gone" not found'],
   [
-    "a missing key",
+    "a missing ConfigMap key",
     { configMap: { name: "settings", items: [{ key: "z", path: "z" }] } },
     "configmap references non-existent config key: z",
   ],
@@ -107,7 +107,7 @@ for (const [what, volume, message] of [
     "references non-existent secret key: z",
   ],
   [
-    "a path that leads out",
+    "a path out of the volume",
     { configMap: { name: "settings", items: [{ key: "a", path: "x/../../y" }] } },
     "invalid path: must not contain '..': x/../../y",
   ],
@@ -117,17 +117,17 @@ for (const [what, volume, message] of [
     "invalid path: must be relative path: /y",
   ],
   [
-    "a name of the writer's own",
+    "a path that begins with ..",
     { configMap: { name: "settings", items: [{ key: "a", path: "..data" }] } },
     "invalid path: must not start with '..': ..data",
   ],
 ] as const) {
-  test(`[13.7] ${what} is said in upstream's words`, () => {
+  test(`[13.7] ${what} is refused with upstream's message`, () => {
     assert.deepEqual(made(volume), { kind: "refused", message });
   });
 }
 
-test("[13.7] what is optional may be missing, whole or in part", () => {
+test("[13.7] optional objects and keys may be missing", () => {
   assert.deepEqual(made({ configMap: { name: "gone", optional: true } }), []);
   assert.deepEqual(made({ secret: { secretName: "gone", optional: true, items: [{ key: "z", path: "z" }] } }), []);
   const items = [
@@ -137,12 +137,12 @@ test("[13.7] what is optional may be missing, whole or in part", () => {
   assert.deepEqual(made({ configMap: { name: "settings", optional: true, items } }), [["a", "1", 0o644, undefined]]);
 });
 
-test("an object that was not heard of yet is waited for, with what went wrong", () => {
+test("an object that has not been read yet is waited for, with the last error", () => {
   assert.deepEqual(made({ configMap: { name: "asked" } }), { kind: "waits", why: "the server is away" });
   assert.deepEqual(made({ configMap: { name: "never asked" } }), { kind: "waits", why: undefined });
 });
 
-test("[13.10] a projected volume holds what all its sources hold, and names all that is wrong", () => {
+test("[13.10] a projected volume has the files of all sources, and reports all errors", () => {
   const projected = {
     sources: [
       { serviceAccountToken: { path: "token" } },
@@ -164,7 +164,7 @@ test("[13.10] a projected volume holds what all its sources hold, and names all 
   });
 });
 
-test("[13.11] a token is for the one user or the group of the pod, and for everyone where there is neither", () => {
+test("[13.11] a token is restricted to the pod's one user or to fsGroup, and to nobody without either", () => {
   const projected = {
     defaultMode: 0o644,
     sources: [{ serviceAccountToken: { path: "token", expirationSeconds: 3607 } }],

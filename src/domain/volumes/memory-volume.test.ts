@@ -8,7 +8,7 @@ const pod = (spec: Partial<NonNullable<Pod["spec"]>> = {}): Pod => ({
   spec: { containers: [{ name: "app" }], ...spec },
 });
 
-test("[13.5] a volume in memory is as large as the smallest of its own limit, the pod's and the node's", () => {
+test("[13.5] a memory emptyDir is as large as the smallest of its sizeLimit, the pod's memory limit and the node's memory", () => {
   const limited = pod({
     containers: [{ name: "app", resources: { limits: { memory: "64Mi" }, requests: { memory: "64Mi" } } }],
   });
@@ -24,7 +24,7 @@ test("[13.5] a volume in memory is as large as the smallest of its own limit, th
   assert.equal(size("0", limited), 64n * MIB);
 });
 
-test("[13.5] a volume of huge pages needs a request that says which size", () => {
+test("[13.5] a huge page volume needs a request that determines its page size", () => {
   const requests = (...sizes: string[]) =>
     pod({
       containers: [

@@ -26,9 +26,9 @@ export interface Orphan {
 
 export function orphanOf({ uid, remains, facts, inRuntime }: PodOnDisk): Orphan | undefined {
   if (inRuntime) return undefined;
-  const isOver = facts?.finishedWallMs !== undefined;
-  if (facts?.admission?.kind === "admitted" && !isOver) return undefined;
-  const why = isOver
+  const hasTerminated = facts?.finishedWallMs !== undefined;
+  if (facts?.admission?.kind === "admitted" && !hasTerminated) return undefined;
+  const why = hasTerminated
     ? "the pod has terminated according to the journal, and its directory still exists"
     : "neither the journal nor the runtime knows a pod with this UID";
   const plan = planTakeAway(remains);

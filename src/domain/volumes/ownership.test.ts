@@ -5,7 +5,7 @@ import { groupMode, rootIsOwned } from "./ownership.ts";
 const directory = (mode: number, gid = 7) => ({ mode, gid, isDirectory: true });
 const file = (mode: number, gid = 7) => ({ mode, gid, isDirectory: false });
 
-void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and set-group with execution to a directory", () => {
+void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and setgid and execute to a directory", () => {
   for (const [shape, readOnly, want] of [
     [file(0o600), false, 0o660],
     [file(0o600), true, 0o640],
@@ -19,7 +19,7 @@ void test("[13.13] fsGroup adds 0660 to a file, 0440 when read-only, and set-gro
   }
 });
 
-void test("[13.13] a root with the group, the set-group bit and at least the mode needs no pass, and nothing else", () => {
+void test("[13.13] a volume root with the group, setgid and at least the mode needs no ownership pass", () => {
   for (const [root, readOnly, want] of [
     [directory(0o2770), false, true],
     [directory(0o2777), false, true],

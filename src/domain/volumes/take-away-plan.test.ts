@@ -34,7 +34,7 @@ const plan = (
     ledger: new Set(ledger),
   });
 
-test("[27.1.16] parts of volumes go before the volumes, the deepest first", () => {
+test("[27.1.16] subPath mounts are unmounted, the deepest first", () => {
   const { subPaths, foreign } = plan({}, [
     ["/pod/volume-subpaths/v/app/0", "ext4"],
     ["/pod/volume-subpaths/v/app/0/inner", "tmpfs"],
@@ -43,7 +43,7 @@ test("[27.1.16] parts of volumes go before the volumes, the deepest first", () =
   assert.deepEqual(foreign, []);
 });
 
-test("[13.3] [27.1.9] what a plugin would have mounted there is ours, whoever mounted it", () => {
+test("[13.3] [27.1.9] mounts at the volume paths of known plugins are unmounted", () => {
   const { volumes, foreign } = plan(
     {
       "kubernetes.io~projected": ["token"],
@@ -70,7 +70,7 @@ test("[13.3] [27.1.9] what a plugin would have mounted there is ours, whoever mo
   assert.deepEqual(foreign, []);
 });
 
-test("a mount that nobody of ours made is named and left alone, unless the ledger says it is ours", () => {
+test("a foreign mount is reported and left alone unless the journal lists it", () => {
   const planted = `${V}/kubernetes.io~empty-dir/tmp/planted`;
   const odd = `${V}/kubernetes.io~configmap/c`;
   const directories = { "kubernetes.io~empty-dir": ["tmp"], "kubernetes.io~configmap": ["c"] };
@@ -86,14 +86,14 @@ test("a mount that nobody of ours made is named and left alone, unless the ledge
   assert.equal(known.volumes.find(({ name }) => name === "c")?.unmount, true);
 });
 
-test("directories of plugins that we do not know are unknownPlugins", () => {
+test("directories of unknown plugins are reported as unknownPlugins", () => {
   assert.deepEqual(parseVolumeDirectories([{ directory: "kubernetes.io~nfs", names: ["x"] }], KINDS), {
     volumes: [],
     unknownPlugins: ["kubernetes.io~nfs"],
   });
 });
 
-test("[13.33] a device that holds anything is never formatted", () => {
+test("[13.33] a device with a filesystem or partitions is never formatted", () => {
   const step = (type: string | undefined, partitioned: boolean, readOnly: boolean) =>
     formatStep("/dev/x", "ext4", { type, partitioned }, { readOnly });
   assert.deepEqual(step(undefined, false, false), { kind: "format", type: "ext4" });
@@ -106,7 +106,7 @@ test("[13.33] a device that holds anything is never formatted", () => {
   assert.deepEqual(step(undefined, true, false), { kind: "mount", check: true, mismatch: true });
 });
 
-test("[13.11] a token is replaced at four fifths of its life, or after a day, a little earlier by chance", () => {
+test("[13.11] a token is replaced after 80 % of its lifetime or 24 h, minus a random time", () => {
   const hours = (count: number) => count * 3_600_000;
   assert.equal(tokenKeptMs(3_607_000, 0), 3_607_000 - 721_000);
   assert.equal(tokenKeptMs(3_607_000, 10_000), 3_607_000 - 731_000);
@@ -114,7 +114,7 @@ test("[13.11] a token is replaced at four fifths of its life, or after a day, a 
   assert.equal(tokenKeptMs(600_000, 5_000), 475_000);
 });
 
-test("[13.1] a pod that waits for volumes says for which, in upstream's words", () => {
+test("[13.1] a pod that waits for volumes names them with upstream's message", () => {
   const pod = {
     spec: {
       containers: [
@@ -163,5 +163,5 @@ test("[13.1] a pod that waits for volumes says for which, in upstream's words", 
       ["b", b],
     ]);
   const kinds = [ok, coming, { kind: "pending" } as const, lost].map((b) => readinessOf(pod, states(b)).kind);
-  assert.deepEqual(kinds, ["coming", "coming", "waiting", "waiting"], "one that may never come counts for all");
+  assert.deepEqual(kinds, ["coming", "coming", "waiting", "waiting"], "one volume that waits makes the pod wait");
 });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { nestedDirectories } from "./nested-mounts.ts";
 import { usedVolumes } from "./used-volumes.ts";
 
-test("[13.1] only volumes that some container mounts count", () => {
+test("[13.1] only volumes that a container mounts count as used", () => {
   const spec = {
     containers: [{ name: "a", volumeMounts: [{ name: "one", mountPath: "/1" }] }],
     initContainers: [{ name: "i", volumeDevices: [{ name: "two", devicePath: "/dev/2" }] }],
@@ -15,7 +15,7 @@ test("[13.1] only volumes that some container mounts count", () => {
   );
 });
 
-test("[13.7] directories for volumes mounted inside a written volume are made in it, once, the outermost only", () => {
+test("[13.7] mount points nested in a file volume are made once, the outermost only", () => {
   const mount = (name: string, mountPath: string) => ({ name, mountPath });
   const containers = [
     {

@@ -4,7 +4,7 @@ import { container, pod } from "../../../test/support/pods.ts";
 import type { KnownObject } from "../cluster-objects/known-object.ts";
 import { volumeGroups } from "./volume-groups.ts";
 
-test("[25.1] a pod has the groups that its bound volumes say, each once and none that it lists itself", () => {
+test("[25.1] a pod gets the groups of its bound volumes, each once, without its own supplementalGroups", () => {
   const objects = new Map<string, KnownObject<unknown>>();
   const bind = (name: string, gid: string | undefined) => {
     const annotations = gid === undefined ? {} : { "pv.beta.kubernetes.io/gid": gid };

@@ -13,7 +13,7 @@ const present = (files: Readonly<Record<string, string>>, entries: readonly stri
   entries,
 });
 
-test("[27.1.11] an empty directory gets a set and its links", () => {
+test("[27.1.11] an empty directory gets a file set and its links", () => {
   const wanted = set({ a: "1", "d/b": "2" });
   assert.deepEqual(planWrite(wanted, { directory: undefined, files: undefined, entries: [] }, []), {
     write: wanted,
@@ -23,12 +23,12 @@ test("[27.1.11] an empty directory gets a set and its links", () => {
   });
 });
 
-test("[27.1.11] a set that is there already is left alone, and a link that is missing is made again", () => {
+test("[27.1.11] an unchanged file set stays, and a missing link is made again", () => {
   const plan = planWrite(set({ a: "1" }), present({ a: "1" }, ["..data", OLD]), []);
   assert.deepEqual(plan, { write: undefined, addLinks: ["a"], removeLinks: [], removeDirectories: [] });
 });
 
-test("[27.1.11] another content replaces the set; names that are gone lose their link, and what was cut short is removed", () => {
+test("[27.1.11] new content replaces the file set; stale links and unfinished directories are removed", () => {
   const wanted = set({ a: "2", c: "3" });
   const entries = ["..2026_11_15_09_00_00.77", "..data", "..data_tmp", OLD, "a", "b", "nested"];
   const plan = planWrite(wanted, present({ a: "1", b: "1" }, entries), ["nested/deep"]);
@@ -40,11 +40,11 @@ test("[27.1.11] another content replaces the set; names that are gone lose their
   });
 });
 
-test("a file that turned into a directory is another set", () => {
+test("a file that became a directory requires a new file set", () => {
   assert.notEqual(planWrite(set({ "a/b": "1" }), present({ a: "1" }, ["..data", OLD, "a"]), []).write, undefined);
 });
 
-test("[27.1.11] a set's directory is named by its time, as other kubelets name theirs", () => {
+test("[27.1.11] a file set's directory is named after its time", () => {
   assert.equal(setDirectoryName(Date.UTC(2026, 10, 15, 4, 5, 6), 123), "..2026_11_15_04_05_06.123");
   assert.deepEqual(directoriesOf(set({ "a/b/c": "", "a/d": "", e: "" })), ["a", "a/b"]);
 });

@@ -5,7 +5,7 @@
  */
 import type { ServerResponse } from "node:http";
 import { sendJson, sendText } from "../answers.ts";
-import { type Asked, Refusal, type Route } from "../route.ts";
+import { HttpError, type Route, type RouteRequest } from "../route.ts";
 
 export interface Profiles {
   readonly commandLine: readonly string[];
@@ -30,7 +30,7 @@ cmdline\tthe command line of this process
 export function profilingRoute(profiles: Profiles): Route {
   let isBusy = false;
   const alone = async (take: () => Promise<string>): Promise<string> => {
-    if (isBusy) throw new Refusal(500, "Could not enable CPU profiling: cpu profiling already in use\n");
+    if (isBusy) throw new HttpError(500, "Could not enable CPU profiling: cpu profiling already in use\n");
     isBusy = true;
     try {
       return await take();
@@ -38,7 +38,7 @@ export function profilingRoute(profiles: Profiles): Route {
       isBusy = false;
     }
   };
-  const answer = async ({ parts, query, signal }: Asked, response: ServerResponse): Promise<void> => {
+  const answer = async ({ parts, query, signal }: RouteRequest, response: ServerResponse): Promise<void> => {
     switch (parts["*"]) {
       case "":
         return sendText(response, 200, INDEX);
@@ -54,7 +54,7 @@ export function profilingRoute(profiles: Profiles): Route {
         return send(response, `${parts["*"]}.heapprofile`, await alone(() => profiles.heap(ms, signal)));
       }
       default:
-        throw new Refusal(404, "Unknown profile\n");
+        throw new HttpError(404, "Unknown profile\n");
     }
   };
   const [methods, subresources] = [["GET"], ["proxy"]] as const;
@@ -76,6 +76,6 @@ const send = (response: ServerResponse, name: string, profile: string) =>
 function durationMs(query: URLSearchParams, initialSeconds: number): number {
   const asked = Number(query.get("seconds") ?? "");
   const seconds = Number.isFinite(asked) && asked > 0 ? asked : initialSeconds;
-  if (seconds > SECONDS_MAX) throw new Refusal(400, "profile duration exceeds server's WriteTimeout\n");
+  if (seconds > SECONDS_MAX) throw new HttpError(400, "profile duration exceeds server's WriteTimeout\n");
   return seconds * 1000;
 }

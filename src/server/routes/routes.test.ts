@@ -26,7 +26,7 @@ async function served(t: TestContext, ...routes: readonly Route[]) {
 }
 const answerOf = ({ status, body }: Said) => [status, body];
 
-test("[20.6] health is told at once, check by check, and in words", async (t) => {
+test("[20.6] /healthz runs the checks at each request, with verbose, exclude and a path per check", async (t) => {
   let fault: string | undefined;
   const checks = [pingCheck, { name: "syncloop", check: () => fault }];
   const ask = await served(t, ...healthRoutes(checks, keptLog()));
@@ -43,7 +43,7 @@ test("[20.6] health is told at once, check by check, and in words", async (t) =>
   assert.equal((await ask("/healthz/nothing")).status, 404);
 });
 
-test("[20.4] requests of /pods within a tenth of a second share one list", async (t) => {
+test("[20.4] requests of /pods within PODS_SHARED_MS share one list", async (t) => {
   let lists = 0;
   let nowMs = 0;
   const list = () => {
@@ -63,7 +63,7 @@ test("[20.4] requests of /pods within a tenth of a second share one list", async
   assert.equal(lists, 2);
 });
 
-test("[20.4] pods are a PodList without the kinds of its items", async (t) => {
+test("[20.4] /pods returns a PodList whose items have no kind", async (t) => {
   let pods: readonly Pod[] = [];
   let nowMs = 0;
   const ask = await served(
@@ -102,7 +102,7 @@ test("[20.4] pods are a PodList without the kinds of its items", async (t) => {
   });
 });
 
-test("[20.5] running pods are made up from what the runtime lists", async (t) => {
+test("[20.5] /runningpods is built from what the runtime lists", async (t) => {
   const filters: unknown[] = [];
   const runtime = {
     listSandboxes: async (filter: unknown) => {
@@ -129,7 +129,7 @@ test("[20.5] running pods are made up from what the runtime lists", async (t) =>
   assert.deepEqual(filters, [{ state: "ready" }, { state: "running" }]);
 });
 
-test("[1.21] the configuration stands under its name, numbers of 64 bits unrounded", async (t) => {
+test("[1.21] /configz has the configuration under kubeletconfig, with exact 64-bit integers", async (t) => {
   const ask = await served(
     t,
     configzRoute(() => ({ kind: "KubeletConfiguration", podPidsLimit: 9_007_199_254_740_993n })),
@@ -140,7 +140,7 @@ test("[1.21] the configuration stands under its name, numbers of 64 bits unround
   );
 });
 
-test("[20.16] a PUT changes the verbosity of the log, and what is no number does not", async (t) => {
+test("[20.16] PUT /debug/flags/v sets the log verbosity, and rejects what is not a number", async (t) => {
   const set: number[] = [];
   const ask = await served(
     t,
@@ -170,7 +170,7 @@ test("[20.16] a verbosity of exactly the limit is read, a larger request returns
   assert.deepEqual(set, [5]);
 });
 
-test("[20.16] profiles are taken one at a time, for as long as is asked", async (t) => {
+test("[20.16] profiles are taken one at a time, for as long as requested", async (t) => {
   const taken: string[] = [];
   const hold = Promise.withResolvers<void>();
   const profiles = {
@@ -204,7 +204,7 @@ test("[20.16] profiles are taken one at a time, for as long as is asked", async 
 
 const OBJECT = "application/json;v=v1beta1;g=config.k8s.io;as=";
 
-test("[20.15] flags are text for people and an object for who asks for one", async (t) => {
+test("[20.15] /flagz returns text, or an object if the client requests one", async (t) => {
   const ask = await served(t, flagzRoute({ v: "2", config: "/etc/kubelet.yaml" }));
   for (const accept of ["", "*/*", "text/plain", "application/json, */*", "text/html, text/plain;q=0.5"]) {
     const { status, body } = await ask("/flagz", "GET", accept === "" ? {} : { accept });
@@ -238,7 +238,7 @@ test("[20.15] flags are text for people and an object for who asks for one", asy
   }
 });
 
-test("[20.15] the status says what runs since when, and that an old version of it is deprecated", async (t) => {
+test("[20.15] /statusz has start time and uptime, and warns about a deprecated version", async (t) => {
   const facts = {
     startedWallMs: Date.UTC(2026, 0, 2, 3, 4, 5),
     platform: "node26",

@@ -3,12 +3,12 @@
  * disabled.
  */
 import { plainRoute } from "../plain-route.ts";
-import { Refusal, type Route } from "../route.ts";
+import { HttpError, type Route } from "../route.ts";
 
 export const systemLogsRoute: Route = plainRoute(
   "/logs/*",
   { methods: ["GET"], subresources: ["log"], switch: "systemLogs" },
   () => {
-    throw new Refusal(405, "logs endpoint is disabled.\n");
+    throw new HttpError(405, "logs endpoint is disabled.\n");
   },
 );

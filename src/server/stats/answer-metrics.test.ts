@@ -54,8 +54,8 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-void suite("an answer of many families", () => {
-  test("[21.5] comes whole, however much it is, plain and packed", async () => {
+void suite("a response with many metric families", () => {
+  test("[21.5] is complete, plain and gzipped", async () => {
     for (const encoding of ["identity", "gzip"]) {
       using server = await begin();
       const response = await server.ask({ "accept-encoding": encoding });
@@ -65,7 +65,7 @@ void suite("an answer of many families", () => {
     }
   });
 
-  test("is broken off when the asker goes, with the reason", async () => {
+  test("is aborted with the reason when the client disconnects", async () => {
     for (const encoding of ["identity", "gzip"]) {
       using server = await begin();
       const response = await server.ask({ "accept-encoding": encoding });

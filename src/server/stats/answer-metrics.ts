@@ -11,13 +11,13 @@ import { expositionChunks } from "../../base/metrics/exposition.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import { negotiateFormat, takesGzip } from "../../base/metrics/negotiate.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
-import type { Asked } from "../route.ts";
+import type { RouteRequest } from "../route.ts";
 
 /** At the lowest level this text compresses to a fifth, in a quarter of the default level's time. */
 const LEVEL = 1;
 
 export async function answerMetrics(
-  { request, signal }: Asked,
+  { request, signal }: RouteRequest,
   response: ServerResponse,
   families: Iterable<Family>,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { errorText } from "../../base/error-text.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
-import { Refusal, type Route } from "../route.ts";
+import { HttpError, type Route } from "../route.ts";
 import { answerMetrics } from "./answer-metrics.ts";
 import { asksForUsageOnly } from "./form.ts";
 
@@ -27,7 +27,7 @@ export const statsRoutes = (stats: StatsSource): readonly Route[] => [
       const read = (await asksForUsageOnly(asked)) ? stats.usageSummary(asked.signal) : stats.summary(asked.signal);
       const summary = await read.catch((error: unknown) => {
         asked.signal.throwIfAborted();
-        throw new Refusal(500, `Internal Error: ${errorText(error)}`);
+        throw new HttpError(500, `Internal Error: ${errorText(error)}`);
       });
       sendSummary(response, summary);
     },

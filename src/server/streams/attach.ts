@@ -3,7 +3,7 @@
  * terminal.
  */
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
-import { Refusal, type Route } from "../route.ts";
+import { HttpError, type Route } from "../route.ts";
 import { carryCommand } from "./carry-command.ts";
 import { containerSpec, findPod, hasUid, podParts, runningContainer } from "./find-container.ts";
 import { streamOptions } from "./stream-options.ts";
@@ -20,9 +20,9 @@ export const attachRoutes = (parts: StreamParts): readonly Route[] =>
       const id = runningContainer(parts.known, found, names);
       const spec = containerSpec(found.pod, names.container);
       if (id === undefined || spec === undefined) {
-        throw new Refusal(500, `container ${names.container} not found in pod ${fullNameOf(found.pod)}`);
+        throw new HttpError(500, `container ${names.container} not found in pod ${fullNameOf(found.pod)}`);
       }
-      if (!hasUid(parts.known, found, names.uid)) throw new Refusal(500, `pod ${fullNameOf(found.pod)} not found`);
+      if (!hasUid(parts.known, found, names.uid)) throw new HttpError(500, `pod ${fullNameOf(found.pod)} not found`);
       const ofContainer = { ...asked, tty: spec.tty ?? false };
       return {
         podUid: found.uid,

@@ -44,7 +44,7 @@ async function checkpointWorld(
   return { ...world, files, asked };
 }
 
-void test("[20.14][27.1.30] a checkpoint is a file of the pod, its namespace, the container and the moment, and the answer names it", async (t) => {
+void test("[20.14][27.1.30] a checkpoint is named after pod, namespace, container and time, and the response names it", async (t) => {
   const world = await checkpointWorld(t);
   const answer = await askRoute(world.server, "POST", PATH);
   const name = "checkpoint-web_default-app-2026-11-15T09:08:07Z.tar";
@@ -52,7 +52,7 @@ void test("[20.14][27.1.30] a checkpoint is a file of the pod, its namespace, th
   assert.deepEqual(await world.files.list(DIRECTORY), [name]);
 });
 
-void test("[20.14] the runtime has as long as calls to it have, or longer if that is asked, by the last word", async (t) => {
+void test("[20.14] the last timeout parameter can extend the runtime's request limit", async (t) => {
   const world = await checkpointWorld(t);
   for (const query of ["", "?timeout=5", "?timeout=5&timeout=600"]) {
     await askRoute(world.server, "POST", PATH + query);
@@ -61,7 +61,7 @@ void test("[20.14] the runtime has as long as calls to it have, or longer if tha
   assert.deepEqual(world.asked, ["app-of-uid-1 120", "app-of-uid-1 120", "app-of-uid-1 600"]);
 });
 
-void test("[20.14] what is not there is 404, what the runtime will not do is 500 with its words", async (t) => {
+void test("[20.14] an unknown pod or container is 404, a failure of the runtime 500 with its message", async (t) => {
   const refuse = () => Promise.reject(new RuntimeError("CheckpointContainer", "unimplemented", "no such method"));
   const world = await checkpointWorld(t, { checkpoint: refuse });
   const ended = await checkpointWorld(t, { pods: [{ state: "exited" }] });
@@ -80,7 +80,7 @@ void test("[20.14] what is not there is 404, what the runtime will not do is 500
 
 const failedWith = (why: string) => `checkpointing of default/web/app failed (${why})`;
 
-void test("checkpoints do not fill the disk: one at a time, at most a hundred, at most 10 GiB (CVE-2025-0426)", async (t) => {
+void test("checkpoints are limited to one at a time and to a maximum of files (CVE-2025-0426)", async (t) => {
   const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
   const slow = await checkpointWorld(t, { checkpoint: () => allowed });
   const first = askRoute(slow.server, "POST", PATH);
@@ -100,7 +100,7 @@ void test("checkpoints do not fill the disk: one at a time, at most a hundred, a
   assert.equal(many.asked.length, 1);
 });
 
-void test("a directory that holds too many bytes gets no more", async (t) => {
+void test("a directory that holds too many bytes gets no more checkpoints", async (t) => {
   const world = await checkpointWorld(t);
   await world.files.writeNew(`${DIRECTORY}/a.tar`, new Uint8Array(1), { mode: 0o600 });
   const real = world.files.facts.bind(world.files);
@@ -116,7 +116,7 @@ void test("a directory that holds too many bytes gets no more", async (t) => {
   assert.deepEqual([status, body], [500, failedWith(full)]);
 });
 
-void test("without the gate there is no such path", async (t) => {
+void test("the checkpoint route does not exist without the feature gate", async (t) => {
   const world = await streamWorld(t);
   assert.equal((await askRoute(world.server, "POST", PATH)).status, 404);
 });

@@ -10,7 +10,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
 import type { RuntimeContainers } from "../../ports/runtime.ts";
 import { CONTAINER_CHECKPOINTS_BYTES_MAX, CONTAINER_CHECKPOINTS_MAX } from "../limits.ts";
-import { type Asked, Refusal, type Route } from "../route.ts";
+import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import { containerSpec, findPod, type KnownPods, podParts, runningContainer } from "./find-container.ts";
 import { runtimeWords } from "./runtime-refusal.ts";
 
@@ -37,14 +37,14 @@ export function checkpointRoute(parts: CheckpointParts): Route {
     longRunning: true,
     answer: async (asked, response) => {
       const wanted = find(parts, asked);
-      if (busy) throw new Refusal(429, "another checkpoint is being made");
+      if (busy) throw new HttpError(429, "another checkpoint is being made");
       busy = true;
       try {
         const location = await make(parts, wanted, asked.signal);
         response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ items: [location] }));
       } catch (error) {
         const { namespace, pod, container } = wanted;
-        throw new Refusal(
+        throw new HttpError(
           500,
           `checkpointing of ${namespace}/${pod}/${container} failed (${runtimeWords(error) ?? errorText(error)})`,
         );
@@ -57,14 +57,14 @@ export function checkpointRoute(parts: CheckpointParts): Route {
 
 type Wanted = ReturnType<typeof find>;
 
-function find({ known, requestLimitMs }: CheckpointParts, { parts, query }: Asked) {
+function find({ known, requestLimitMs }: CheckpointParts, { parts, query }: RouteRequest) {
   const names = podParts(parts);
   const found = findPod(known, names);
   if (containerSpec(found.pod, names.container) === undefined) {
-    throw new Refusal(404, `container ${names.container} does not exist`);
+    throw new HttpError(404, `container ${names.container} does not exist`);
   }
   const asked = query.getAll("timeout").at(-1) ?? "0";
-  if (!SECONDS.test(asked)) throw new Refusal(404, "cannot parse value of timeout parameter");
+  if (!SECONDS.test(asked)) throw new HttpError(404, "cannot parse value of timeout parameter");
   const seconds = Number(asked);
   return {
     ...names,

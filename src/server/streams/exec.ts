@@ -1,5 +1,5 @@
 /** /exec: runs a command in a container and carries its streams in both directions. */
-import { Refusal, type Route } from "../route.ts";
+import { HttpError, type Route } from "../route.ts";
 import { carryCommand } from "./carry-command.ts";
 import { findPod, podParts, runningContainer } from "./find-container.ts";
 import { streamOptions } from "./stream-options.ts";
@@ -14,7 +14,7 @@ export const execRoutes = (parts: StreamParts): readonly Route[] =>
       const names = podParts(named);
       const found = findPod(parts.known, names);
       const id = runningContainer(parts.known, found, names);
-      if (id === undefined) throw new Refusal(500, `container not found (${JSON.stringify(names.container)})`);
+      if (id === undefined) throw new HttpError(500, `container not found (${JSON.stringify(names.container)})`);
       const command = query.getAll("command");
       return {
         podUid: found.uid,

@@ -11,7 +11,7 @@ const nonZero = (causes: unknown) => ({
   details: { causes },
 });
 
-void test("[20.9] an exit code of v4 is told to v5 in the words of the Go kubelet", () => {
+void test("[20.9] an exit code of v4 becomes a v5 status with the Go kubelet's message", () => {
   assert.deepEqual(translated(nonZero([{ reason: "ExitCode", message: "3" }])), {
     metadata: {},
     status: "Failure",
@@ -22,7 +22,7 @@ void test("[20.9] an exit code of v4 is told to v5 in the words of the Go kubele
   assert.deepEqual(translated({ metadata: {}, status: "Success" }), { metadata: {}, status: "Success" });
 });
 
-void test("any other failure is an internal error with the runtime's words", () => {
+void test("any other failure is an internal error with the runtime's message", () => {
   assert.deepEqual(translated({ status: "Failure", message: "no such file" }), {
     metadata: {},
     status: "Failure",
@@ -33,11 +33,11 @@ void test("any other failure is an internal error with the runtime's words", () 
   });
 });
 
-void test("silence on the error stream is a failure: the Go kubelet takes it for success, and a cut command has then exited with 0", () => {
+void test("an empty error stream is a failure, other than in the Go kubelet", () => {
   assert.equal(readEnd(Buffer.alloc(0)).kind, "failed");
 });
 
-void test("a status that makes no sense is a failure that says so", () => {
+void test("an invalid status is a failure with its reason", () => {
   const word = (status: unknown) => {
     const end = readEnd(Buffer.from(typeof status === "string" ? status : JSON.stringify(status)));
     return end.kind === "failed" ? end.message.replace(/ [^ ]* in .*/, "") : end.kind;

@@ -9,7 +9,7 @@ import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { containerNamed } from "../../domain/pod/every-container.ts";
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { containerNameOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 
 /** The known pods, and what the runtime runs of them. */
 export interface KnownPods {
@@ -42,7 +42,7 @@ export function findPod(known: KnownPods, { namespace, pod, uid }: PodParts): De
     ({ pod: { metadata } }) => metadata?.name === pod && metadata.namespace === namespace,
   );
   const newest = all.at(-1);
-  if (newest === undefined) throw new Refusal(404, "pod does not exist");
+  if (newest === undefined) throw new HttpError(404, "pod does not exist");
   return all.find((one) => one.uid === ownUid(known, uid)) ?? newest;
 }
 

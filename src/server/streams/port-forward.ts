@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from "node:http";
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
-import { type Asked, Refusal, type Route } from "../route.ts";
+import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import { dialRuntime } from "./dial-runtime.ts";
 import { findPod, hasUid, podParts, runningSandbox } from "./find-container.ts";
 import { joinStreams } from "./join-streams.ts";
@@ -24,9 +24,9 @@ export const portForwardRoutes = (parts: StreamParts): readonly Route[] =>
       const ports = isTunnel(parts, asked.request) ? [] : askedPorts(asked);
       const names = podParts(asked.parts);
       const found = findPod(parts.known, names);
-      if (!hasUid(parts.known, found, names.uid)) throw new Refusal(404, "pod not found");
+      if (!hasUid(parts.known, found, names.uid)) throw new HttpError(404, "pod not found");
       const sandbox = runningSandbox(parts.known, found);
-      if (sandbox === undefined) throw new Refusal(500, `pod not found (${JSON.stringify(fullNameOf(found.pod))})`);
+      if (sandbox === undefined) throw new HttpError(500, `pod not found (${JSON.stringify(fullNameOf(found.pod))})`);
       return { podUid: found.uid, url: (signal) => parts.runtime.portForward(sandbox, ports, signal) };
     },
     carry: (target, leaving) => carry(parts, target, leaving),
@@ -69,12 +69,12 @@ const tunnelled = (request: IncomingMessage): readonly string[] =>
 /**
  * In SPDY each connection names its port. A WebSocket that the runtime itself speaks must name all ports in the query.
  */
-function askedPorts({ request, query }: Asked): readonly number[] {
+function askedPorts({ request, query }: RouteRequest): readonly number[] {
   if (!isWebSocketRequest(request)) return [];
   const texts = query.getAll("port");
-  if (texts.length === 0) throw new Refusal(400, 'query parameter "port" is required');
+  if (texts.length === 0) throw new HttpError(400, 'query parameter "port" is required');
   return texts.flatMap((text) => {
-    if (text === "") throw new Refusal(400, 'query parameter "port" cannot be empty');
+    if (text === "") throw new HttpError(400, 'query parameter "port" cannot be empty');
     return text.split(",").map((one) => parsePort(one, text));
   });
 }
@@ -84,12 +84,12 @@ function parsePort(one: string, text: string): number {
   const quoted = JSON.stringify(text);
   if (Number.isNaN(port)) {
     const why = `strconv.ParseUint: parsing ${JSON.stringify(one)}: invalid syntax`;
-    throw new Refusal(400, `unable to parse ${quoted} as a port: ${why}`);
+    throw new HttpError(400, `unable to parse ${quoted} as a port: ${why}`);
   }
   if (port > 65_535) {
     const why = `strconv.ParseUint: parsing ${JSON.stringify(one)}: value out of range`;
-    throw new Refusal(400, `unable to parse ${quoted} as a port: ${why}`);
+    throw new HttpError(400, `unable to parse ${quoted} as a port: ${why}`);
   }
-  if (port < 1) throw new Refusal(400, `port ${quoted} must be > 0`);
+  if (port < 1) throw new HttpError(400, `port ${quoted} must be > 0`);
   return port;
 }

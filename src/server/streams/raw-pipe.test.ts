@@ -9,7 +9,7 @@ import { EXEC, IDLE_MS, SPDY, streamWorld, TUNNEL, upgrade } from "../../../test
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { RUNTIME_REFUSAL_BYTES_MAX, STREAMS_PER_POD_MAX } from "../limits.ts";
 
-void test("[20.8] SPDY is piped byte for byte both ways after the runtime has agreed, with what came early", async (t) => {
+void test("[20.8] SPDY is piped byte for byte both ways after the runtime's 101", async (t) => {
   const world = await streamWorld(t);
   const { socket, answer, rest } = await upgrade(world.server, EXEC, SPDY);
   const peer = await world.runtime.next();
@@ -29,7 +29,7 @@ void test("[20.8] SPDY is piped byte for byte both ways after the runtime has ag
   assert.deepEqual(world.closed(), { client: 1 });
 });
 
-void test("a WebSocket that the runtime speaks itself, such as v4, is piped as it is", async (t) => {
+void test("a v4 WebSocket is piped to the runtime unchanged", async (t) => {
   const world = await streamWorld(t);
   const headers = { Upgrade: "websocket", "Sec-WebSocket-Protocol": "v4.channel.k8s.io", "Sec-WebSocket-Key": "k" };
   const { socket, answer } = await upgrade(world.server, EXEC, headers, "GET");
@@ -41,7 +41,7 @@ void test("a WebSocket that the runtime speaks itself, such as v4, is piped as i
   socket.destroy();
 });
 
-void test("without the gate v5 and tunnels are the runtime's to understand, and are not counted", async (t) => {
+void test("without the feature gate v5 and tunnels are left to the runtime, and are not counted", async (t) => {
   const world = await streamWorld(t, { webSockets: false });
   const headers = { Upgrade: "websocket", "Sec-WebSocket-Protocol": "v5.channel.k8s.io" };
   const { socket } = await upgrade(world.server, EXEC, headers, "GET");
@@ -54,7 +54,7 @@ void test("without the gate v5 and tunnels are the runtime's to understand, and 
   socket.destroy();
 });
 
-void test("of what the asker proved itself with, nothing goes on to the runtime", async (t) => {
+void test("the client's credentials are not sent to the runtime", async (t) => {
   const world = await streamWorld(t);
   const secrets = { Authorization: "Bearer canary", Cookie: "canary", "X-Remote-User": "canary" };
   const { socket } = await upgrade(world.server, EXEC, { ...SPDY, ...secrets });
@@ -62,7 +62,7 @@ void test("of what the asker proved itself with, nothing goes on to the runtime"
   socket.destroy();
 });
 
-void test("a token among the protocols of a WebSocket stays here, whoever looked at it before", async (t) => {
+void test("a token among the subprotocols of a WebSocket is not sent to the runtime", async (t) => {
   const world = await streamWorld(t);
   const protocols = "base64url.bearer.authorization.k8s.io.Y2FuYXJ5, v4.channel.k8s.io, channel.k8s.io";
   for (const Upgrade of ["websocket", "SPDY/3.1"]) {
@@ -73,7 +73,7 @@ void test("a token among the protocols of a WebSocket stays here, whoever looked
   }
 });
 
-void test("any answer of the runtime but 101 is handed on as an error, and the connection is closed", async (t) => {
+void test("a runtime response other than 101 is returned as an error, and the connection is closed", async (t) => {
   for (const [status, want, text] of [
     [404, 404, "page not found"],
     [503, 503, "busy"],
@@ -91,7 +91,7 @@ void test("any answer of the runtime but 101 is handed on as an error, and the c
   }
 });
 
-void test("the runtime's error is passed on up to the limit, and cut there", async (t) => {
+void test("the runtime's error is truncated at the limit", async (t) => {
   for (const more of [0, 1]) {
     const body = "x".repeat(RUNTIME_REFUSAL_BYTES_MAX) + "y".repeat(more);
     const world = await streamWorld(t, { refuse: { status: 503, body } });
@@ -102,7 +102,7 @@ void test("the runtime's error is passed on up to the limit, and cut there", asy
   }
 });
 
-void test("a redirect of the runtime's is an error and is not followed (CVE-2020-8559)", async (t) => {
+void test("a redirect by the runtime is an error and is not followed (CVE-2020-8559)", async (t) => {
   let asked = 0;
   const elsewhere = createServer(() => {
     asked += 1;
@@ -119,7 +119,7 @@ void test("a redirect of the runtime's is an error and is not followed (CVE-2020
   assert.equal(asked, 0);
 });
 
-void test("a streaming server that is not on this machine is not dialled", async (t) => {
+void test("a streaming server URL that is not local HTTP is rejected", async (t) => {
   for (const url of ["http://192.0.2.1:1/x", "http://127.0.0.1.example.org/x", "https://127.0.0.1:1/x", "no url"]) {
     const world = await streamWorld(t, { url });
     const { answer, rest } = await upgrade(world.server, EXEC, SPDY);
@@ -128,7 +128,7 @@ void test("a streaming server that is not on this machine is not dialled", async
   }
 });
 
-void test("the runtime's own refusal has its words, with 404 for what it does not know and 429 for too much", async (t) => {
+void test("an error of the runtime keeps its message: NotFound is 404, ResourceExhausted 429, Unknown 500", async (t) => {
   for (const [code, status, name] of [
     ["notFound", 404, "NotFound"],
     ["resourceExhausted", 429, "ResourceExhausted"],
@@ -141,7 +141,7 @@ void test("the runtime's own refusal has its words, with 404 for what it does no
   }
 });
 
-void test("an asker that does not read holds the runtime back, and loses nothing of it", async (t) => {
+void test("a client that does not read slows the runtime down, and loses no data", async (t) => {
   const world = await streamWorld(t);
   const { socket, rest } = await upgrade(world.server, EXEC, SPDY);
   const peer = await world.runtime.next();
@@ -162,7 +162,7 @@ void test("an asker that does not read holds the runtime back, and loses nothing
   assert.deepEqual(world.closed(), { runtime: 1 });
 });
 
-void test(`a pod has at most ${STREAMS_PER_POD_MAX} streams, and a closed one makes room`, async (t) => {
+void test(`a pod has at most ${STREAMS_PER_POD_MAX} streams, and a closed one makes space for another`, async (t) => {
   const world = await streamWorld(t);
   const open = await Promise.all(Array.from({ length: STREAMS_PER_POD_MAX }, () => upgrade(world.server, EXEC, SPDY)));
   const refused = await upgrade(world.server, EXEC, SPDY);
@@ -172,7 +172,7 @@ void test(`a pod has at most ${STREAMS_PER_POD_MAX} streams, and a closed one ma
   assert.match((await upgrade(world.server, EXEC, SPDY)).answer, /^HTTP\/1.1 101 /);
 });
 
-void test("a silent pipe is cut after the idle limit, and no timer or socket is left", async (t) => {
+void test("an idle pipe is cut at the limit, and no timer or socket is left", async (t) => {
   const clock = new ManualClock();
   const world = await streamWorld(t, { clock });
   const { socket } = await upgrade(world.server, EXEC, SPDY);

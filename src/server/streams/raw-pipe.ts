@@ -3,7 +3,7 @@
  * SPDY, or a WebSocket that the runtime speaks itself. Any other response is passed on and the connection is closed, so
  * that no client gets a pipe that the runtime did not agree to.
  */
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 import { type Dialled, dialRuntime, type Upgraded, upgradeHeaders } from "./dial-runtime.ts";
 import { joinStreams } from "./join-streams.ts";
 import type { Leaving, StreamParts } from "./stream-parts.ts";
@@ -31,6 +31,6 @@ export async function pipeToRuntime(
 export function upgraded(dialled: Dialled): Upgraded {
   if (dialled.kind === "upgraded") return dialled;
   const { status, body } = dialled;
-  if (status < 400) throw new Refusal(500, `invalid upgrade response: status code ${status}\n`);
-  throw new Refusal(status, body.toString("utf8"));
+  if (status < 400) throw new HttpError(500, `invalid upgrade response: status code ${status}\n`);
+  throw new HttpError(status, body.toString("utf8"));
 }

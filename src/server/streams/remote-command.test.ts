@@ -15,7 +15,7 @@ const exitStatus = (code: number) =>
     details: { causes: [{ reason: "ExitCode", message: String(code) }] },
   });
 
-void test("[20.9] a command's streams are carried between channels of a v5 WebSocket and streams of SPDY v4", async (t) => {
+void test("[20.9] the channels of a v5 WebSocket are bridged to the streams of SPDY v4", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -53,7 +53,7 @@ void test("[20.9] a command's streams are carried between channels of a v5 WebSo
   assert.deepEqual(counted?.samples, [{ labels: [["subresource", "exec"]], value: 1 }]);
 });
 
-void test("nothing is said on a stream before the runtime has replied to all of them: it would be dropped there", async (t) => {
+void test("input is held back until the runtime has replied to all streams", async (t) => {
   const world = await streamWorld(t, { slow: true });
   const client = new ChannelClient(world.server, EXEC);
   const peer = await world.runtime.next();
@@ -68,7 +68,7 @@ void test("nothing is said on a stream before the runtime has replied to all of 
   client.socket.close();
 });
 
-void test("a terminal's sizes go to a stream of their own, and what is no size goes nowhere", async (t) => {
+void test("terminal sizes go to the resize stream, and nothing after an invalid one", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, `${EXEC}&tty=1`).opened();
   const peer = await world.runtime.next();
@@ -83,7 +83,7 @@ void test("a terminal's sizes go to a stream of their own, and what is no size g
   client.socket.close();
 });
 
-void test("1 MB of output and an end right behind it arrive whole, and the end after the output", async (t) => {
+void test("1 MB of output arrives whole, followed by the status", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -101,7 +101,7 @@ void test("1 MB of output and an end right behind it arrive whole, and the end a
   assert.equal(client.status()["status"], "Success");
 });
 
-void test("a connection that the runtime cuts is a failure to the client, never an exit with 0", async (t) => {
+void test("a connection that the runtime cuts is a Failure to the client, never exit code 0", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -115,14 +115,14 @@ void test("a connection that the runtime cuts is a failure to the client, never 
   assert.deepEqual(world.closed(), { failed: 1 });
 });
 
-void test("a runtime that will not is told on the error channel of a WebSocket that is open", async (t) => {
+void test("a runtime that rejects the upgrade is reported on the error channel of the open WebSocket", async (t) => {
   const world = await streamWorld(t, { refuse: { status: 404, body: "page not found" } });
   const client = new ChannelClient(world.server, EXEC);
   await client.closed();
   assert.equal(client.status()["message"], "Internal error occurred: unable to upgrade connection: page not found");
 });
 
-void test("a runtime that answers with something else than SPDY ends the stream with a failure", async (t) => {
+void test("a runtime response that is not SPDY ends the stream with a Failure", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -132,7 +132,7 @@ void test("a runtime that answers with something else than SPDY ends the stream 
   assert.equal(client.status()["status"], "Failure");
 });
 
-void test("a status of exactly the limit is read, a longer one ends the stream with a failure", async (t) => {
+void test("a status of exactly the limit is read, a longer one ends the stream with a Failure", async (t) => {
   for (const [sizeBytes, status] of [
     [STREAM_STATUS_BYTES_MAX, "Success"],
     [STREAM_STATUS_BYTES_MAX + 1, "Failure"],
@@ -153,7 +153,7 @@ void test("a status of exactly the limit is read, a longer one ends the stream w
   }
 });
 
-void test("a client that leaves ends the input, the runtime's connection and the count of open streams", async (t) => {
+void test("a client that disconnects ends the runtime's connection, and the stream counts as ended by the client", async (t) => {
   const world = await streamWorld(t);
   const client = await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -164,7 +164,7 @@ void test("a client that leaves ends the input, the runtime's connection and the
   assert.deepEqual(world.closed(), { client: 1 });
 });
 
-void test("a closing of no channel is a fault of the client's", async (t) => {
+void test("an invalid channel close ends the connection with code 1002", async (t) => {
   for (const bytes of [[255], [255, 5], [255, 0, 0]]) {
     const world = await streamWorld(t);
     const client = await new ChannelClient(world.server, EXEC).opened();
@@ -174,7 +174,7 @@ void test("a closing of no channel is a fault of the client's", async (t) => {
   }
 });
 
-void test("a stream on which nothing is said for four hours is cut and counted as idle, and one that speaks is not", async (t) => {
+void test("a stream without data is cut at the idle limit and counted as idle, one with data is not", async (t) => {
   const clock = new ManualClock();
   const world = await streamWorld(t, { clock });
   const client = await new ChannelClient(world.server, EXEC).opened();
@@ -191,7 +191,7 @@ void test("a stream on which nothing is said for four hours is cut and counted a
   assert.equal(clock.timersPending, 0, "no timer is left");
 });
 
-void test("what the agent's end cuts is counted as that", async (t) => {
+void test("a stream that shutdown cuts is counted as shutdown", async (t) => {
   const world = await streamWorld(t);
   await new ChannelClient(world.server, EXEC).opened();
   const peer = await world.runtime.next();
@@ -202,7 +202,7 @@ void test("what the agent's end cuts is counted as that", async (t) => {
   await waitUntil("the runtime's connection to end", 10_000, async () => peer.closed);
 });
 
-void test("an opening that is none is refused before the runtime's server is dialled", async (t) => {
+void test("an invalid WebSocket handshake is rejected with 400", async (t) => {
   const world = await streamWorld(t);
   const good = webSocket("v5.channel.k8s.io");
   for (const [bad, method] of [
@@ -221,7 +221,7 @@ void test("an opening that is none is refused before the runtime's server is dia
   socket.destroy();
 });
 
-void test("messages of any kind from a client are carried, dropped or the end of it: never more than that one stream", async (t) => {
+void test("arbitrary client messages end no more than their own stream", async (t) => {
   const message = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc

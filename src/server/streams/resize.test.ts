@@ -12,13 +12,13 @@ const read = (...texts: readonly string[]) => {
   });
 };
 
-void test("[20.9] sizes are read one by one, cut and joined in any way, with what a side that is left out means", () => {
+void test("[20.9] terminal sizes are read however messages split or join them; a missing side is 0", () => {
   assert.deepEqual(read('{"Width":80,"Height":24}\n'), ["80x24"]);
   assert.deepEqual(read('{"Wid', 'th":80,"Height":24}{"Height":50', ',"Width":132}\n'), ["80x24", "132x50"]);
   assert.deepEqual(read('{"Width":80}'), ["80x0"]);
 });
 
-void test("what is no size ends the resizing, and what came before it holds", () => {
+void test("an invalid size ends the resizing, and earlier sizes count", () => {
   const good = '{"Width":80,"Height":24}';
   for (const bad of [
     '{"Width":-1,"Height":2}',
@@ -34,7 +34,7 @@ void test("what is no size ends the resizing, and what came before it holds", ()
   }
 });
 
-void test("of many sizes in one message only the last counts, and a message too long for any use ends the resizing", () => {
+void test("only the last of many sizes in one message counts, and an oversized message ends the resizing", () => {
   const [first, last] = ['{"Width":80,"Height":24}', '{"Width":132,"Height":50}'];
   assert.deepEqual(read(first.repeat(100) + last, first), ["132x50", "80x24"]);
   assert.deepEqual(read("{}".repeat(500_000) + last, first), ["0x0"]);
@@ -43,13 +43,13 @@ void test("of many sizes in one message only the last counts, and a message too 
   assert.deepEqual(read(`${whole} `, first), ["0x0"]);
 });
 
-void test("a size that comes in parts is held up to the limit, one byte more ends the resizing", () => {
+void test("a partial size is held up to the limit, one byte more ends the resizing", () => {
   const [begin, end] = ['{"Width":80,', '"Height":24}'];
   assert.deepEqual(read(begin.padEnd(TERMINAL_SIZE_HELD_BYTES_MAX), end), ["80x24"]);
   assert.deepEqual(read(begin.padEnd(TERMINAL_SIZE_HELD_BYTES_MAX + 1), end), []);
 });
 
-void test("text of any kind is sizes or the end of them, and is not kept", () => {
+void test("arbitrary text gives only valid sizes", () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 400 })), (texts) => {
       for (const size of read(...texts)) assert.match(size, /^\d{1,5}x\d{1,5}$/);

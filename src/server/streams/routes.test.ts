@@ -34,7 +34,7 @@ const refusals: readonly (readonly [path: string, status: number, text: string])
   ["/portForward/default/web", 500, "Upgrade request required\n"],
 ];
 for (const [path, status, text] of refusals) {
-  void test(`[20.7] ${path} without an upgrade is refused with ${status} "${text.trim()}", and the runtime hears of nothing`, async (t) => {
+  void test(`[20.7] ${path} without an upgrade is rejected with ${status} "${text.trim()}", without a call to the runtime`, async (t) => {
     const world = await streamWorld(t);
     for (const method of ["GET", "POST"]) {
       const { body, status: found } = await askRoute(world.server, method, path);
@@ -44,7 +44,7 @@ for (const [path, status, text] of refusals) {
   });
 }
 
-void test("[20.7] exec and attach find the container that runs, by UID too, and a static pod by that of its mirror", async (t) => {
+void test("[20.7] exec and portForward find the running container, by UID too, and a static pod by its mirror pod's UID", async (t) => {
   const world = await streamWorld(t, STATIC);
   for (const path of [
     "/exec/default/web/app?command=a&command=b%20c&output=1",
@@ -68,7 +68,7 @@ void test("[20.7] exec and attach find the container that runs, by UID too, and 
   ]);
 });
 
-void test("[20.7] of two pods with one name the newer is meant, and the older by its UID", async (t) => {
+void test("[20.7] of two pods with one name the newer is found, and the older by its UID", async (t) => {
   const world = await streamWorld(t, { pods: [{ uid: "old" }, { uid: "new" }] });
   for (const path of ["/exec/default/web/app?output=1", "/exec/default/web/old/app?output=1"]) {
     (await upgrade(world.server, path, SPDY)).socket.destroy();
@@ -76,7 +76,7 @@ void test("[20.7] of two pods with one name the newer is meant, and the older by
   assert.deepEqual(world.calls, ["exec app-of-new  0100", "exec app-of-old  0100"]);
 });
 
-void test("[20.7] nothing is found of a pod whose containers have ended", async (t) => {
+void test("[20.7] nothing is found for a pod whose containers have exited", async (t) => {
   const world = await streamWorld(t, { pods: [{ state: "exited" }] });
   assert.equal(
     (await askRoute(world.server, "POST", `/exec/default/web/app?${ALL}`)).body,
@@ -86,7 +86,7 @@ void test("[20.7] nothing is found of a pod whose containers have ended", async 
   assert.deepEqual([status, body], [500, 'pod not found ("web_default")']);
 });
 
-void test("[20.7] attach uses the container's own terminal, whatever is asked", async (t) => {
+void test("[20.7] attach uses the container's own tty setting, not the query's", async (t) => {
   const world = await streamWorld(t, { pods: [{ tty: true }] });
   (await upgrade(world.server, "/attach/default/web/app?input=1&output=1", SPDY)).socket.destroy();
   const plain = await streamWorld(t, {});
@@ -94,7 +94,7 @@ void test("[20.7] attach uses the container's own terminal, whatever is asked", 
   assert.deepEqual([...world.calls, ...plain.calls], ["attach app-of-uid-1 1101", "attach app-of-uid-1 1100"]);
 });
 
-void test("ports of a WebSocket that the runtime speaks are taken from the query, and wrong ones refused", async (t) => {
+void test("portForward on a WebSocket takes the ports from the query, and rejects invalid ones with 400", async (t) => {
   const world = await streamWorld(t);
   const headers = { Upgrade: "websocket", "Sec-WebSocket-Protocol": "v4.channel.k8s.io" };
   const at = (query: string) => upgrade(world.server, `/portForward/default/web${query}`, headers, "GET");
@@ -113,7 +113,7 @@ void test("ports of a WebSocket that the runtime speaks are taken from the query
   }
 });
 
-void test("[20.9] a tunnelled port-forward is the bytes inside binary messages, both ways, and closes properly", async (t) => {
+void test("[20.9] a tunneled port-forward carries bytes in binary messages both ways, and closes with code 1000", async (t) => {
   const world = await streamWorld(t);
   const { socket, answer, rest } = await upgrade(world.server, "/portForward/default/web", webSocket(TUNNEL), "GET");
   assert.match(answer, /Sec-WebSocket-Protocol: SPDY\/3.1\+portforward.k8s.io/);
@@ -142,7 +142,7 @@ void test("[20.9] a tunnelled port-forward is the bytes inside binary messages, 
   assert.deepEqual(world.closed(), { runtime: 1 });
 });
 
-void test("a client that leaves a tunnel takes the runtime's connection with it", async (t) => {
+void test("a client that ends a tunnel ends the runtime's connection", async (t) => {
   for (const leave of [masked(0x88, Buffer.alloc(0)), masked(0x81, Buffer.from("text")), Buffer.from("garbage!!")]) {
     const world = await streamWorld(t);
     const { socket } = await upgrade(world.server, "/portForward/default/web", webSocket(TUNNEL), "GET");
@@ -158,7 +158,7 @@ void test("a client that leaves a tunnel takes the runtime's connection with it"
 
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
 
-void test("[20.10] run answers with the output and then the errors of a command, cut at its spaces", async (t) => {
+void test("[20.10] run returns the output and then the errors of a command, split at its spaces", async (t) => {
   const commands: (readonly string[])[] = [];
   const world = await streamWorld(t, {
     execSync: async (_, command, seconds) => {
@@ -175,7 +175,7 @@ void test("[20.10] run answers with the output and then the errors of a command,
   ]);
 });
 
-void test("[20.10] run of a command that fails, or that the runtime will not run, is a 500 with its words", async (t) => {
+void test("[20.10] run of a command that fails, or that the runtime rejects, is 500 with the message", async (t) => {
   const failing = await streamWorld(t, {
     execSync: async () => ({ stdout: bytesOf("out"), stderr: bytesOf("no such thing"), exitCode: 2 }),
   });

@@ -3,7 +3,7 @@
  * answered with 500.
  */
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
-import { type Asked, Refusal, type Route } from "../route.ts";
+import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import { findPod, podParts, runningContainer } from "./find-container.ts";
 import type { StreamParts } from "./stream-parts.ts";
 
@@ -25,19 +25,19 @@ export const runRoutes = (parts: RunParts): readonly Route[] =>
     },
   }));
 
-async function run({ known, runtime }: RunParts, { parts, query, signal }: Asked): Promise<Buffer> {
+async function run({ known, runtime }: RunParts, { parts, query, signal }: RouteRequest): Promise<Buffer> {
   const names = podParts(parts);
   const found = findPod(known, names);
   const id = runningContainer(known, found, names);
-  if (id === undefined) throw new Refusal(500, `container not found (${JSON.stringify(names.container)})`);
+  if (id === undefined) throw new HttpError(500, `container not found (${JSON.stringify(names.container)})`);
   const command = (query.get("cmd") ?? "").split(" ");
   try {
     const { stdout, stderr, exitCode } = await runtime.execSync(id, command, 0, signal);
     if (exitCode === 0) return Buffer.concat([stdout, stderr]);
     const errors = Buffer.from(stderr).toString("utf8");
-    throw new Refusal(500, `command '${command.join(" ")}' exited with ${exitCode}: ${errors}`);
+    throw new HttpError(500, `command '${command.join(" ")}' exited with ${exitCode}: ${errors}`);
   } catch (error) {
     if (!isRuntimeError(error)) throw error;
-    throw new Refusal(500, rpcText(error));
+    throw new HttpError(500, rpcText(error));
   }
 }

@@ -3,7 +3,7 @@
  * resourceExhausted, else 500.
  */
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 
 export function runtimeWords(error: unknown): string | undefined {
   return isRuntimeError(error) ? rpcText(error) : undefined;
@@ -16,6 +16,6 @@ export async function refusedByRuntime<T>(call: Promise<T>): Promise<T> {
     const words = runtimeWords(error);
     if (words === undefined) throw error;
     const status = isRuntimeError(error, "notFound") ? 404 : isRuntimeError(error, "resourceExhausted") ? 429 : 500;
-    throw new Refusal(status, words);
+    throw new HttpError(status, words);
   }
 }

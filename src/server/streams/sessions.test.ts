@@ -5,7 +5,7 @@ import { keptLog } from "../../../test/support/quiet-log.ts";
 import { Registry } from "../../base/metrics/registry.ts";
 import { streamMetrics } from "../../domain/metrics/stream-metrics.ts";
 import { STREAMS_PER_POD_MAX } from "../limits.ts";
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 import { type StreamEnd, StreamSessions, type StreamVerb } from "./sessions.ts";
 
 function worldOf(idleLimitMs: number) {
@@ -26,7 +26,7 @@ function worldOf(idleLimitMs: number) {
   return { clock, log, life, open, samples };
 }
 
-void test("streams are counted while they are open, and by verb, way and the first reason when they have ended", () => {
+void test("streams are counted while open, and when ended by verb, transport and first reason", () => {
   const { open, samples, log } = worldOf(0);
   const [one, two] = [open("exec"), open("portForward")];
   assert.deepEqual(samples("deckhand_streams_open"), { exec: 1, portForward: 1 });
@@ -45,12 +45,12 @@ void test("streams are counted while they are open, and by verb, way and the fir
   assert.match(log.lines[0] ?? "", /^2 A stream ended .*"reason":"runtime".*"bytes":7/);
 });
 
-void test(`a pod may have ${STREAMS_PER_POD_MAX} streams of all kinds together, whatever other pods have`, () => {
+void test(`a pod may have ${STREAMS_PER_POD_MAX} streams of all kinds together, independent of other pods`, () => {
   const { open } = worldOf(0);
   const all = Array.from({ length: STREAMS_PER_POD_MAX }, (_, index) =>
     open(index % 2 === 0 ? "exec" : "attach", "full"),
   );
-  const refused = (error: unknown) => error instanceof Refusal && error.status === 429;
+  const refused = (error: unknown) => error instanceof HttpError && error.status === 429;
   assert.throws(() => open("portForward", "full"), refused);
   open("exec", "other");
   all[3]?.[Symbol.dispose]();
@@ -58,7 +58,7 @@ void test(`a pod may have ${STREAMS_PER_POD_MAX} streams of all kinds together, 
   assert.throws(() => open("exec", "full"), refused);
 });
 
-void test("silence is measured from the last word, and a limit of 0 is none", async () => {
+void test("the idle time counts from the last data, and a limit of 0 is none", async () => {
   const { clock, open } = worldOf(1_000);
   using session = open("attach");
   await clock.advance(900);
@@ -74,7 +74,7 @@ void test("silence is measured from the last word, and a limit of 0 is none", as
   assert.equal(endless.clock.timersPending, 0);
 });
 
-void test("a life that has ended already cuts at once, for the reason it gives", () => {
+void test("a stream opened after the abort is cut at once, for the given reason", () => {
   const { life, open, samples } = worldOf(1_000);
   life.abort();
   const session = open("exec", "uid", "client");

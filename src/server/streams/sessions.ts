@@ -6,7 +6,7 @@ import type { StreamMetrics } from "../../domain/metrics/stream-metrics.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { STREAMS_PER_POD_MAX } from "../limits.ts";
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 
 export type StreamVerb = "exec" | "attach" | "portForward";
 
@@ -54,7 +54,8 @@ export class StreamSessions {
   /** Rejects with 429 if the pod has too many streams. */
   open(verb: StreamVerb, podUid: string, life: StreamLife): StreamSession {
     const ofPod = this.#perPod.get(podUid) ?? 0;
-    if (ofPod >= STREAMS_PER_POD_MAX) throw new Refusal(429, `the pod has ${ofPod} streams open, no more are allowed`);
+    if (ofPod >= STREAMS_PER_POD_MAX)
+      throw new HttpError(429, `the pod has ${ofPod} streams open, no more are allowed`);
     this.#perPod.set(podUid, ofPod + 1);
     this.#metrics.open.add(1, verb);
     return this.#session(verb, podUid, life);

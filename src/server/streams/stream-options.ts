@@ -1,6 +1,6 @@
 /** Reads the requested streams of a command from the query. Only "1" means yes. */
 import type { StreamOptions } from "../../ports/runtime.ts";
-import { Refusal } from "../route.ts";
+import { HttpError } from "../route.ts";
 
 export function streamOptions(query: URLSearchParams): StreamOptions {
   const yes = (name: string) => query.get(name) === "1";
@@ -8,6 +8,6 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
   const [stdin, stdout] = [yes("input"), yes("output")];
   // A terminal has a single output.
   const stderr = yes("error") && !tty;
-  if (!stdin && !stdout && !stderr) throw new Refusal(400, "you must specify at least 1 of stdin, stdout, stderr");
+  if (!stdin && !stdout && !stderr) throw new HttpError(400, "you must specify at least 1 of stdin, stdout, stderr");
   return { stdin, stdout, stderr, tty };
 }

@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../ports/clock.ts";
 import type { RuntimeStreams } from "../../ports/runtime.ts";
-import { type Asked, Refusal, type Route } from "../route.ts";
+import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import type { KnownPods } from "./find-container.ts";
 import type { StreamSession, StreamSessions, StreamVerb } from "./sessions.ts";
 import { isUpgradeRequest } from "./websocket/handshake.ts";
@@ -26,7 +26,7 @@ export interface StreamTarget {
 
 /** A connection that is being upgraded. */
 export interface Leaving {
-  readonly asked: Asked;
+  readonly asked: RouteRequest;
   readonly socket: Duplex;
   readonly session: StreamSession;
 }
@@ -35,7 +35,7 @@ export interface StreamVerbRoute<T extends StreamTarget> {
   readonly verb: StreamVerb;
   readonly path: string;
   /** Rejects a missing target before the runtime is called. */
-  readonly find: (asked: Asked) => T;
+  readonly find: (asked: RouteRequest) => T;
   readonly carry: (target: T, leaving: Leaving) => Promise<void>;
 }
 
@@ -60,13 +60,13 @@ export function streamRoutes<T extends StreamTarget>(
     longRunning: true,
     answer: async (asked) => {
       find(asked);
-      throw new Refusal(500, UPGRADE_REQUIRED);
+      throw new HttpError(500, UPGRADE_REQUIRED);
     },
     upgrade: async (asked, socket, head) => {
       // Nobody handles errors before the stream is carried; a broken socket is detected then.
       socket.on("error", () => {});
       const target = find(asked);
-      if (!isUpgradeRequest(asked.request)) throw new Refusal(500, UPGRADE_REQUIRED);
+      if (!isUpgradeRequest(asked.request)) throw new HttpError(500, UPGRADE_REQUIRED);
       own(socket);
       if (head.length > 0) socket.unshift(head);
       const why = () => (socket.closed ? "client" : "shutdown");

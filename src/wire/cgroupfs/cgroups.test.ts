@@ -49,7 +49,7 @@ void suite("cgroup v2", () => {
   });
   after(() => rm(root, { recursive: true }));
 
-  test("[14.1] every controller of the machine is handed down to the group, and a second time nothing is written", async () => {
+  test("[14.1] apply enables every controller down to the cgroup, and writes nothing when repeated", async () => {
     const cgroups = cgroupsOn(tree, root);
     assert.equal(await cgroups.exists(["kubepods"]), false);
     const values = { cpuShares: 2048, memoryLimitBytes: 4_000_000_001n, pidsMax: 32_768n, cpusetCpus: "0-1" };
@@ -70,7 +70,7 @@ void suite("cgroup v2", () => {
     assert.deepEqual(tree.writes, []);
   });
 
-  test("[14.4] a pod of 500m and 64Mi: the figures of a machine with the Go kubelet", async () => {
+  test("[14.4] apply writes the Go kubelet's values for a pod with 500m CPU and 64Mi memory", async () => {
     const cgroups = cgroupsOn(tree, root);
     const pages = new Map([
       ["2MB", 0n],
@@ -92,7 +92,7 @@ void suite("cgroup v2", () => {
     assert.deepEqual(await Promise.all(hugetlb.map(text)), ["0", "0", "1073741824"]);
   });
 
-  test("a value the kernel shows in whole pages is not written again", async () => {
+  test("apply does not rewrite a memory limit that the kernel rounds to whole pages", async () => {
     const cgroups = cgroupsOn(tree, root);
     await cgroups.apply(["pages"], { memoryLimitBytes: 4096n });
     tree.writes.length = 0;
@@ -100,7 +100,7 @@ void suite("cgroup v2", () => {
     assert.deepEqual(tree.writes, []);
   });
 
-  test("[14.1] a group that lacks a controller of the machine does not count as there", async () => {
+  test("[14.1] a cgroup without all of the machine's controllers does not count as existing", async () => {
     const cgroups = cgroupsOn(tree, root);
     await cgroups.apply(["half"], {});
     await hostTree.write(join(root, "x/n1/half/cgroup.controllers"), "cpu memory");
@@ -111,7 +111,7 @@ void suite("cgroup v2", () => {
     );
   });
 
-  test("[14.3] a root that is not there is no place for pods, in the Go kubelet's words", async () => {
+  test("[14.3] a missing cgroup root is reported with the Go kubelet's message until it is created", async () => {
     const elsewhere = createCgroups({
       hierarchies: { version: 2, path: root },
       root: ["nowhere"],
@@ -127,7 +127,7 @@ void suite("cgroup v2", () => {
     assert.equal(await elsewhere.flaw([]), undefined);
   });
 
-  test("what is refused is named with its group and file, and does not hold back the rest", async () => {
+  test("a rejected write names its cgroup and file, and the other values are still written", async () => {
     const stubborn = { ...tree, write: (path: string, text: string) => refuseMemory(tree, path, text) };
     const cgroups = cgroupsOn(stubborn, root);
     await assert.rejects(cgroups.apply(["refused"], { memoryLimitBytes: 8192n, cpuShares: 262_144 }), {
@@ -136,7 +136,7 @@ void suite("cgroup v2", () => {
     assert.equal((await readFile(join(root, "x/n1/refused/cpu.weight"), "utf8")).trim(), "10000");
   });
 
-  test("[14.14] a group that has processes is killed with one word, and waited for until the kernel says it is empty", async () => {
+  test("[14.14] destroy writes cgroup.kill, waits until the cgroup is empty, and removes it", async () => {
     let [kills, looks] = [0, 0];
     const slow = {
       ...tree,
@@ -157,7 +157,7 @@ void suite("cgroup v2", () => {
     assert.equal(await tree.isGroup(join(root, "x/n1/killed")), false);
   });
 
-  test("[14.14] processes that outlive five attempts are named, and their group stays", async () => {
+  test("[14.14] destroy fails with the PIDs of processes that survive five attempts, and keeps the cgroup", async () => {
     let kills = 0;
     const undead = { ...oldKernel(tree), kill: () => void (kills += 1) };
     const cgroups = cgroupsOn(undead, root);
@@ -170,7 +170,7 @@ void suite("cgroup v2", () => {
     assert.equal(await cgroups.exists(["undead"]), true);
   });
 
-  test("[14.14] a kernel that cannot kill a whole group is asked for each process", async () => {
+  test("[14.14] destroy kills each process on a kernel without cgroup.kill", async () => {
     const cgroups = cgroupsOn(oldKernel(tree), root);
     await cgroups.apply(["old"], {});
     const pid = await tree.start(join(root, "x/n1/old"));
@@ -178,7 +178,7 @@ void suite("cgroup v2", () => {
     assert.deepEqual([tree.isAlive(pid), await tree.isGroup(join(root, "x/n1/old"))], [false, false]);
   });
 
-  test("[14.14] whoever waits for the end of a group may give up", async () => {
+  test("[14.14] destroy rejects when its signal aborts", async () => {
     const cgroups = cgroupsOn({ ...oldKernel(tree), kill: () => {} }, root);
     await cgroups.apply(["awaited"], {});
     await tree.start(join(root, "x/n1/awaited"));
@@ -199,7 +199,7 @@ const oldKernel = (tree: PlainTree): PlainTree => ({
 const refuseMemory = (tree: PlainTree, path: string, text: string) =>
   path.endsWith("memory.max") ? Promise.reject(new Error("EBUSY: too low")) : tree.write(path, text);
 
-void test("[14.1] without huge pages on the machine their limits are left out", async () => {
+void test("[14.1] apply omits huge page limits on a machine without the hugetlb controller", async () => {
   const root = await newDirectory();
   try {
     const tree = await plainTree(root, ["cpu", "memory", "pids"]);

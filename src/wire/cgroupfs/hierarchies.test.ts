@@ -4,12 +4,12 @@ import { parseHierarchies } from "./hierarchies.ts";
 
 const at = (path: string, type: string, options: string) => `${type} ${path} ${type} rw,relatime,${options} 0 0`;
 
-void test("[14.1] a machine with the one hierarchy at the usual place is v2", () => {
+void test("[14.1] a cgroup2 mount at /sys/fs/cgroup is version 2", () => {
   const mounts = ["proc /proc proc rw 0 0", at("/sys/fs/cgroup", "cgroup2", "nsdelegate"), ""].join("\n");
   assert.deepEqual(parseHierarchies(mounts), { version: 2, path: "/sys/fs/cgroup" });
 });
 
-void test("[14.1] a hybrid machine is v1, and the hierarchy beside is kept without controllers", () => {
+void test("[14.1] a hybrid machine is version 1, with its cgroup2 mount listed without controllers", () => {
   const mounts = [
     at("/sys/fs/cgroup/cpu,cpuacct", "cgroup", "cpu,cpuacct"),
     at("/sys/fs/cgroup/memory", "cgroup", "memory"),
@@ -27,7 +27,7 @@ void test("[14.1] a hybrid machine is v1, and the hierarchy beside is kept witho
   });
 });
 
-void test("of two mounts of a controller the shorter path counts, and mounts elsewhere do not", () => {
+void test("the shortest path of a controller's mounts wins, and mounts outside /sys/fs/cgroup are ignored", () => {
   const mounts = [
     at("/sys/fs/cgroup/memory-again", "cgroup", "memory"),
     at("/sys/fs/cgroup/memory", "cgroup", "memory"),
@@ -39,6 +39,6 @@ void test("of two mounts of a controller the shorter path counts, and mounts els
   });
 });
 
-void test("a machine without control groups is refused", () => {
+void test("a machine without cgroup mounts is rejected", () => {
   assert.throws(() => parseHierarchies("proc /proc proc rw 0 0\n"), /no control groups are mounted/);
 });

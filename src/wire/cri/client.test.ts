@@ -9,7 +9,7 @@ import { connectCri } from "./client.ts";
 
 const { signal } = new AbortController();
 
-test("a message of the runtime of more than the limit is refused by its length alone, one of exactly the limit is not", async (t) => {
+test("CRI client rejects a message over the size limit by its length prefix, and none of exactly the limit", async (t) => {
   let sizeBytes = CRI_MESSAGE_BYTES_MAX;
   const server = createServer().on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => {});
@@ -31,7 +31,7 @@ test("a message of the runtime of more than the limit is refused by its length a
   sizeBytes += 1;
   await assert.rejects(cri.runtime.version(signal), (error: Error & { readonly code?: string }) => {
     assert.equal(error.code, "resourceExhausted");
-    assert.match(error.message, new RegExp(`of ${sizeBytes} bytes is over the limit of ${CRI_MESSAGE_BYTES_MAX}`));
+    assert.match(error.message, new RegExp(`of ${sizeBytes} bytes exceeds the limit of ${CRI_MESSAGE_BYTES_MAX}`));
     return true;
   });
 });

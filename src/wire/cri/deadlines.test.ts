@@ -74,7 +74,7 @@ const table: readonly (readonly [
 const ROWS: Readonly<Record<string, string>> = { RunPodSandbox: "[7.1]", StopContainer: "[7.14]" };
 
 for (const [operation, limitMs, ask] of table) {
-  test(`[27.3.10]${ROWS[operation] ?? ""} ${operation} waits ${limitMs / 1000} s for a runtime that allows 120, and then says deadlineExceeded`, async () => {
+  test(`[27.3.10]${ROWS[operation] ?? ""} ${operation} fails with deadlineExceeded after ${limitMs / 1000} s when runtimeRequestTimeout is 120 s`, async () => {
     const { runtime, images, timers } = world();
     const call = ask({ ...runtime, ...images }, new AbortController().signal);
     const [timer, ...others] = timers.values();
@@ -85,7 +85,7 @@ for (const [operation, limitMs, ask] of table) {
   });
 }
 
-test("a streamed list has one deadline for all its parts", async () => {
+test("a streamed list has one deadline for all its messages", async () => {
   const { runtime, timers } = world(true);
   const call = runtime.listContainers({}, new AbortController().signal);
   const [timer, ...others] = timers.values();
@@ -94,7 +94,7 @@ test("a streamed list has one deadline for all its parts", async () => {
   await assert.rejects(call, { operation: "StreamContainers", code: "deadlineExceeded" });
 });
 
-test("[27.3.10] a pull, and a command without a limit, wait for as long as their caller does", async () => {
+test("[27.3.10] PullImage, and ExecSync without a timeout, have no deadline but the caller's signal", async () => {
   const { runtime, images, timers } = world();
   const caller = new AbortController();
   const calls = [images.pullImage({ image: "i" }, {}, caller.signal), runtime.execSync("c", ["x"], 0, caller.signal)];
@@ -103,7 +103,7 @@ test("[27.3.10] a pull, and a command without a limit, wait for as long as their
   for (const call of calls) await assert.rejects(call, (error) => error === "enough");
 });
 
-test("a caller's own deadline stays the caller's reason", async () => {
+test("a call that its caller aborts rejects with the caller's reason", async () => {
   const { runtime, timers } = world();
   const caller = new AbortController();
   const call = runtime.version(caller.signal);

@@ -13,7 +13,7 @@ import { fromContainerStatus, toContainerConfig } from "./translate-container.ts
 import { fromResources, toResources } from "./translate-resources.ts";
 import { toSandboxConfig } from "./translate-sandbox.ts";
 
-test("every field of a sandbox's config reaches the runtime under its name", () => {
+test("every field of a sandbox config is sent under its CRI name", () => {
   const config: Required<SandboxConfig> = {
     metadata: { name: "n", namespace: "ns", uid: "u", attempt: 2 },
     hostname: "h",
@@ -111,7 +111,7 @@ const wholeContainer: Required<ContainerConfig> = {
   stopSignal: "SIGRTMIN+3",
 };
 
-test("every field of a container's config reaches the runtime under its name", () => {
+test("every field of a container config is sent under its CRI name", () => {
   const sent = create(ContainerConfigSchema, toContainerConfig(wholeContainer));
   assert.deepEqual(toJson(ContainerConfigSchema, sent), {
     metadata: { name: "n", attempt: 1 },
@@ -159,7 +159,7 @@ test("every field of a container's config reaches the runtime under its name", (
   });
 });
 
-test("a status comes back with the mounts that went out", () => {
+test("a container status returns the mounts that were requested", () => {
   const { mounts, image, metadata } = create(ContainerConfigSchema, toContainerConfig(wholeContainer));
   const bytes = toBinary(
     ContainerStatusSchema,
@@ -171,7 +171,7 @@ test("a status comes back with the mounts that went out", () => {
   assert.equal(status.createdWallNs, 2n ** 62n);
 });
 
-test("resources go there and back, and an empty set asks for nothing", () => {
+test("resources survive a round trip, and empty ones become oomScoreAdj 0", () => {
   const resources = {
     cpuPeriodUs: 100_000,
     cpuQuotaUs: -1,
@@ -189,7 +189,7 @@ test("resources go there and back, and an empty set asks for nothing", () => {
   assert.deepEqual(fromResources(create(LinuxContainerResourcesSchema, toResources({}, "test"))), { oomScoreAdj: 0 });
 });
 
-test("a figure that a number cannot hold is refused, not rounded", () => {
+test("a value beyond the safe integers is rejected, not rounded", () => {
   const resources = create(LinuxContainerResourcesSchema, { cpuQuota: 2n ** 53n });
   assert.throws(() => fromResources(resources), { name: "Malformed", message: /CPU quota/ });
 });

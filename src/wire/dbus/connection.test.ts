@@ -35,8 +35,8 @@ async function withPeer(
   }
 }
 
-void suite("a connection to D-Bus", () => {
-  test("answers reach the calls they belong to, in any order", async () => {
+void suite("D-Bus connection", () => {
+  test("matches replies to calls in any order", async () => {
     const asked: PeerCall[] = [];
     await withPeer(
       (one) => {
@@ -50,7 +50,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("an error is told with its name and text", async () => {
+  test("rejects a call with the name and text of the D-Bus error", async () => {
     await withPeer(
       (one) => one.fail("org.x.NoSuchUnit", "Unit a.slice not loaded."),
       async (connection) => {
@@ -63,7 +63,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("a signal that comes before an answer is heard before it", async () => {
+  test("delivers a signal that arrives before a reply first, and none after the listener ends", async () => {
     await withPeer(
       (one) => {
         one.signal({ path: "/p", interface: "i.i", member: "Gone", signature: "u", body: [7] });
@@ -82,7 +82,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("on a bus only the one that is listened to is heard, also under a new name; what others send breaks nothing", async () => {
+  test("delivers only signals of the watched name's owner, and follows NameOwnerChanged of the bus", async () => {
     const asked: unknown[] = [];
     const gone = { ...GONE, body: [7] };
     const ownerChanged = {
@@ -132,7 +132,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("when the other side hangs up, who waits is told, and who asks later too", async () => {
+  test("rejects pending and later calls with DbusClosedError when the peer hangs up", async () => {
     await withPeer(
       (one) => one.hangUp(),
       async (connection) => {
@@ -143,7 +143,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("whoever waits for an answer may give up; the next call is answered", async () => {
+  test("rejects an aborted call, and answers the next one", async () => {
     await withPeer(
       (one) => one.member === "B" && one.reply("s", "b"),
       async (connection) => {
@@ -156,7 +156,7 @@ void suite("a connection to D-Bus", () => {
     );
   });
 
-  test("who is not let in, or finds nobody, is told where", async () => {
+  test("names the socket when authentication is rejected and when the socket does not exist", async () => {
     const socketPath = join(directory, "closed");
     const peer = await listenAsPeer(socketPath, () => {}, "REJECTED EXTERNAL\r\n");
     await assert.rejects(connectDbus({ socketPath, isBus: false }, forever), {
@@ -168,7 +168,7 @@ void suite("a connection to D-Bus", () => {
     });
   });
 
-  test("a peer that never greets is given up on", async () => {
+  test("stops connecting to a silent peer when the signal aborts", async () => {
     const socketPath = join(directory, "mute");
     const peer = await listenAsPeer(socketPath, () => {}, "");
     const patience = new AbortController();

@@ -249,7 +249,7 @@ export class DbusConnection {
 
   #close(cause: unknown): void {
     if (this.#end !== undefined) return;
-    this.#end = new DbusClosedError(`the connection to D-Bus is over: ${errorText(cause)}`, { cause });
+    this.#end = new DbusClosedError(`the connection to D-Bus is closed: ${errorText(cause)}`, { cause });
     this.#letIn?.reject(cause);
     for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#ended.resolve(this.#end);

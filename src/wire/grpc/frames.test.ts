@@ -5,7 +5,7 @@ import { RpcError } from "./rpc-channel.ts";
 
 const bytes = (...values: number[]) => Buffer.from(values);
 
-test("messages come out whole however the chunks are cut", () => {
+test("FrameReader returns whole messages for any chunk size", () => {
   const messages = [bytes(1, 2, 3), bytes(), bytes(...Array.from({ length: 300 }, (_, index) => index % 256))];
   const stream = Buffer.concat(messages.map((message) => frame(message)));
   for (let size = 1; size <= stream.length; size += 1) {
@@ -16,7 +16,7 @@ test("messages come out whole however the chunks are cut", () => {
   }
 });
 
-test("a message over the limit and a compressed one are refused by their heads", () => {
+test("FrameReader rejects an oversized and a compressed message by their headers", () => {
   const refused = (code: number) => (error: unknown) => error instanceof RpcError && error.code === code;
   assert.throws(() => new FrameReader(2).read(bytes(0, 0, 0, 0, 3)), refused(8));
   assert.throws(() => new FrameReader(2).read(bytes(1, 0, 0, 0, 1)), refused(13));

@@ -40,12 +40,13 @@ export class FrameReader {
     if (this.#bytes < FRAME_HEAD_BYTES) return undefined;
     const [first] = this.#chunks;
     const head = first !== undefined && first.length >= FRAME_HEAD_BYTES ? first : this.#joined();
-    if (head[0] !== 0) throw new RpcError(RPC_CODE.internal, "the answer is compressed, which nobody asked for");
+    if (head[0] !== 0)
+      throw new RpcError(RPC_CODE.internal, "the answer is compressed, although no compression was requested");
     const length = head.readUInt32BE(1);
     if (length <= this.#bytesMax) return length;
     throw new RpcError(
       RPC_CODE.resourceExhausted,
-      `an answer of ${length} bytes is over the limit of ${this.#bytesMax}`,
+      `an answer of ${length} bytes exceeds the limit of ${this.#bytesMax}`,
     );
   }
 

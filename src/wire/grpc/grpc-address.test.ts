@@ -18,7 +18,7 @@ for (const [endpoint, address, authority] of [
   ["[::1]:4317", tcp("::1", 4317), "[::1]:4317"],
   ["::1", tcp("::1", 443), "[::1]:443"],
 ] as const) {
-  test(`${endpoint} is an address`, () => {
+  test(`parses the gRPC address ${endpoint}`, () => {
     assert.deepEqual(parseGrpcAddress(endpoint), address);
     assert.equal(authorityOf(address), authority);
   });
@@ -33,5 +33,6 @@ for (const endpoint of [
   "localhost:x",
   "localhost:70000",
 ]) {
-  test(`"${endpoint}" is no address`, () => assert.throws(() => parseGrpcAddress(endpoint), /not (an|the) address/));
+  test(`rejects "${endpoint}" as a gRPC address`, () =>
+    assert.throws(() => parseGrpcAddress(endpoint), /not (an|the) address/));
 }

@@ -120,7 +120,7 @@ function encode<I extends DescMessage>(
     throw new RpcError(RPC_CODE.invalidArgument, detail);
   }
   if (bytes.length <= bytesMax) return frame(bytes);
-  throw new RpcError(RPC_CODE.resourceExhausted, `a request of ${bytes.length} bytes is over the limit of ${bytesMax}`);
+  throw new RpcError(RPC_CODE.resourceExhausted, `a request of ${bytes.length} bytes exceeds the limit of ${bytesMax}`);
 }
 
 /** Unknown fields are not kept: answers are translated at once and dropped. */

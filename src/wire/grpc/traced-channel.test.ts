@@ -43,7 +43,7 @@ const VERSION = {
   "server.address": "/run/c.sock",
 };
 
-test("[22.3] a call is a client's span within what makes it, and the other side is told of it", async () => {
+test("[22.3] a call is a client span below the caller's span, and sends its traceparent", async () => {
   const { tracer, heard, channel } = world();
   const counted: number[] = [];
   const count = (bytes: number) => void counted.push(bytes);
@@ -74,7 +74,7 @@ for (const [trouble, status] of [
   [new DeadlineError(10), "DeadlineExceeded"],
   [new Error("given up"), "Canceled"],
 ] as const) {
-  test(`a call that ends with ${trouble.message} has the status ${status} and is still its caller's trouble`, async () => {
+  test(`a call that fails with "${trouble.message}" records ${status} and rejects with the same error`, async () => {
     const { tracer, channel } = world(trouble);
     await assert.rejects(channel.unary(version, {}, never), trouble);
     const [span] = tracer.finished;
@@ -83,7 +83,7 @@ for (const [trouble, status] of [
   });
 }
 
-test("a stream is a span from its call to its last message, to its failure, or to its reader's leaving", async () => {
+test("a stream's span ends with its last message, its failure, or when the reader stops", async () => {
   const read = async ({ channel, tracer }: ReturnType<typeof world>, most: number) => {
     const stream = channel.serverStream(getContainerEvents, {}, never);
     let count = 0;

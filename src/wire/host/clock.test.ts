@@ -8,7 +8,7 @@ clockContract("the machine's clock", () => ({
   pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 }));
 
-test("a delay beyond what one timer of Node holds fires when it is over, and can be cancelled on the way", () => {
+test("a delay beyond setTimeout's maximum fires at its end, and can be cancelled in between", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   try {
     const fired: string[] = [];

@@ -32,7 +32,7 @@ hostFilesContract("the host's files", async () => {
   return { files: create(), directory, uid, gid, end: async () => rmSync(directory, { recursive: true }) };
 });
 
-void test("[27.1.14] a file filled anew keeps its inode, so that whoever has it open sees the new content", async () => {
+void test("[27.1.14] overwrite keeps the file's inode, so that an open descriptor reads the new content", async () => {
   const directory = scratch();
   const [path, files] = [join(directory, "hosts"), create()];
   await files.overwrite(path, Buffer.from("a long first content"), 0o644);
@@ -46,7 +46,7 @@ void test("[27.1.14] a file filled anew keeps its inode, so that whoever has it 
   rmSync(directory, { recursive: true });
 });
 
-void test("a tree hundreds of directories deep is removed with few open files", async () => {
+void test("removeTree removes a tree of 400 levels with fewer than 80 open files", async () => {
   const directory = scratch();
   const open = () => readdirSync("/proc/self/fd").length;
   const before = open();
@@ -63,7 +63,7 @@ void test("a tree hundreds of directories deep is removed with few open files", 
   assert.ok(openMax - before < 80, `${openMax - before} files open`);
 });
 
-void test("names that are no text, and what an earlier removal left, go with their tree", async () => {
+void test("removeTree removes names that are not UTF-8, and leftovers of an interrupted removal", async () => {
   const directory = scratch();
   writeFileSync(Buffer.concat([Buffer.from(`${directory}/`), Buffer.from([0xff, 0xfe, 0x41])]), "x");
   mkdirSync(join(directory, ".deckhand-removing-1/below"), { recursive: true });
@@ -72,7 +72,7 @@ void test("names that are no text, and what an earlier removal left, go with the
   assert.equal(existsSync(directory), false);
 });
 
-void test("a temporary file or link that a crash left, or an enemy put there, is replaced and never followed", async () => {
+void test("writeAtomically replaces a leftover temporary file, and a planted link without following it", async () => {
   const directory = scratch();
   const files = create();
   writeFileSync(join(directory, "victim"), "untouched");

@@ -33,7 +33,7 @@ kernelSettingsContract("a directory like /proc/sys", async () => {
   };
 });
 
-test("the settings of this machine are read by their names", async () => {
+test("sysctls of this machine are read by name", async () => {
   const real = createKernelSettings();
   assert.equal(await real.read("kernel.ostype"), "Linux");
   assert.match((await real.read("kernel.pid_max")) ?? "", /^\d+$/);

@@ -15,7 +15,7 @@ const holds = (publicKeyDer: Uint8Array, message: Uint8Array, signature: Uint8Ar
 
 keysContract("the machine's keys", () => hostKeys, holds);
 
-test("a key of RSA, in either label, is described and signs; one of another kind is refused", () => {
+test("RSA keys in PKCS#1 and PKCS#8 are described and sign; an Ed25519 key is rejected", () => {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   for (const type of ["pkcs1", "pkcs8"] as const) {
     const pem = privateKey.export({ type, format: "pem" });

@@ -16,7 +16,7 @@ after(() => rm(directory, { recursive: true }));
 
 const never = new AbortController().signal;
 
-test("one process holds it, the next is refused, and gets it once it is released", async () => {
+test("process lock rejects a second holder until the first releases it", async () => {
   const file = join(directory, "a");
   const first = await takeProcessLock(file, hostClock, never);
   await assert.rejects(takeProcessLock(file, hostClock, never), /another node agent holds/);
@@ -24,7 +24,7 @@ test("one process holds it, the next is refused, and gets it once it is released
   (await takeProcessLock(file, hostClock, never)).release();
 });
 
-test("a killed holder lets go of it", async () => {
+test("process lock is free after its holder was killed", async () => {
   const file = join(directory, "b");
   const program = `
     import { takeProcessLock } from ${JSON.stringify(join(import.meta.dirname, "process-lock.ts"))};
@@ -47,7 +47,7 @@ async function contender(file: string): Promise<ChildProcess & { readonly held: 
   return Object.assign(child, { held: once(child.stdout, "data") });
 }
 
-test("[1.17] the handover lock is waited for, is for root alone, and is the kernel's flock", async () => {
+test("[1.17] handover lock waits for its holder, has mode 0600, and excludes flock(1)", async () => {
   const file = join(directory, "c");
   const first = await takeHandoverLock(file, never);
   assert.equal((await stat(file)).mode & 0o777, 0o600);
@@ -69,7 +69,7 @@ test("[1.17] the handover lock is waited for, is for root alone, and is the kern
   assert.ok(lock !== undefined && isHeld);
 });
 
-test("[1.17] one that waits can be told to give up, and leaves nobody waiting", async () => {
+test("[1.17] an aborted wait for the handover lock rejects, and leaves the lock available", async () => {
   const file = join(directory, "d");
   const first = await takeHandoverLock(file, never);
   const impatient = new AbortController();
@@ -81,7 +81,7 @@ test("[1.17] one that waits can be told to give up, and leaves nobody waiting", 
   (await takeHandoverLock(file, never)).release();
 });
 
-test("[1.17] who holds it hears of another that wants it, or of the file that is gone, and of nothing else", async () => {
+test("[1.17] lockWanted reports another process waiting for the lock, or a removed lock file", async () => {
   const file = join(directory, "e");
   const fast = { ...hostClock, after: (ms: number, fire: () => void) => hostClock.after(ms / 20, fire) };
   const lock = await takeHandoverLock(file, never);
@@ -106,7 +106,7 @@ test("[1.17] who holds it hears of another that wants it, or of the file that is
   again.release();
 });
 
-test("only one who waits for this file by flock counts", () => {
+test("isWaitedFor counts only flock waiters on the same device and inode", () => {
   const held = "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF";
   const beside = (text: string) => isWaitedFor(`${held}\n${text}\n`, 708);
   assert.equal(beside("1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), true);
@@ -117,7 +117,7 @@ test("only one who waits for this file by flock counts", () => {
   assert.equal(isWaitedFor(`${held}\n1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF\n`, 707), false);
 });
 
-test("a lock whose holder is killed is lost, and one that is released is not", async () => {
+test("a lock is reported lost when its holder process is killed, not when it is released", async () => {
   for (const [index, take] of [
     (file: string) => takeProcessLock(file, hostClock, never),
     (file: string) => takeHandoverLock(file, never),

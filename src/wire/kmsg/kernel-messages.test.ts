@@ -31,7 +31,7 @@ kernelMessagesContract("a file like /dev/kmsg", async () => {
   };
 });
 
-test("what comes in parts through a pipe is put together, and a pipe without a writer is waited for", async () => {
+test("messages split across writes to a pipe are joined", async () => {
   const path = join(scratch, "pipe");
   execFileSync("mkfifo", [path]);
   const stop = new AbortController();
@@ -52,7 +52,7 @@ test("what comes in parts through a pipe is put together, and a pipe without a w
   await assert.rejects(reading, { message: "enough" });
 });
 
-test("this machine's own messages are read from the first that it still has", async () => {
+test("/dev/kmsg of this machine is read in order of sequence numbers", async () => {
   const stop = new AbortController();
   const sequences: number[] = [];
   const reading = (async () => {

@@ -10,7 +10,7 @@ import { askOnce } from "./ask-once.ts";
 
 const never = new AbortController().signal;
 
-test("one question is answered with its status, its JSON and the server's clock, as whoever the credentials say", async () => {
+test("askOnce authenticates, returns status, JSON and the Date header, and fails on an untrusted server", async () => {
   await using certificates = await TestCertificates.in();
   const authority = await certificates.selfSigned({ subject: "/CN=ca", extensions: [AS_AUTHORITY] });
   const extensions = [FOR_SERVERS, "subjectAltName=IP:127.0.0.1"];
@@ -66,7 +66,7 @@ test("one question is answered with its status, its JSON and the server's clock,
   }
 });
 
-test("an answer of exactly the limit is read, a longer one is an error", async () => {
+test("askOnce reads a response of exactly the limit and rejects a longer one", async () => {
   await using certificates = await TestCertificates.in();
   const extensions = [AS_AUTHORITY, "subjectAltName=IP:127.0.0.1"];
   const serving = await certificates.selfSigned({ subject: "/CN=server", extensions });

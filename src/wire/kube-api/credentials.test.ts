@@ -28,7 +28,7 @@ void test("a replaced token file is read within a second", async (t) => {
   assert.equal(await authenticator.authorization(), "Bearer two");
 });
 
-void test("a change that the file's size and times do not show is read within a minute", async (t) => {
+void test("a token file changed with the same size and times is read within a minute", async (t) => {
   const { path, clock, authenticator } = await tokenFile(t);
   await utimes(path, 1, 1);
   await authenticator.authorization();
@@ -40,7 +40,7 @@ void test("a change that the file's size and times do not show is read within a 
   assert.equal(await authenticator.authorization(), "Bearer uno");
 });
 
-void test("a file that is missing for a moment does not stop us; refused by the server, the failure shows", async (t) => {
+void test("the last token is used while its file is missing, and renew() reports the failure", async (t) => {
   const { path, clock, authenticator } = await tokenFile(t);
   await authenticator.authorization();
   await rm(path);
@@ -52,7 +52,7 @@ void test("a file that is missing for a moment does not stop us; refused by the 
   assert.equal(await authenticator.renew(), false);
 });
 
-void test("an empty or missing token file is an error from the start", async (t) => {
+void test("an empty or missing token file is an error at first use", async (t) => {
   const { path, clock } = await tokenFile(t);
   await writeFile(path, "\n");
   await assert.rejects(ofFile(path, clock).authorization(), /is empty/);

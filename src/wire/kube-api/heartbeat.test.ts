@@ -26,13 +26,13 @@ function start() {
   return { clock, pings, deadAtMs, heartbeat };
 }
 
-void test("a link that dies right after it was heard is found within the sum of pause and limit", async () => {
+void test("a dead connection is detected after interval plus limit", async () => {
   const { clock, deadAtMs } = start();
   await clock.advance(60_000);
   assert.deepEqual([deadAtMs, clock.pending], [[20_000], 0]);
 });
 
-void test("answered pings keep it alive, one per pause", async () => {
+void test("answered pings keep the connection alive, with one ping per interval", async () => {
   const { clock, pings, deadAtMs } = start();
   for (let turn = 1; turn <= 6; turn += 1) {
     await clock.advance(10_000);
@@ -42,7 +42,7 @@ void test("answered pings keep it alive, one per pause", async () => {
   assert.deepEqual(deadAtMs, []);
 });
 
-void test("traffic counts as life: no ping while there is some, and no death while an answer is slow", async () => {
+void test("received traffic replaces pings, and postpones the limit of a pending ping", async () => {
   const { clock, pings, deadAtMs, heartbeat } = start();
   for (let second = 0; second < 60; second += 1) {
     await clock.advance(1000);
@@ -59,7 +59,7 @@ void test("traffic counts as life: no ping while there is some, and no death whi
   assert.deepEqual(deadAtMs, [110_000]);
 });
 
-void test("doubt asks at once and lasts until something is heard", async () => {
+void test("doubt() pings at once, once, and lasts until the answer", async () => {
   const { clock, pings, deadAtMs, heartbeat } = start();
   await clock.advance(3000);
   heartbeat.doubt();
@@ -72,7 +72,7 @@ void test("doubt asks at once and lasts until something is heard", async () => {
   assert.deepEqual([deadAtMs, heartbeat.doubted], [[13_000], true]);
 });
 
-void test("when our own process stood still, the answer gets another chance to be read", async () => {
+void test("after a stall of our own process an answer that is already there can still be read", async () => {
   const { clock, pings, deadAtMs } = start();
   await clock.advance(10_000);
   clock.stalledMs = 60_000;
@@ -83,7 +83,7 @@ void test("when our own process stood still, the answer gets another chance to b
   assert.deepEqual(deadAtMs, []);
 });
 
-void test("stopped, it holds no timer and asks no more", async () => {
+void test("a stopped heartbeat has no timer and sends no ping", async () => {
   const { clock, pings, heartbeat } = start();
   heartbeat.stop();
   heartbeat.doubt();

@@ -9,7 +9,7 @@ function split(chunks: readonly Buffer[]): { readonly lines: string[]; readonly 
   return { lines, left: splitter.pendingBytes };
 }
 
-void test("any text cut at any bytes gives the same lines, characters of several bytes included", () => {
+void test("text split at any byte gives the same lines, also inside multi-byte characters", () => {
   const line = fc.string({ unit: "binary", maxLength: 20 }).map((text) => text.replaceAll("\n", " "));
   fc.assert(
     fc.property(fc.array(line, { maxLength: 8 }), fc.array(fc.nat(400), { maxLength: 40 }), (lines, cuts) => {
@@ -22,7 +22,7 @@ void test("any text cut at any bytes gives the same lines, characters of several
   );
 });
 
-void test("one byte at a time", () => {
+void test("lines are read from single-byte chunks", () => {
   const bytes = Buffer.from('{"a":"ü"}\n{"b":"🚢"}\nrest');
   assert.deepEqual(split([...bytes].map((byte) => Buffer.from([byte]))), {
     lines: ['{"a":"ü"}', '{"b":"🚢"}'],
@@ -30,7 +30,7 @@ void test("one byte at a time", () => {
   });
 });
 
-void test("a line longer than allowed is refused, before it is complete", () => {
+void test("a line over the limit is rejected before it is complete", () => {
   const splitter = new LineSplitter(10);
   assert.deepEqual([...splitter.push(Buffer.from("0123456789\n"))].map(String), ["0123456789"]);
   assert.throws(() => [...splitter.push(Buffer.from("01234567890"))], /more than 10 bytes/);

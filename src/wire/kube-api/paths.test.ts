@@ -25,12 +25,12 @@ void test("the path of an object follows its group, version, namespace and subre
 });
 
 for (const name of ["", ".", "..", "a/b", "%2e"]) {
-  void test(`${JSON.stringify(name)} would ask for something else and is refused`, () => {
+  void test(`objectPath rejects the name ${JSON.stringify(name)}`, () => {
     assert.throws(() => objectPath("GET pods", pods, { namespace: "default", name }), /cannot be a name/);
   });
 }
 
-void test("a namespaced object without its namespace, or the other way round, is a bug of ours", () => {
+void test("a missing or superfluous namespace throws BugError", () => {
   assert.throws(() => objectPath("GET pods x", pods, { name: "x" }), { name: "BugError" });
   assert.throws(() => objectPath("GET nodes x", nodes, { namespace: "default", name: "x" }), { name: "BugError" });
 });
@@ -41,7 +41,7 @@ void test("an operation is named by verb, kind and object", () => {
   assert.equal(operationName("LIST", nodes, {}), "LIST nodes");
 });
 
-void test("queries escape selectors and say where a watch begins", () => {
+void test("queries escape selectors and include the watch's start", () => {
   assert.equal(listQuery({}, {}), "");
   assert.equal(
     listQuery(

@@ -28,7 +28,7 @@ async function spanOf(attempt: Parameters<typeof inRequestSpan<void>>[2], origin
   return { span, outcome };
 }
 
-test("[22.3] a request to the API server is a client's span and a trace of its own, and the server is told of it", async () => {
+test("[22.3] a request to the API server is a client span in a new trace, and sends its traceparent", async () => {
   let reported: string | undefined;
   const { span } = await spanOf(async (headers, answered) => {
     reported = headers["traceparent"];
@@ -39,7 +39,7 @@ test("[22.3] a request to the API server is a client's span and a trace of its o
   assert.equal(reported, `00-${span.context.traceId}-${span.context.spanId}-01`);
 });
 
-test("an answer of 400 and above fails it without words, and what never was answered in its own", async () => {
+test("a response of 400 or more fails the span without text, and a failed request with the error's text", async () => {
   const refused = new Error("not found");
   const no = await spanOf(async (_headers, answered) => {
     answered(404);
@@ -53,7 +53,7 @@ test("an answer of 400 and above fails it without words, and what never was answ
   assert.deepEqual(lost.span.attributes, { ...ASKED, "error.type": "TypeError" });
 });
 
-test("a server is told of by its address, also one of the sixth version, and by the port it has without saying", async () => {
+test("the span has the server's IPv6 address without brackets, and the default port 443", async () => {
   const { span } = await spanOf(async () => undefined, "https://[fd00::1]");
   assert.deepEqual([span.attributes["server.address"], span.attributes["server.port"]], ["fd00::1", 443]);
 });

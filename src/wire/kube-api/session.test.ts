@@ -8,7 +8,7 @@ import { FOR_SERVERS, TestCertificates } from "../../../test/support/test-certif
 import { hostClock } from "../host/clock.ts";
 import { Session } from "./session.ts";
 
-test("[1.14] the environment cannot switch off the check of the server's certificate", async (t) => {
+test("[1.14] NODE_TLS_REJECT_UNAUTHORIZED=0 does not disable verification of the server certificate", async (t) => {
   await using made = await TestCertificates.in();
   const [ours, foreign] = [
     await made.selfSigned({ subject: "/CN=ours" }),
@@ -38,6 +38,6 @@ test("[1.14] the environment cannot switch off the check of the server's certifi
     pingEveryMs: 10_000,
     pingLimitMs: 10_000,
   });
-  t.after(() => session.destroy(new Error("the test is over")));
+  t.after(() => session.destroy(new Error("the test has ended")));
   await assert.rejects(session.ready, /unable to verify the first certificate|self-signed certificate/);
 });

@@ -32,7 +32,7 @@ async function failureOf(lineBytes: number) {
   return failure.message;
 }
 
-test("an event of a watch may be as long as the limit, a longer one ends the watch", async () => {
+test("a watch accepts an event line of exactly the limit and ends on a longer one", async () => {
   assert.match(await failureOf(WATCH_LINE_BYTES_MAX), /the watch ended inside an event/);
   assert.match(
     await failureOf(WATCH_LINE_BYTES_MAX + 1),

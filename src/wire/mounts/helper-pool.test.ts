@@ -95,7 +95,7 @@ class Bench {
   }
 }
 
-void test("few helpers run at once, started one after the other, each is used again, and they end after a while of nothing", async () => {
+void test("the pool runs at most four helpers, reuses them, and ends them after ten idle seconds", async () => {
   const bench = new Bench();
   const answers = ["/a", "/b", "/c", "/d", "/e", "/f"].map((path) => bench.ask(path));
   assert.deepEqual(bench.busy, ["/a"]);
@@ -127,7 +127,7 @@ void test("an idle helper that dies is not used again", async () => {
   assert.equal(await second, "ok");
 });
 
-void test("requests of one group take turns, and another group's go past them", async () => {
+void test("requests of one group run one at a time, and other groups are not blocked", async () => {
   const bench = new Bench();
   const answers = [bench.ask("/v"), bench.ask("/v"), bench.ask("/w")];
   await bench.clock.advance(0);
@@ -140,7 +140,7 @@ void test("requests of one group take turns, and another group's go past them", 
   assert.deepEqual(await Promise.all(answers), ["first", "second", "other"]);
 });
 
-void test("eight that hang hold up another for half a second at most, and by their second try not at all", async () => {
+void test("eight hanging requests delay another by at most 500 ms, and not at all when they are retried", async () => {
   const bench = new Bench();
   const dead = Array.from({ length: 8 }, (_, index) => `/dead-${index}`);
   const first = dead.map((path) => bench.ask(path));
@@ -160,14 +160,14 @@ void test("eight that hang hold up another for half a second at most, and by the
   assert.deepEqual(bench.busy, []);
 });
 
-void test("slow ones beyond their number count among the quick, so that the number of helpers is bounded", async () => {
+void test("the number of helpers is bounded by quickMax + slowMax", async () => {
   const bench = new Bench();
   for (let index = 0; index < 30; index += 1) void bench.ask(`/${index}`);
   await bench.clock.advance(5_000);
   assert.equal(bench.busy.length, POOL_LIMITS.quickMax + POOL_LIMITS.slowMax);
 });
 
-void test("what shows progress is not given up, and what stops showing it is", async () => {
+void test("a request times out only after 10 s without progress", async () => {
   const bench = new Bench();
   const reported: number[] = [];
   const answer = bench.ask("/v", { onProgress: (files) => reported.push(files) });
@@ -180,7 +180,7 @@ void test("what shows progress is not given up, and what stops showing it is", a
   assert.deepEqual([await answer, reported, helper.state], ["unresponsive", [100, 200, 300, 400, 500], "killed"]);
 });
 
-void test("a helper that does not die is not waited for, and its group is refused at once until it does", async () => {
+void test("while a killed helper does not exit, its group is rejected at once and other groups work", async () => {
   const bench = new Bench();
   bench.holdAll = true;
   const first = bench.ask("/v");
@@ -201,7 +201,7 @@ void test("a helper that does not die is not waited for, and its group is refuse
   assert.equal(await again, "ok");
 });
 
-void test("a group whose mount was taken away is asked again, though the old helper still hangs", async () => {
+void test("forgive() lets a group run again although its old helper still hangs", async () => {
   const bench = new Bench();
   bench.holdAll = true;
   const first = bench.ask("/v");
@@ -214,7 +214,7 @@ void test("a group whose mount was taken away is asked again, though the old hel
   assert.equal(await again, "ok");
 });
 
-void test("with too many that hang, everything but the way out is refused at once", async () => {
+void test("with stuckMax hanging helpers only harmless requests are accepted", async () => {
   const bench = new Bench({ ...POOL_LIMITS, stuckMax: 3 });
   bench.holdAll = true;
   for (const path of ["/a", "/b", "/c"]) void bench.ask(path);
@@ -230,7 +230,7 @@ void test("with too many that hang, everything but the way out is refused at onc
   assert.equal(await after, "ok");
 });
 
-void test("a caller that gives up is told its own reason; its helper is killed, its place in the queue is free", async () => {
+void test("an aborted request rejects with its caller's reason, kills its helper and leaves the queue", async () => {
   const bench = new Bench();
   const [running, waiting] = [new AbortController(), new AbortController()];
   const answers = [
@@ -251,7 +251,7 @@ void test("a caller that gives up is told its own reason; its helper is killed, 
   assert.equal(await next, "ok");
 });
 
-void test("a helper that dies at work, or cannot be started, fails its caller and nobody else", async () => {
+void test("a helper that dies during a request or cannot start fails only that request", async () => {
   const bench = new Bench();
   const answers = [bench.ask("/v"), bench.ask("/v")];
   bench.at("/v").die();
@@ -266,7 +266,7 @@ void test("a helper that dies at work, or cannot be started, fails its caller an
   await assert.rejects(none.run({ ...job, signal: new AbortController().signal }), /look at \/v: no more processes/);
 });
 
-void test("closing ends all and refuses what comes", async () => {
+void test("close() ends all helpers and rejects pending and later requests", async () => {
   const bench = new Bench();
   const idle = bench.ask("/idle");
   bench.at("/idle").answer();
@@ -278,7 +278,7 @@ void test("closing ends all and refuses what comes", async () => {
   assert.equal(bench.clock.timersPending, 0);
 });
 
-void test("a volume is one group with what is below it, and other paths stand for themselves", () => {
+void test("pathGroup maps a volume and the paths below it to one group", () => {
   const volume = "/var/lib/kubelet/pods/uid/volumes/kubernetes.io~nfs/data";
   assert.deepEqual(
     [volume, `${volume}/a/b`, "/var/lib/kubelet/pods/uid", "/mnt/share/a", "/srv/pods/a/b/c/d/e"].map(pathGroup),

@@ -12,7 +12,7 @@ const ask = (helper: Helper, onProgress: (files: number) => void = () => {}) =>
 const DIRECTORY = { kind: "done", value: "directory" };
 const DONE = `echo '{"kind":"done","value":"directory"}'`;
 
-void test("a helper is asked and asked again, and tells how far it has come", async () => {
+void test("a helper answers several requests and reports progress", async () => {
   const helper = shell(`read a; echo '{"kind":"progress","files":3}'; ${DONE}; read b; ${DONE}; read c`);
   const reported: number[] = [];
   const replies = [await ask(helper, (files) => reported.push(files)), await ask(helper)];
@@ -21,14 +21,14 @@ void test("a helper is asked and asked again, and tells how far it has come", as
   await helper.ended;
 });
 
-void test("a reply may come in pieces", async () => {
+void test("a reply split across writes is joined", async () => {
   const helper = shell(`read a; printf '{"kind":"do'; sleep 0.05; echo 'ne","value":"directory"}'; read b`);
   assert.deepEqual(await ask(helper), { kind: "done", value: "directory" });
   helper.end();
   await helper.ended;
 });
 
-void test("one that ends, talks nonsense or cannot be started fails its caller", async () => {
+void test("a helper that exits, prints invalid output or cannot start fails its caller", async () => {
   const ending = shell("read a; exit 3");
   await assert.rejects(ask(ending), /ended with 3/);
   await ending.ended;
@@ -40,7 +40,7 @@ void test("one that ends, talks nonsense or cannot be started fails its caller",
   await missing.ended;
 });
 
-void test("one that is killed takes its tools with it, and is not gone before a tool that got away is", async () => {
+void test("killing a helper kills its tools, and rejects its caller before the helper counts as ended", async () => {
   const beginMs = hostClock.monotonicMs();
   const both = shell("sleep 60 & read a; wait");
   const asked = ask(both);

@@ -6,7 +6,7 @@ import type { MountPoint } from "../../ports/mounts.ts";
 import { hostClock } from "../host/clock.ts";
 import { isShared, mountOf, mountsAt, mountsWithin, parseMountinfo } from "./mountinfo.ts";
 
-void test("a line gives its fields, with any number of optional ones", () => {
+void test("parseMountinfo reads all fields, with any number of optional ones", () => {
   const [first, second] = parseMountinfo(
     [
       String.raw`36 35 98:0 /mnt1 /mnt\0402\134x rw,noatime shared:7 master:1 - ext3 /dev/root rw,errors=continue`,
@@ -28,24 +28,24 @@ void test("a line gives its fields, with any number of optional ones", () => {
   assert.deepEqual(second?.superOptions, ["rw", 'context="a:b:c0,c1"', "size=64k"]);
 });
 
-void test("what was removed under a mount shows in its root, and its path is still the path", () => {
+void test("the (deleted) suffix of a path is removed; //deleted of a root is kept", () => {
   const line = String.raw`1 2 0:5 /a//deleted /srv/v\040(deleted) rw - nfs4 server:/a rw`;
   const [mount] = parseMountinfo(line);
   assert.deepEqual([mount?.root, mount?.path], ["/a//deleted", "/srv/v"]);
 });
 
-void test("a source may be empty, and a dash in a field ends nothing", () => {
+void test("a source may be empty, and a mount path may be a dash", () => {
   const [mount] = parseMountinfo("1 2 0:5 / - rw shared:1 - tmpfs  rw");
   assert.deepEqual([mount?.path, mount?.type, mount?.source], ["-", "tmpfs", ""]);
 });
 
-void test("a line that is no mount is refused, never left out", () => {
+void test("parseMountinfo rejects a malformed line", () => {
   for (const line of ["x", "1 2 0:5 / /a rw", "1 2 0:5 / /a rw shared:1 ext4 /dev/a rw", "1 2 0:5 / /a rw - ext4"]) {
     assert.throws(() => parseMountinfo(`${line}\n`), /mount/, line);
   }
 });
 
-void test("this machine's table is understood", () => {
+void test("parseMountinfo parses this machine's mount table", () => {
   const table = parseMountinfo(readFileSync("/proc/self/mountinfo", "utf8"));
   assert.ok(table.some(({ path, type }) => path === "/proc" && type === "proc"));
 });
@@ -76,7 +76,7 @@ const lineOf = (mount: MountPoint) =>
     .flat()
     .join(" ");
 
-void test("whatever is mounted wherever, the table gives it back", () => {
+void test("parseMountinfo returns random mounts unchanged", () => {
   fc.assert(
     fc.property(fc.array(mountPoint), (mounts) => {
       assert.deepEqual(parseMountinfo(`${mounts.map(lineOf).join("\n")}\n`), mounts);
@@ -84,7 +84,7 @@ void test("whatever is mounted wherever, the table gives it back", () => {
   );
 });
 
-void test("any text is a table or an error, and never a mount that the text does not hold", () => {
+void test("parseMountinfo returns one mount per line of random text, or throws", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(...'12 -/\\0\n,"a:'.split("")), maxLength: 80 }), (text) => {
       let mounts: readonly MountPoint[];
@@ -99,7 +99,7 @@ void test("any text is a table or an error, and never a mount that the text does
   );
 });
 
-void test("a table of ten thousand mounts is read in less than two seconds", () => {
+void test("a table of 10 000 mounts is parsed in less than two seconds", () => {
   const line = String.raw`36 35 98:0 /a\040b /var/lib/kubelet/pods/p/volumes/k~e/v rw,noatime shared:7 - tmpfs tmpfs rw,size=64k`;
   const text = `${line}\n`.repeat(10_000);
   const beginMs = hostClock.monotonicMs();
@@ -117,7 +117,7 @@ const table = parseMountinfo(
   ].join("\n"),
 );
 
-void test("mounts are found at a path, within it, and under it", () => {
+void test("mounts are found at a path, below it, and by a path they contain", () => {
   const sources = (mounts: readonly MountPoint[]) => mounts.map(({ device }) => device);
   assert.deepEqual(sources(mountsAt(table, "/a/b")), ["0:6", "0:7"]);
   assert.deepEqual(sources(mountsWithin(table, "/a")), ["0:5", "0:6", "0:7"]);

@@ -30,7 +30,7 @@ import {
 
 const line = (call: ToolCall | undefined) => call && [call.command, ...call.args].join(" ");
 
-void test("[13.5] memory and huge pages are mounted with their size, and without one as the kernel likes", () => {
+void test("[13.5] tmpfs and hugetlbfs are mounted with their size option, and without one when no size is set", () => {
   const lines = [
     memoryMountCall("/v", { sizeBytes: 64n << 20n, noSwap: true }),
     memoryMountCall("/v", { sizeBytes: 9_007_199_254_740_993n, noSwap: false }),
@@ -49,7 +49,7 @@ void test("[13.5] memory and huge pages are mounted with their size, and without
   ]);
 });
 
-void test("[13.33] a disk is probed, checked, made and mounted with these words", () => {
+void test("[13.33] commands that probe, check, format and mount a disk", () => {
   const lines = [
     probeCall("/dev/a"),
     checkCall("/dev/a"),
@@ -72,7 +72,7 @@ void test("[13.33] a disk is probed, checked, made and mounted with these words"
   ]);
 });
 
-void test("neither a type nor a server passes for something else", () => {
+void test("an invalid filesystem type is rejected, and a source that looks like an option is passed after --", () => {
   assert.deepEqual(
     ["", "../x", "ext4/../sh", "-h", "ext4 -n", "__proto__"].map((type) => formatCall("/dev/a", type)),
     [undefined, undefined, undefined, undefined, undefined, undefined],
@@ -91,7 +91,7 @@ const bound = (...options: string[]): MountPoint => ({
   propagation: [],
 });
 
-void test("a bind is made, then given its options without losing what it inherited", () => {
+void test("a bind mount is remounted with its options and the inherited ones", () => {
   assert.equal(line(bindCall("/s", "/t", ["ro", "_netdev"])), "mount -o bind,_netdev /s /t");
   assert.equal(
     line(remountBindCall("/s", "/t", ["bind", "ro"], bound("rw", "nosuid", "relatime", "ro"))),
@@ -100,11 +100,11 @@ void test("a bind is made, then given its options without losing what it inherit
   assert.equal(remountBindCall("/s", "/t", ["bind", "_netdev"], bound("rw", "nosuid")), undefined);
 });
 
-void test("[13.14] a subPath is bound from a descriptor, whatever its name leads to by then", () => {
+void test("[13.14] a subPath is bind-mounted from its descriptor in /proc/self/fd", () => {
   assert.equal(line(bindDescriptorCall(3, "/t")), "mount --no-canonicalize -o bind /proc/self/fd/3 /t");
 });
 
-void test("sharing, unmounting, and a scope of its own for a mount that starts a server", () => {
+void test("commands that share a mount, unmount, and mount inside a systemd scope", () => {
   const lines = [
     bindToItselfCall("/r"),
     makeSharedCall("/r"),
@@ -123,7 +123,7 @@ void test("sharing, unmounting, and a scope of its own for a mount that starts a
 
 const exited = (code: number, output = ""): ToolResult => ({ kind: "exited", code, stdout: output, output });
 
-void test("[13.33] nothing known on a disk is nothing, partitions are something, and anything else is no answer", () => {
+void test("[13.33] blkid's output gives the filesystem type, a partition table, an empty disk, or no result", () => {
   const answers = [
     exited(0, "DEVNAME=/dev/a\nTYPE=ext4\n"),
     exited(0, "PTTYPE=gpt\n"),
@@ -142,7 +142,7 @@ void test("[13.33] nothing known on a disk is nothing, partitions are something,
   ]);
 });
 
-void test("[13.33] a check that repaired goes on, one that could not stops, and one that did not run is no verdict", () => {
+void test("[13.33] fsck's exit code gives clean, repaired, uncorrected or unavailable", () => {
   const codes = [0, 1, 3, 4, 5, 8, 32].map((code) => parseCheck(exited(code)));
   assert.deepEqual(codes, [
     "clean",
@@ -156,7 +156,7 @@ void test("[13.33] a check that repaired goes on, one that could not stops, and 
   assert.equal(parseCheck({ kind: "missing" }), "unavailable");
 });
 
-void test("a failed mount reads as the Go kubelet's, and its words give the code", () => {
+void test("mount errors have the Go kubelet's text, and the tool's output gives the error code", () => {
   const failed = exited(32, "mount: /t: special device /dev/a does not exist.\n");
   assert.equal(
     mountFailure(deviceMountCall("/dev/a", "/t", "ext4", ["ro"]), failed),

@@ -29,7 +29,7 @@ const span: FinishedSpan = {
   failure: "no",
 };
 
-test("[22.3] spans are sent with their times in nanoseconds, by scope, under whose they are", () => {
+test("[22.3] spans are grouped by scope below their resource, with times in nanoseconds", () => {
   const plain: FinishedSpan = { ...span, scope: "b", name: "two", kind: "client", parent: undefined, events: [] };
   const spans = [span, { ...plain, failure: undefined }, { ...span, name: "three" }];
   const request = create(ExportTraceServiceRequestSchema, exportRequest(spans, { "service.name": "kubelet" }));

@@ -67,7 +67,7 @@ function world() {
 const namesIn = ({ resourceSpans }: ExportTraceServiceRequest) =>
   resourceSpans.flatMap((of) => of.scopeSpans.flatMap((scope) => scope.spans.map(({ name }) => name)));
 
-test("spans wait for company for five seconds and then go together", async () => {
+test("spans are sent in one batch five seconds after the first", async () => {
   const { clock, batches, add } = world();
   add(0, 3);
   await clock.advance(BATCH_WAIT_MS - 1);
@@ -78,7 +78,7 @@ test("spans wait for company for five seconds and then go together", async () =>
   assert.equal(clock.timersPending, 0);
 });
 
-test("a full batch goes at once, and no call takes more than one", async () => {
+test("a full batch is sent at once, one batch per call", async () => {
   const { clock, batches, add } = world();
   add(0, 2 * BATCH_MAX + 10);
   await clock.advance(0);
@@ -89,7 +89,7 @@ test("a full batch goes at once, and no call takes more than one", async () => {
   assert.equal(batches[2]?.at(-1), `span-${2 * BATCH_MAX + 9}`);
 });
 
-test("[22.3] while the collector is away the newest are kept, the oldest are lost, and the log says so now and then", async () => {
+test("[22.3] while the collector is unreachable the oldest spans are dropped, and the log reports it", async () => {
   const { clock, log, batches, state, add } = world();
   state.behaviour = "isAway";
   add(0, QUEUE_MAX + 100);
@@ -106,7 +106,7 @@ test("[22.3] while the collector is away the newest are kept, the oldest are los
   assert.equal(state.open, 1);
 });
 
-test("what a collector does not take at all is lost, and what comes after is tried", async () => {
+test("a batch rejected with Unimplemented is dropped, and later spans are sent", async () => {
   const { clock, log, batches, state, add } = world();
   state.behaviour = "refuses";
   add(0, 5);
@@ -118,7 +118,7 @@ test("what a collector does not take at all is lost, and what comes after is tri
   assert.deepEqual(batches, [["span-5"]]);
 });
 
-test("what a collector takes in part is counted", async () => {
+test("spans rejected in a partial success are counted as lost", async () => {
   const { clock, log, state, add } = world();
   state.behaviour = { rejects: 3n };
   add(0, 5);
@@ -126,7 +126,7 @@ test("what a collector takes in part is counted", async () => {
   assert.match(log.lines[0] ?? "", /"lost":3,"waiting":0,"err":"too many"/);
 });
 
-test("a collector that never answers is given up after ten seconds, with its connection", async () => {
+test("a call without an answer is aborted after ten seconds, and retried on a new connection", async () => {
   const { clock, batches, state, add } = world();
   state.behaviour = "isSilent";
   add(0, 1);
@@ -137,7 +137,7 @@ test("a collector that never answers is given up after ten seconds, with its con
   assert.deepEqual([batches, state.channels, state.open], [[["span-0"]], 2, 1]);
 });
 
-test("[22.3] closing delivers what waits, at once", async () => {
+test("[22.3] close() sends the queued spans at once", async () => {
   const { clock, batches, state, spans, add } = world();
   add(0, 3);
   await spans.close();
@@ -147,7 +147,7 @@ test("[22.3] closing delivers what waits, at once", async () => {
   assert.equal(batches.flat().length, 3);
 });
 
-test("[22.3] closing gives up after five seconds, also on a call that was under way", async () => {
+test("[22.3] close() gives up after five seconds, also when a call is in progress", async () => {
   for (const underWay of [true, false]) {
     const { clock, state, spans, add } = world();
     state.behaviour = "isSilent";
@@ -165,7 +165,7 @@ test("[22.3] closing gives up after five seconds, also on a call that was under 
   }
 });
 
-test("closing while the collector is away does not wait for it", async () => {
+test("close() does not wait while the collector is unreachable", async () => {
   const { clock, state, spans, add } = world();
   state.behaviour = "isAway";
   add(0, 3);

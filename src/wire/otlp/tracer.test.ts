@@ -18,7 +18,7 @@ function world(perMillion: number, clock: Clock) {
 
 tracerContract("the tracer of a collector", () => world(1_000_000, hostClock));
 
-test("[22.3] without a rate only what others have begun to trace is kept", () => {
+test("[22.3] at a sampling rate of 0 only spans with a sampled remote parent are kept", () => {
   const { tracer, finished } = world(0, hostClock);
   tracer.begin({ scope: "tests", name: "own" }).end();
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
@@ -29,7 +29,7 @@ test("[22.3] without a rate only what others have begun to trace is kept", () =>
   );
 });
 
-test("a trace's times go by the monotonic clock after its first reading of the calendar", async () => {
+test("a trace's times follow the monotonic clock after its first span's wall time", async () => {
   const manual = new ManualClock();
   let skewMs = 1_700_000_000_000;
   const clock: Clock = {
@@ -57,7 +57,7 @@ test("a trace's times go by the monotonic clock after its first reading of the c
   );
 });
 
-test("of very many events of a span the last ones are kept", () => {
+test("a span keeps its last EVENTS_MAX events", () => {
   const { tracer, finished } = world(1_000_000, hostClock);
   const span = tracer.begin({ scope: "tests", name: "long" });
   for (let index = 0; index < EVENTS_MAX + 3; index += 1) span.event(`event-${index}`, {});
@@ -66,7 +66,7 @@ test("of very many events of a span the last ones are kept", () => {
   assert.deepEqual([names?.length, names?.[0], names?.at(-1)], [EVENTS_MAX, "event-3", `event-${EVENTS_MAX + 2}`]);
 });
 
-test("the failure and the exception of a span are cut at the limit", () => {
+test("a span's failure text and exception message are cut at the limit", () => {
   const { tracer, finished } = world(1_000_000, hostClock);
   const most = "x".repeat(SPAN_TEXT_BYTES_MAX);
   for (const text of [most, `${most}y`]) {
@@ -82,7 +82,7 @@ test("the failure and the exception of a span are cut at the limit", () => {
   ]);
 });
 
-test("where nothing is traced a span says nothing and what runs within it runs", () => {
+test("noTracer's spans have no headers, and run the work inside them", () => {
   const span = noTracer.begin({ scope: "tests", name: "none" });
   span.set({ a: 1 });
   span.event("never told", {});

@@ -30,7 +30,7 @@ function answerTo(question: Buffer): Buffer | undefined {
   return isKnown && isIPv4 ? Buffer.concat([head, address]) : head;
 }
 
-describe("names of hosts that probes ask", () => {
+describe("resolving the host names of probes", () => {
   let nameServer: NameServer;
   let application: Server;
   let directory: string;
@@ -75,7 +75,7 @@ describe("names of hosts that probes ask", () => {
     }
   };
 
-  test("are those of the hosts file, then what the name server knows, with the search domains", async () => {
+  test("uses the hosts file, then the name server, with the search domains", async () => {
     assert.equal(await connected("127.0.0.1"), "connected");
     assert.equal(await connected("LISTED"), "connected");
     assert.equal(await connected("other"), "connected");
@@ -86,7 +86,7 @@ describe("names of hosts that probes ask", () => {
     assert.equal(await connected("web."), "ENOTFOUND");
   });
 
-  test("that nobody answers for end with their connection and hold up no other look-up", async () => {
+  test("50 unanswered lookups do not delay another lookup, and end with their connections", async () => {
     const silent = Array.from({ length: 50 }, (_, index) =>
       connectTo({ host: `silent-${index}.example`, port }, { names }),
     );

@@ -30,7 +30,7 @@ async function serving(onStream: (stream: ServerHttp2Stream) => void) {
   };
 }
 
-test("[12.5] a gRPC server that never stops answering is refused at its second message", async () => {
+test("[12.5] gRPC probe fails at the second message of a server that never stops sending", async () => {
   let sentBytes = 0;
   await using server = await serving((stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc" });
@@ -57,7 +57,7 @@ test("[12.5] a gRPC server that never stops answering is refused at its second m
 const healthAt = ({ port }: { readonly port: number }) =>
   createProber(hostClock).grpc({ host: "127.0.0.1", port }, { service: "", userAgent: "kube-probe" }, LIMIT_MS, signal);
 
-test("[12.5] a message of exactly the limit is the answer of a gRPC server, a longer one is refused", async () => {
+test("[12.5] gRPC probe accepts a message of exactly the limit and rejects a longer one", async () => {
   let sizeBytes = HEALTH_MESSAGE_BYTES_MAX;
   await using server = await serving((stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
@@ -67,11 +67,11 @@ test("[12.5] a message of exactly the limit is the answer of a gRPC server, a lo
   });
   assert.deepEqual(await healthAt(server), { kind: "status", status: "SERVING" });
   sizeBytes += 1;
-  const message = `an answer of ${sizeBytes} bytes is over the limit of ${HEALTH_MESSAGE_BYTES_MAX}`;
+  const message = `an answer of ${sizeBytes} bytes exceeds the limit of ${HEALTH_MESSAGE_BYTES_MAX}`;
   assert.deepEqual(await healthAt(server), { kind: "refused", code: 8, message });
 });
 
-test("[12.5] the message of a gRPC error is cut at the limit", async () => {
+test("[12.5] gRPC probe cuts the error message at the limit", async () => {
   const most = "x".repeat(GRPC_ERROR_BYTES_MAX);
   let message = most;
   await using server = await serving((stream) => {
@@ -83,7 +83,7 @@ test("[12.5] the message of a gRPC error is cut at the limit", async () => {
   assert.deepEqual(await healthAt(server), { kind: "refused", code: 5, message: `${most}... (1 more characters)` });
 });
 
-test("[12.3] an HTTP response that comes byte by byte is read whole, and in fewer reads than it has bytes", async () => {
+test("[12.3] HTTP probe reads a response sent byte by byte, in fewer reads than it has bytes", async () => {
   const body = "0123456789".repeat(20);
   const response = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const server = createTcpServer({ noDelay: true }, (socket) => {

@@ -48,7 +48,7 @@ function tree(files: Readonly<Record<string, string>>) {
   return createHostSigns({ root });
 }
 
-test("control groups of version 2, as they are mounted", async () => {
+test("cgroupTree reports version 2, its controllers, and whether the mount is read-only", async () => {
   const mounts = (options: string) => `cgroup2 /sys/fs/cgroup cgroup2 ${options},nosuid 0 0\n`;
   const controllers = { "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu memory\n" };
   const found = { version: 2, controllers: ["cpuset", "cpu", "memory"] };
@@ -60,7 +60,7 @@ test("control groups of version 2, as they are mounted", async () => {
   await assert.rejects(tree({}).cgroupTree(), /ENOENT/, "what cannot be read is not what is not there");
 });
 
-test("control groups of version 1, joined or not", async () => {
+test("cgroupTree lists joined and single controllers of version 1", async () => {
   const line = (name: string) => `cgroup /sys/fs/cgroup/${name} cgroup rw,relatime,${name} 0 0\n`;
   const signs = tree({ "/proc/self/mounts": line("cpu,cpuacct") + line("memory") });
   const found = await signs.cgroupTree();
@@ -70,7 +70,7 @@ test("control groups of version 1, joined or not", async () => {
   );
 });
 
-test("what swaps, and who runs the machine", async () => {
+test("swap devices, systemd as init, and known filesystems are read from their files", async () => {
   const swaps =
     "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/vda2                               partition\t1048572\t\t0\t\t-2\n";
   const signs = tree({
@@ -84,14 +84,14 @@ test("what swaps, and who runs the machine", async () => {
   assert.deepEqual(await signs.fileSystems(), ["proc", "ext4"]);
 });
 
-test("a file is read if it is shorter than the limit, a longer one is an error", async () => {
+test("text() reads a file below the limit and rejects a longer one", async () => {
   const text = "x".repeat(KERNEL_FILE_BYTES_MAX - 1);
   const signs = tree({ "/short": text, "/long": `${text}xx` });
   assert.equal((await signs.text("/short")).length, text.length);
   await assert.rejects(signs.text("/long"), new RegExp(`/long is longer than ${KERNEL_FILE_BYTES_MAX} bytes$`));
 });
 
-test("addresses are read out of the kernel's table, in either family", () => {
+test("parseListeners reads listening IPv4 and IPv6 addresses from /proc/net/tcp", () => {
   const line = (local: string, state: string, inode: number) =>
     `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0 100 0 0 10 0\n`;
   assert.deepEqual(
@@ -109,7 +109,7 @@ test("addresses are read out of the kernel's table, in either family", () => {
   );
 });
 
-test("who holds a lock of the same number on another disk is no agent", async () => {
+test("a flock holder counts as an agent only if its arguments name the agent's lock file", async () => {
   const lockFile = "/var/lib/kubelet/deckhand/lock";
   const seen = async (args: readonly string[]) => {
     const processes = { "/proc/10/cmdline": "agent\0", "/proc/20/cmdline": `${args.join("\0")}\0` };
@@ -125,7 +125,7 @@ test("who holds a lock of the same number on another disk is no agent", async ()
   assert.deepEqual(await seen(["flock", "-n", lockFile, "sh"]), [{ pid: 10, command: "agent", isDeckhand: true }]);
 });
 
-test("a kubelet is found by how it was called, and whoever holds the lock is Deckhand", async () => {
+test("agents() finds a kubelet by its command line, and the lock's holder as Deckhand", async () => {
   // A program of that name that does nothing.
   const kubelet = join(scratch, "kubelet");
   symlinkSync("/bin/sleep", kubelet);

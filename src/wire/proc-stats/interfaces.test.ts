@@ -9,7 +9,7 @@ import { KernelFiles } from "./kernel-files.ts";
 const trie = (...addresses: readonly string[]) =>
   addresses.map((address) => `           |-- ${address}\n              /32 host LOCAL\n`).join("");
 
-test("the kernel is asked again only when an address that a node may go by came or went", async (t) => {
+test("interfaces are read again only when an address that a node can use was added or removed", async (t) => {
   const root = mkdtempSync(join(tmpdir(), "deckhand-interfaces-"));
   t.after(() => rmSync(root, { recursive: true }));
   const write = (file: string, content: string) => writeFileSync(join(root, "proc/net", file), content);

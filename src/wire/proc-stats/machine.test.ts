@@ -40,17 +40,17 @@ const small = {
   "/sys/devices/system/cpu/cpu0/topology/physical_package_id": "0\n",
 };
 
-void test("[3.6] this machine's CPUs and memory are the kernel's, not those of our cgroup or affinity", async () => {
+void test("[3.6] CPUs and memory of this machine are the kernel's, not those of our cgroup or affinity", async () => {
   const facts = await createMachine().facts();
   assert.deepEqual([facts.cpus, facts.memoryBytes], [cpus().length, BigInt(totalmem())]);
 });
 
-void test("[3.8] this machine's names are the kernel's", async () => {
+void test("[3.8] hostname and kernel version of this machine are the kernel's", async () => {
   const facts = await createMachine().facts();
   assert.deepEqual([facts.hostname, facts.kernelVersion], [hostname(), release()]);
 });
 
-void test("[3.6] memory and swap are in bytes, and of two limits of process numbers the smaller counts", async () => {
+void test("[3.6] memory and swap are in bytes, and the smaller of two PID limits counts", async () => {
   const facts = await tree(small).facts();
   assert.deepEqual(
     [facts.cpus, facts.memoryBytes, facts.swapBytes, facts.pidsMax],
@@ -58,7 +58,7 @@ void test("[3.6] memory and swap are in bytes, and of two limits of process numb
   );
 });
 
-void test("files are labelled where SELinux is mounted and has a policy", async () => {
+void test("SELinux is reported when it is mounted and the process has a security context", async () => {
   const mounted = { ...small, "/sys/fs/selinux/enforce": "1" };
   const label = (text: string) => ({ "/proc/self/attr/current": text });
   const isOn = async (files: Readonly<Record<string, string>>) => (await tree(files).facts()).selinux;
@@ -114,7 +114,7 @@ for (const [name, files, wanted] of [
   });
 }
 
-void test("[3.6] a CPU that goes away is no longer counted", async () => {
+void test("[3.6] a CPU that goes offline is no longer counted", async () => {
   const files = { ...small, ...cpuTree("/sys/devices/system/node/node0", [0, 1, 2]) };
   const online = "/sys/devices/system/cpu/online";
   const machine = tree({ ...files, [online]: "0-2\n" });
@@ -123,7 +123,7 @@ void test("[3.6] a CPU that goes away is no longer counted", async () => {
   assert.equal((await machine.facts()).cpus, 2);
 });
 
-void test("[3.6] huge pages count by size, also where none is allocated", async () => {
+void test("[3.6] huge pages are reported by size, also when none is allocated", async () => {
   const hugepages = "/sys/kernel/mm/hugepages";
   const { hugepages: found } = await tree({
     ...small,

@@ -6,7 +6,7 @@ import { createOwnProcess } from "./own-process.ts";
 
 ownProcessContract("this process", () => ({ process: createOwnProcess(), nowWallMs: () => hostClock.wallMs() }));
 
-void test("it is this process that is told of", async () => {
+void test("facts and start time are those of this process", async () => {
   const own = createOwnProcess();
   const [{ residentBytes, cpuSeconds }, { processWallMs }] = await Promise.all([own.facts(), own.begin()]);
   assert.ok(residentBytes > 20e6 && residentBytes < 2e9, String(residentBytes));

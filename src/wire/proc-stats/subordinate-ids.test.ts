@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { KernelFiles } from "./kernel-files.ts";
 import { parseSubordinateIds, readSubordinateIds } from "./subordinate-ids.ts";
 
-test("[25.7] what getsubids prints is one range of numbers, or it is refused", () => {
+test("[25.7] getsubids output is parsed as one range, and anything else is rejected", () => {
   assert.deepEqual(parseSubordinateIds("0: kubelet 65536 7208960\n"), { first: 65_536, length: 7_208_960 });
   for (const [output, why] of [
     ["0: kubelet 1 2\n1: kubelet 3 4\n", /it must contain only one line$/],
@@ -18,7 +18,7 @@ test("[25.7] what getsubids prints is one range of numbers, or it is refused", (
     assert.throws(() => parseSubordinateIds(output), { message: why });
 });
 
-test("[25.7] a machine without the user says nothing of it", async () => {
+test("[25.7] a machine without the user has no subordinate IDs", async () => {
   const root = await mkdtemp(join(tmpdir(), "subordinate-ids-"));
   try {
     await mkdir(join(root, "etc"));

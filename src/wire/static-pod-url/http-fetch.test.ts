@@ -41,7 +41,7 @@ httpFetchContract("Node's HTTP", () =>
   }),
 );
 
-test("a server that another sends us to sees our headers, but not those that we are known by", async () => {
+test("a redirect to another server keeps custom headers and drops Authorization", async () => {
   const other = await serve({ "/": (response, token, password) => response.end(`${token} ${password}`) });
   const first = await serve({ "/": to(`${other.url}/`) });
   const headers = { "X-Token": ["plain"], Authorization: ["Bearer secret"] };
@@ -54,7 +54,7 @@ test("a server that another sends us to sees our headers, but not those that we 
   }
 });
 
-test("redirects are followed up to the limit, one more is an error", async () => {
+test("redirects are followed up to the limit, and one more is an error", async () => {
   const last = `/${MANIFEST_REDIRECTS_MAX + 1}`;
   const hops = Array.from({ length: MANIFEST_REDIRECTS_MAX + 1 }, (_, hop) => [`/${hop}`, to(`/${hop + 1}`)] as const);
   const served = await serve({
@@ -79,7 +79,7 @@ test("redirects are followed up to the limit, one more is an error", async () =>
   }
 });
 
-test("only HTTP and HTTPS are spoken", async () => {
+test("a URL that is neither http nor https is rejected", async () => {
   const options = { headers: {}, limitMs: 2000, bytesMax: 1000 };
   const fetched = createHttpFetch(hostClock).get("file:///etc/passwd", options, new AbortController().signal);
   await assert.rejects(fetched, HttpFetchError);

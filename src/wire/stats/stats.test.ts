@@ -29,8 +29,8 @@ for (const [path, text] of Object.entries({
   writeFileSync(join(root, path), text);
 }
 
-void suite("the thread that reads figures", () => {
-  test("[21.8] there is none until somebody asks, one for all who ask, and none again when nobody has for a while", async () => {
+void suite("stats thread", () => {
+  test("[21.8] starts with the first request, serves concurrent requests, and ends when idle", async () => {
     const clock = new ManualClock();
     const stats = createStats({ clock, program, root, idleMs: 1_000 });
     assert.equal(stats.isAwake, false);
@@ -46,7 +46,7 @@ void suite("the thread that reads figures", () => {
     assert.equal(stats.isAwake, false);
   });
 
-  test("one that does not answer in time is given up, and the next question has another", async () => {
+  test("is dropped when it does not answer within the limit", async () => {
     const clock = new ManualClock();
     const silent = new URL("data:text/javascript,setInterval(() => {}, 1000)");
     const stats = createStats({ clock, program: silent, root, limitMs: 500 });
@@ -57,7 +57,7 @@ void suite("the thread that reads figures", () => {
     await stats.close();
   });
 
-  test("one that the kernel holds is not waited for: who asks meanwhile is refused at once, and we can end", async () => {
+  test("rejects requests at once while the kernel blocks it, and does not block close()", async () => {
     const clock = new ManualClock();
     const fifo = join(root, "fifo");
     execFileSync("mkfifo", [fifo]);
@@ -78,19 +78,19 @@ void suite("the thread that reads figures", () => {
     await (await open(fifo, "r+")).close();
   });
 
-  test("one that dies takes its questions with it, and says so", async () => {
+  test("rejects its requests with the exit code when it dies", async () => {
     const broken = createStats({ clock: hostClock, program: new URL("data:text/javascript,process.exit(3)"), root });
     await assert.rejects(broken.read(QUESTION, forever), /ended with 3/);
     await broken.close();
   });
 
-  test("a machine whose groups cannot be read is an error with its reason", async () => {
+  test("rejects a request when no cgroups are mounted", async () => {
     const stats = createStats({ clock: hostClock, program, root: join(root, "proc") });
     await assert.rejects(stats.read(QUESTION, forever), /no control groups are mounted/);
     await stats.close();
   });
 
-  test("[21.3] its own group is what systemd calls it, where CPU and memory are counted in one place", async () => {
+  test("[21.3] own cgroup is systemd's, or the one in which CPU and memory agree", async () => {
     const stats = createStats({ clock: hostClock, program, root });
     assert.equal(await stats.ownGroup(), "/system.slice/deckhand.service");
     await stats.close();

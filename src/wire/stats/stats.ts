@@ -46,7 +46,7 @@ export function createStats({
   const rest = async () => {
     const ending = thread;
     thread = undefined;
-    await ending?.end(new Error("the reading of figures is over"));
+    await ending?.end(new Error("the stats thread was stopped"));
   };
   const awake = (): Thread => {
     if (stuck?.hasExited === false) throw new Error("the thread that reads figures gives no answer and does not end");

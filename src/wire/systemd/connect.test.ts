@@ -8,7 +8,7 @@ import { listenAsPeer } from "../../../test/support/dbus-peer.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { firstOf } from "./connect.ts";
 
-void test("a bus that takes connections and says nothing is left for the next place after five seconds", async () => {
+void test("a silent D-Bus socket is dropped for the next one after five seconds", async () => {
   const directory = await mkdtemp(join(tmpdir(), "deckhand-systemd-"));
   const mute = await listenAsPeer(join(directory, "mute"), () => {}, "");
   const good = await listenAsPeer(join(directory, "good"), () => {});

@@ -109,7 +109,7 @@ void suite("the systemd driver", () => {
   afterEach(() => world.close());
   const text = async (file: string) => (await readFile(join(world.directory(POD), file), "utf8")).trim();
 
-  test("[14.3] a group is a transient slice where systemd makes it, with every controller of the machine", async () => {
+  test("[14.3] a cgroup is created as a transient slice with every controller of the machine", async () => {
     const { cgroups, systemd, directory, root } = world;
     await cgroups.apply(POD, {});
     assert.equal(directory(POD), `${root}/kubepods.slice/kubepods-burstable.slice/${SLICE}`);
@@ -120,7 +120,7 @@ void suite("the systemd driver", () => {
     ]);
   });
 
-  test("[14.4] systemd and the files hold the same: a quota is rounded up in both, what systemd has no word for is in the files", async () => {
+  test("[14.4] systemd's properties and the cgroup files agree, with the CPU quota rounded up in both", async () => {
     const { cgroups, systemd } = world;
     await cgroups.apply(POD, {
       cpuShares: 512,
@@ -141,7 +141,7 @@ void suite("the systemd driver", () => {
     assert.deepEqual(await Promise.all(files.map(text)), held);
   });
 
-  test("[14.9] what holds is not told again; what somebody changed is told and written again", async () => {
+  test("[14.9] unchanged values are not sent again; a value changed by others is sent and written again", async () => {
     const { cgroups, systemd, tree, directory } = world;
     await cgroups.apply(POD, { cpuShares: 2 });
     systemd.calls.length = 0;
@@ -153,7 +153,7 @@ void suite("the systemd driver", () => {
     assert.equal(await text("cpu.weight"), "1");
   });
 
-  test("[14.3] a slice that is there already, as after a restart of ours, is taken over", async () => {
+  test("[14.3] an existing slice is reused after a restart, and recreated when it lacks controllers", async () => {
     const { systemd, restart, tree, directory } = world;
     await restart().apply(POD, { pidsMax: 5n });
     systemd.calls.length = 0;
@@ -169,7 +169,7 @@ void suite("the systemd driver", () => {
     assert.equal(await text("pids.max"), "6");
   });
 
-  test("[14.14] at the end processes are killed, the slice is stopped and its directories go; what is no unit goes too", async () => {
+  test("[14.14] destroy kills the processes, stops the slice and removes its directories; repeating it is harmless", async () => {
     const { cgroups, systemd, tree, directory } = world;
     await cgroups.apply(POD, {});
     await tree.make(join(directory(POD), "cri-containerd-1.scope"));
@@ -181,7 +181,7 @@ void suite("the systemd driver", () => {
     await cgroups.destroy(POD, forever);
   });
 
-  test("[14.14] systemd is told before the first directory goes; what it then refuses holds back no directory, and is told", async () => {
+  test("[14.14] destroy calls StopUnit before it removes directories, and logs a refusal without stopping", async () => {
     const { systemd, restart, tree, directory, errors } = world;
     const calls: (string | undefined)[] = [];
     const watched = {
@@ -201,7 +201,7 @@ void suite("the systemd driver", () => {
     ]);
   });
 
-  test("[14.14] a systemd that cannot be reached keeps no group from ending", async () => {
+  test("[14.14] destroy succeeds while systemd is unreachable", async () => {
     const { cgroups, systemd, tree, directory, errors } = world;
     await cgroups.apply(POD, {});
     const pid = await tree.start(directory(POD));
@@ -210,7 +210,7 @@ void suite("the systemd driver", () => {
     assert.deepEqual([tree.isAlive(pid), await tree.isGroup(directory(POD)), errors.length], [false, false, 1]);
   });
 
-  test("a call whose connection is lost is made again on another", async () => {
+  test("a call is repeated on a new connection when its connection is lost", async () => {
     const { cgroups, systemd } = world;
     await cgroups.apply(POD, {});
     systemd.answers.set("SetUnitProperties", "hangUp");
@@ -221,7 +221,7 @@ void suite("the systemd driver", () => {
     assert.deepEqual([systemd.connections, systemd.units.has(SLICE)], [3, false]);
   });
 
-  test("a job whose end is never told is waited for half a minute, and not by whoever asks next", async () => {
+  test("apply fails after 30 s without JobRemoved, and the next apply does not wait", async () => {
     const { systemd, restart } = world;
     const clock = new ManualClock();
     const cgroups = restart({ clock });
@@ -239,7 +239,7 @@ void suite("the systemd driver", () => {
     assert.equal(clock.timersPending, 0);
   });
 
-  test("nobody waits for systemd when the process is to end", async () => {
+  test("a start is aborted at shutdown", async () => {
     const { systemd, socketPath } = world;
     const shutdown = new AbortController();
     const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
@@ -252,7 +252,7 @@ void suite("the systemd driver", () => {
     await manager.close();
   });
 
-  test("two that wait for one job both hear of its end", async () => {
+  test("two calls that wait for one job both resolve when it ends", async () => {
     const socketPath = join(world.root, "one-job");
     const asked: PeerCall[] = [];
     const peer = await listenAsPeer(socketPath, (call) => {
@@ -268,7 +268,7 @@ void suite("the systemd driver", () => {
     await peer.close();
   });
 
-  test("one that lets us in and then answers with errors is not kept open", async () => {
+  test("a connection that answers the first calls with errors is closed", async () => {
     const socketPath = join(world.root, "closed");
     const opened: DbusConnection[] = [];
     const peer = await listenAsPeer(socketPath, (call) => call.fail("org.x.No", "not today"));
@@ -285,7 +285,7 @@ void suite("the systemd driver", () => {
     await peer.close();
   });
 
-  test("[14.4] what a systemd is too old to know is left out, and is in the files", async () => {
+  test("[14.4] properties unknown to an old systemd are not sent, but written to the cgroup files", async () => {
     const { cgroups, systemd } = world;
     for (const [version, unknown] of [
       ["v241-1", ["CPUQuotaPeriodUSec", "AllowedCPUs"]],
@@ -311,7 +311,7 @@ void suite("the systemd driver", () => {
     }
   });
 
-  test("what systemd refuses is told with the unit; a start that failed is taken note of", async () => {
+  test("a rejected call names the unit, and a failed start is reset with ResetFailedUnit", async () => {
     const { cgroups, systemd } = world;
     systemd.answers.set("StartTransientUnit", { result: "failed" });
     await assert.rejects(cgroups.apply(POD, {}), {
@@ -324,7 +324,7 @@ void suite("the systemd driver", () => {
     });
   });
 
-  test("[14.3] directories below that are no slices of ours are no groups of ours", async () => {
+  test("[14.3] children() lists only slices that are pod or QoS cgroups", async () => {
     const { cgroups, tree, directory } = world;
     await cgroups.apply(POD, {});
     await tree.make(join(directory(["kubepods"]), "stray.scope"));

@@ -8,7 +8,7 @@ const INFINITY = 18_446_744_073_709_551_615n;
 const plain = (values: CgroupValues, version: 1 | 2 = 2) =>
   Object.fromEntries(sliceProperties(values, version).map(([name, { value }]) => [name, value]));
 
-void test("[14.3] a new slice is wanted by the one above it, counted by every controller, and waits for nothing", () => {
+void test("[14.3] a new slice wants its parent, enables accounting, and has no default dependencies", () => {
   const properties = newSliceProperties(podCgroupName("Burstable", "u-1"));
   assert.deepEqual(properties, [
     ["Description", { signature: "s", value: "Kubernetes pods, kubepods-burstable-podu_1.slice" }],
@@ -22,7 +22,7 @@ void test("[14.3] a new slice is wanted by the one above it, counted by every co
   assert.deepEqual(newSliceProperties(["kubepods"])[1], ["Wants", { signature: "as", value: ["-.slice"] }]);
 });
 
-void test("[14.4] each value has its word, and none is said of what is not set", () => {
+void test("[14.4] each value maps to its systemd property, and unset values to none", () => {
   assert.deepEqual(plain({}), {});
   assert.deepEqual(
     plain({
@@ -56,7 +56,7 @@ void test("[14.4] each value has its word, and none is said of what is not set",
   );
 });
 
-void test("[14.4] no limit is told as infinity; no process at all as one", () => {
+void test("[14.4] no limit becomes infinity, and a PID limit of 0 becomes 1", () => {
   assert.deepEqual(plain({ cpuQuotaUs: -1, cpuPeriodUs: 20_000, memoryLimitBytes: -1n, pidsMax: -1n }), {
     MemorySwapMax: INFINITY,
     MemoryMax: INFINITY,
@@ -68,7 +68,7 @@ void test("[14.4] no limit is told as infinity; no process at all as one", () =>
   assert.deepEqual(plain({ cpuQuotaUs: 20_000, pidsMax: 0n }), { CPUQuotaPerSecUSec: 200_000n, TasksMax: 1n });
 });
 
-void test("cgroup v1 has older words for the CPU and memory", () => {
+void test("cgroup v1 uses MemoryLimit and CPUShares", () => {
   const unified = new Map([["memory.min", "1"]]);
   assert.deepEqual(plain({ cpuShares: 512, memoryLimitBytes: 4096n, unified }, 1), {
     MemoryLimit: 4096n,
@@ -76,6 +76,6 @@ void test("cgroup v1 has older words for the CPU and memory", () => {
   });
 });
 
-void test("a list of CPUs that is none is named", () => {
+void test("an invalid CPU list is rejected with its text", () => {
   assert.throws(() => sliceProperties({ cpusetCpus: "x" }, 2), /the CPUs of a group are "x"/);
 });

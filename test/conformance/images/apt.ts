@@ -25,7 +25,7 @@ interface Mirrors {
 async function mirrors(): Promise<Mirrors> {
   const known = await knownMirrors();
   if (known !== undefined) return known;
-  // apt only tells of what it has lists of, and a fresh machine has none.
+  // apt only knows packages from its lists, and a fresh machine has no lists.
   await command("apt-get", ["update", "-qq"], { limitMs: LIMIT_MS });
   const fetched = await knownMirrors();
   if (fetched === undefined) throw new Error("the machine's apt has no mirror of Debian's main archive");

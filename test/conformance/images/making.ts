@@ -1,4 +1,4 @@
-/** A cache entry whose making is slow enough to be told of: what is being made, and how long it took. */
+/** A cache entry that is slow to create: reports what is being created, and how long it took. */
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { cached } from "../../cluster/cache.ts";

@@ -81,7 +81,7 @@ export class Commands {
 
   /** Returns the ID of the new boot once the guest has rebooted. */
   rebooted(since: string, limitMs: number): Promise<string> {
-    return this.#boot("the guest to boot anew", limitMs, (bootId) => bootId !== since);
+    return this.#boot("the guest to reboot", limitMs, (bootId) => bootId !== since);
   }
 
   run(script: string, { limitMs = RUN_MS }: RunOptions = {}): Promise<CommandResult> {
@@ -161,7 +161,7 @@ export class Commands {
   #takeReady({ session, bootId }: Extract<Said, { kind: "ready" }>): void {
     if (session !== this.#session) {
       // A runner that has just started knows neither earlier calls nor the current time.
-      for (const call of this.#calls.values()) call.reject(new Error("the guest's runner began anew"));
+      for (const call of this.#calls.values()) call.reject(new Error("the guest's runner restarted"));
       return this.#greet();
     }
     this.#bootId = bootId;

@@ -246,12 +246,12 @@ export const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
     ...[...HEALTH, "/", "/none", "/pods", "/metrics", "//healthz"].map((path) => ask(path, { door: "health" })),
     ...METHODS.flatMap((method) => ["/healthz", "/healthz/ping"].map((path) => ask(path, { door: "health", method }))),
   ],
-  "[20.15] flags and status in every form that can be asked for": FORMS.flatMap((form) =>
+  "[20.15] flags and status in every form that can be requested": FORMS.flatMap((form) =>
     ["Flagz", "Statusz"].map((kind) =>
       ask(`/${kind.toLowerCase()}`, { headers: { accept: form.replaceAll("KIND", kind) } }),
     ),
   ),
-  "[20.13] metrics in every form that can be asked for": [
+  "[20.13] metrics in every form that can be requested": [
     ...METRIC_FORMS.map((headers) => ask("/metrics", { headers })),
     ...METRICS.flatMap((path) => [PLAIN, PROTOBUF, GZIP].map((headers) => ask(path, { headers }))),
     ...METHODS.map((method) => ask("/metrics/slis", { method })),

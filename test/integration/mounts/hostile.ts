@@ -89,13 +89,14 @@ test("[13.14] bindSubPath binds nothing from outside while volume directories ar
       const result = await outcome(mounts.bindSubPath(bind, signal));
       outcomes.set(result, (outcomes.get(result) ?? 0) + 1);
       if (result === "done") {
-        const seen = (await files.facts(at("target/marker"))) === undefined ? "made anew" : await read("target/marker");
+        const seen =
+          (await files.facts(at("target/marker"))) === undefined ? "made again" : await read("target/marker");
         assert.notEqual(seen, "outside");
         await mounts.unmount(at("target"), { lazy: false }, signal);
       }
     }
     await racer.end();
-    figure("swaps of a folder for a link", racer.swaps, "swaps");
+    figure("swaps of a directory for a link", racer.swaps, "swaps");
     const known = new Set(["done", "unsafePath", "notFound"]);
     assert.deepEqual(
       [...outcomes.keys()].filter((name) => !known.has(name)),
@@ -122,7 +123,7 @@ test("[24.10] readBelow reads no file from outside while volume directories are 
       outcomes.set(seen, (outcomes.get(seen) ?? 0) + 1);
     }
     await racer.end();
-    figure("swaps of a folder for a link while a file was read", racer.swaps, "swaps");
+    figure("swaps of a directory for a link while a file was read", racer.swaps, "swaps");
     const known = new Set(["inside", "unsafePath", "notFound"]);
     assert.ok(enough() && [...outcomes.keys()].every((name) => known.has(name)), JSON.stringify([...outcomes]));
   }));

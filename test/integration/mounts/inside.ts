@@ -73,7 +73,7 @@ test("[13.15][27.1.1] the agent's root directory is a shared mount of mode 0750 
     const agent = spawn("unshare", line, { stdio: "ignore" });
     const ended = once(agent, "exit");
     try {
-      await waitUntil("the agent's folders", 20_000, async () => existsSync(at("root/deckhand/lock")));
+      await waitUntil("the agent's directories", 20_000, async () => existsSync(at("root/deckhand/lock")));
       assert.equal((await files.facts(at("root")))?.mode, 0o750);
     } finally {
       agent.kill("SIGTERM");

@@ -10,7 +10,7 @@ const { renameSync, rmSync, symlinkSync } = require("node:fs");
 const { workerData: { volume, name, outside, counter } } = require("node:worker_threads");
 const counts = new Int32Array(counter);
 const at = (each) => volume + "/" + each;
-// Somebody may have made a folder in the moment between.
+// Another process may have created a directory in between.
 const move = (from, to) => {
   for (;;) {
     try {

@@ -241,7 +241,7 @@ export async function bind({ cluster }: World, pod: string, node: string): Promi
 const PREPARE = `umask 022
 mkdir -p ${NODE_DIRECTORY}; cd ${NODE_DIRECTORY}
 tree() { mkdir -p $1/deep; echo top > $1/top; echo low > $1/deep/low; ln -s top $1/link; chmod 600 $1/top; chmod 755 $1/deep/low; }
-for folder in plain read sub grouped grouped-read shared own matching mismatch; do tree local-$folder; done
+for name in plain read sub grouped grouped-read shared own matching mismatch; do tree local-$name; done
 chown 0:3000 local-matching; chmod 2775 local-matching
 tree folder; chown 7:8 folder/top
 mkdir only

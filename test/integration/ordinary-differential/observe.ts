@@ -231,8 +231,8 @@ async function quiet({ take }: Settling): Promise<Look> {
     for (const part of LOOKS) Object.assign(seen, { [part]: await take(part) });
     const [nowMs, text] = [performance.now(), JSON.stringify(seen)];
     if (text !== last) [changedMs, last] = [nowMs, text];
-    const isOver = nowMs - changedMs > QUIET_MS || nowMs - beganMs > QUIET_LIMIT_MS;
-    if (isOver && isComplete(seen)) return seen;
+    const isQuiet = nowMs - changedMs > QUIET_MS || nowMs - beganMs > QUIET_LIMIT_MS;
+    if (isQuiet && isComplete(seen)) return seen;
     await pause(LOOK_EVERY_MS);
   }
 }

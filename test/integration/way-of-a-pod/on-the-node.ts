@@ -31,7 +31,7 @@ export function onTheNode(world: () => World): void {
 function directories(world: () => World): void {
   test("[7.23][27.1.1][27.1.13] a pod has data directories with upstream's modes, and a cgroup", async () => {
     const { node } = world();
-    const pod = await runPod(world(), "folders", { containers: [SLEEPER] });
+    const pod = await runPod(world(), "directories", { containers: [SLEEPER] });
     const root = `/var/lib/kubelet/pods/${uidOf(pod)}`;
     for (const path of ["/var/lib/kubelet", root, `${root}/volumes`, `${root}/plugins`, `${root}/containers/main`]) {
       const facts = await stat(onMachine(node, path));

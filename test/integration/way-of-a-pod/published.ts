@@ -14,7 +14,7 @@ import { makePod, runPod, uidOf, type World } from "./world.ts";
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const OWNED = ["ContainersReady", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"];
 
-const STRANGERS = [
+const FOR_OTHER_SYSTEMS = [
   [
     "other-field",
     { os: { name: "windows" } },
@@ -314,7 +314,7 @@ export function published(world: () => World): void {
       await client.gone("volume");
     });
 
-    for (const [name, spec, labels, reason, message] of STRANGERS) {
+    for (const [name, spec, labels, reason, message] of FOR_OTHER_SYSTEMS) {
       test(`[5.4] a pod for another operating system is rejected with the reason ${reason}`, async () => {
         const { pods: client, node, proxy } = world();
         const pod = podOn(node.name, name, { containers: [sh("sleep 1000")], ...spec });

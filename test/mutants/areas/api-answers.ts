@@ -26,7 +26,7 @@ export const API_ANSWERS: MutantArea = {
     {
       name: "an answer to a wrong method does not say which are allowed",
       file: "src/server/dispatch.ts",
-      find: "      ...(error instanceof MethodRefusal ? { Allow: error.allow } : {}),\n",
+      find: "      ...(error instanceof MethodNotAllowed ? { Allow: error.allow } : {}),\n",
       replace: "",
       suite: SUITE,
       cases: "^api operator \\w+ /(?:pods|configz)$",
@@ -35,8 +35,8 @@ export const API_ANSWERS: MutantArea = {
     {
       name: "an unknown health check is answered without a line end",
       file: "src/server/routes/health.ts",
-      find: 'throw new Refusal(404, "404 page not found\\n");',
-      replace: 'throw new Refusal(404, "404 page not found");',
+      find: 'throw new HttpError(404, "404 page not found\\n");',
+      replace: 'throw new HttpError(404, "404 page not found");',
       suite: SUITE,
       cases: "^api operator GET /healthz/none$",
       tests: "\\[20\\.6\\]",
@@ -53,8 +53,8 @@ export const API_ANSWERS: MutantArea = {
     {
       name: "a log of an unknown container is refused as a bad request",
       file: "src/server/container-logs.ts",
-      find: "throw new Refusal(404, `container ${goQuote(container)} not found",
-      replace: "throw new Refusal(400, `container ${goQuote(container)} not found",
+      find: "throw new HttpError(404, `container ${goQuote(container)} not found",
+      replace: "throw new HttpError(400, `container ${goQuote(container)} not found",
       suite: SUITE,
       cases: "^api operator GET /containerLogs/NS/plain/none$",
       tests: "\\[20\\.11\\]",

@@ -52,7 +52,7 @@ const env = (...variables: readonly (readonly [string, string | EnvVar["valueFro
   ),
 });
 
-test("[24.7] envFrom comes first, with its prefixes, then env in order, and of two of one name the later counts", () => {
+test("[24.7] envFrom with its prefixes precedes env, and the last definition of a name wins", () => {
   const make = given([
     object("ConfigMap", "settings", { data: { b: "map-b", a: "map-a", SHARED: "map" }, binaryData: { c: "AA==" } }),
     object("Secret", "hidden", { data: { a: "c2VjcmV0", SHARED: "c2VjcmV0" } }),
@@ -66,7 +66,7 @@ test("[24.7] envFrom comes first, with its prefixes, then env in order, and of t
   assert.deepEqual(lines(make(both)), ["SHARED=secret", "a=secret", "b=map-b"]);
 });
 
-test("[24.7] a reference finds what is defined before it, with envFrom and the Services, and nothing that comes after", () => {
+test("[24.7] a reference expands earlier variables, envFrom and Services, and nothing defined later", () => {
   const make = given([object("ConfigMap", "settings", { data: { HOST: "db", RAW: "$(HOST)" } })], {
     services: new Map([["default/kubernetes", KUBERNETES]]),
   });
@@ -90,7 +90,7 @@ test("[24.7] a reference finds what is defined before it, with envFrom and the S
   ]);
 });
 
-test("[24.6] [24.7] Services come last, and none takes the place of a variable of the container's", () => {
+test("[24.6] [24.7] Service variables come last and never replace the container's own", () => {
   const make = given([], { services: new Map([["default/kubernetes", KUBERNETES]]) });
   const made = make(env(["KUBERNETES_SERVICE_HOST", "mine"])) as Extract<Made, { kind: "ready" }>;
   const names = made.variables.map(({ name }) => name);
@@ -99,7 +99,7 @@ test("[24.6] [24.7] Services come last, and none takes the place of a variable o
   assert.equal(new Set(names).size, names.length);
 });
 
-test("[24.6] pods of the API server wait until the Services were read once, static ones do not", () => {
+test("[24.6] pods from the API server wait until Services have been listed, static pods do not", () => {
   const make = given([], { services: undefined });
   const message = "services have not yet been read at least once, cannot construct envvars";
   assert.deepEqual(make(env(["A", "1"])), { kind: "waits", for: ["services"], message });
@@ -107,7 +107,7 @@ test("[24.6] pods of the API server wait until the Services were read once, stat
   assert.deepEqual(lines(make(env(["A", "1"]), ofFile)), ["A=1"]);
 });
 
-test("[24.6] a pod that wants no Services gets the API server's only", () => {
+test("[24.6] a pod with enableServiceLinks false gets only the API server's Service", () => {
   const own = { metadata: { namespace: "shop", name: "own" }, spec: { clusterIP: "198.19.0.2", ports: [{ port: 1 }] } };
   const make = given([], { services: new Map(Object.entries({ "shop/own": own, "default/kubernetes": KUBERNETES })) });
   const hasOwn = (links: boolean | undefined) => {
@@ -119,7 +119,7 @@ test("[24.6] a pod that wants no Services gets the API server's only", () => {
   assert.deepEqual([hasOwn(undefined), hasOwn(true), hasOwn(false)], [true, true, false]);
 });
 
-test("[24.7] a value of a Secret is bytes, of a ConfigMap text, and any key may be asked for", () => {
+test("[24.7] a Secret value is bytes, a ConfigMap value text, and __proto__ is an ordinary key", () => {
   const data = JSON.parse('{"__proto__":"own"}') as Record<string, string>;
   const make = given([
     object("Secret", "hidden", { data: { raw: "/wD+" } }),
@@ -140,7 +140,7 @@ test("[24.7] a value of a Secret is bytes, of a ConfigMap text, and any key may 
   );
 });
 
-test("[24.7] what is required and not there is said in upstream's words, with the object to wait for", () => {
+test("[24.7] a missing required object or key is refused with upstream's message and names the object", () => {
   const make = given([
     [objectKey("ConfigMap", "shop", "gone"), missing],
     [objectKey("Secret", "shop", "gone"), missing],
@@ -159,7 +159,7 @@ test("[24.7] what is required and not there is said in upstream's words, with th
   }
 });
 
-test("[24.7] what is optional and not there leaves no variable, and one of that name that was there before stays", () => {
+test("[24.7] a missing optional object or key sets no variable and keeps an earlier one of that name", () => {
   const make = given([
     [objectKey("ConfigMap", "shop", "gone"), missing],
     [objectKey("Secret", "shop", "gone"), missing],
@@ -180,7 +180,7 @@ test("[24.7] what is optional and not there leaves no variable, and one of that 
   assert.deepEqual(lines(made), ["A=before"]);
 });
 
-test("[24.7] objects that nobody has heard of yet are waited for, all of the container's at once, optional or not", () => {
+test("[24.7] a container waits for all its objects that are not observed yet, optional ones included", () => {
   const make = given([
     [objectKey("ConfigMap", "shop", "slow"), unknown],
     [objectKey("Secret", "shop", "slow"), { kind: "unknown", trouble: "no permission" }],
@@ -204,7 +204,7 @@ test("[24.7] objects that nobody has heard of yet are waited for, all of the con
   });
 });
 
-test("[24.8] [24.9] fields of the pod and amounts of resources, and the words of those that cannot be", () => {
+test("[24.8] [24.9] fieldRef and resourceFieldRef are resolved; unsupported ones get upstream's message", () => {
   const make = given();
   const field = (fieldPath: string) => ({ fieldRef: { apiVersion: "v1", fieldPath } });
   const made = make(
@@ -236,7 +236,7 @@ test("[24.8] [24.9] fields of the pod and amounts of resources, and the words of
   assert.equal(lines(gpu), "refused: unsupported container resource : limits.gpu");
 });
 
-test("[24.10] a key of a file in a volume, optional or not, and what upstream says where there is none", () => {
+test("[24.10] fileKeyRef reads a key of a file in a volume, and failures have upstream's messages", () => {
   const files: Readonly<Record<string, EnvFile>> = {
     good: { kind: "read", hostPath: "/vol/good", content: utf8Bytes("A='one'\nB=''\n") },
     bad: { kind: "read", hostPath: "/vol/bad", content: utf8Bytes("A=one") },

@@ -11,22 +11,22 @@ const of = (content: string, key: string) => {
 };
 
 for (const [what, content, value] of [
-  ["a line", "KEY='value'", "value"],
-  ["blanks before a name", "  \tKEY='value'\n", "value"],
-  ["comments and empty lines", "# KEY='no'\n\n   # KEY='no'\n \t\nKEY='yes'\n", "yes"],
-  ["nothing special in a value", "KEY='$X ${Y} `z` \\n \"q\" # = '", '$X ${Y} `z` \\n "q" # = '],
-  ["a comment after a value", "KEY='value' # more\n", "value"],
-  ["a value over several lines", "A='x'\nKEY='one\n two\n\n# three' #\nB='y'", "one\n two\n\n# three"],
-  ["a value of a name before it over several lines", "A='KEY=\n\nKEY='\nKEY='right'", "right"],
-  ["a file with carriage returns", "A='1'\r\nKEY='one\r\ntwo'\r\n", "one\ntwo"],
-  ["a carriage return inside a line", "KEY='a\rb'", "a\rb"],
-  ["the first of two", "KEY='first'\nKEY='second'", "first"],
-  ["what stands after it is not looked at", "KEY='value'\nnonsense", "value"],
-  ["no such name", "A='1'\n", undefined],
-  ["an empty value", "KEY=''\n", undefined],
-  ["a blank after the equals sign is an empty value, as for a shell", "KEY= 'value'\n", undefined],
-  ["a blank after another's equals sign", "A= whatever\nKEY='value'\n", "value"],
-  ["an empty file", "", undefined],
+  ["a quoted value is read", "KEY='value'", "value"],
+  ["blanks before a name are ignored", "  \tKEY='value'\n", "value"],
+  ["comments and empty lines are ignored", "# KEY='no'\n\n   # KEY='no'\n \t\nKEY='yes'\n", "yes"],
+  ["special characters in a value are literal", "KEY='$X ${Y} `z` \\n \"q\" # = '", '$X ${Y} `z` \\n "q" # = '],
+  ["a comment after a value is ignored", "KEY='value' # more\n", "value"],
+  ["a value may span several lines", "A='x'\nKEY='one\n two\n\n# three' #\nB='y'", "one\n two\n\n# three"],
+  ["a line inside another value defines nothing", "A='KEY=\n\nKEY='\nKEY='right'", "right"],
+  ["CRLF line ends are read as LF", "A='1'\r\nKEY='one\r\ntwo'\r\n", "one\ntwo"],
+  ["a carriage return inside a line is kept", "KEY='a\rb'", "a\rb"],
+  ["the first of two definitions wins", "KEY='first'\nKEY='second'", "first"],
+  ["lines after the value are not checked", "KEY='value'\nnonsense", "value"],
+  ["a name that is not defined has no value", "A='1'\n", undefined],
+  ["an empty value counts as no value", "KEY=''\n", undefined],
+  ["a blank after the equals sign is an empty value, as in a shell", "KEY= 'value'\n", undefined],
+  ["a blank after the equals sign of another name is accepted", "A= whatever\nKEY='value'\n", "value"],
+  ["an empty file has no value", "", undefined],
 ] as const) {
   test(`[24.10] ${what}`, () => assert.equal(of(content, "KEY"), value));
 }
@@ -48,7 +48,7 @@ for (const [content, where, message] of [
     assert.equal(of(content, "KEY"), `refused: invalid environment variable format ${where}: ${message}`));
 }
 
-test("[24.10] a value that is no text comes through, and a line may have 65535 bytes", () => {
+test("[24.10] a value that is not UTF-8 is read, and a line may have at most 65535 bytes", () => {
   const [quote, bad] = [utf8Bytes("KEY='"), Uint8Array.of(0xff, 0xfe)];
   const answer = valueInEnvFile(Uint8Array.from([...quote, ...bad, 39, 10]), "KEY");
   assert.deepEqual(answer, { kind: "value", value: bad });
@@ -57,7 +57,7 @@ test("[24.10] a value that is no text comes through, and a line may have 65535 b
   assert.match(of(line(65_536), "KEY") ?? "", /^refused: /);
 });
 
-test("[24.10] what is written in quotes is read back, whatever else the file holds", () => {
+test("[24.10] every quoted value is read back, whatever else the file contains", () => {
   const name = fc.string({ unit: fc.constantFrom("A", "B", "_", "1"), minLength: 1, maxLength: 4 });
   const value = fc.string({ unit: fc.constantFrom("a", "=", "#", "\n", " ", "$", '"', "ä", "\t"), minLength: 1 });
   const filler = fc.constantFrom("", "\n", "# x = 'y\n", "   \n");
@@ -71,7 +71,7 @@ test("[24.10] what is written in quotes is read back, whatever else the file hol
   );
 });
 
-test("[24.10] no file makes it fail in any other way than by refusing", () => {
+test("[24.10] any file is either read or refused, without an exception", () => {
   const piece = fc.constantFrom("KEY", "=", "'", "\n", " ", "#", "x", "\r");
   fc.assert(
     fc.property(fc.array(piece), (pieces) => {

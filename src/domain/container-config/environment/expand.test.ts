@@ -52,7 +52,7 @@ for (const [text, meant] of [
   test(`[7.21] ${JSON.stringify(text)} is ${JSON.stringify(meant)}`, () => assert.equal(expanded(text), meant));
 }
 
-test("[7.21] a value that is no text comes through byte for byte", () => {
+test("[7.21] a value that is not UTF-8 is expanded byte for byte", () => {
   const bytes = Uint8Array.of(0xff, 0, 0xc3);
   assert.deepEqual(
     expand("<$(X)>", () => bytes),
@@ -60,7 +60,7 @@ test("[7.21] a value that is no text comes through byte for byte", () => {
   );
 });
 
-test("[7.21] a text without a dollar is itself, one with every dollar doubled is itself again, and no text fails", () => {
+test("[7.21] text without a dollar is unchanged, doubled dollars become single, and any text expands", () => {
   const text = fc.string({ unit: fc.constantFrom("$", "(", ")", "V", "A", "_", "ä", " ") });
   fc.assert(
     fc.property(text, (each) => {
@@ -72,7 +72,7 @@ test("[7.21] a text without a dollar is itself, one with every dollar doubled is
   );
 });
 
-test("[7.21] references one after another are each replaced, whatever their values hold", () => {
+test("[7.21] adjacent references are each replaced, whatever their values contain", () => {
   const value = fc.string({ unit: fc.constantFrom("$", "(", ")", "A", "x") });
   fc.assert(
     fc.property(fc.array(value), (values) => {

@@ -42,7 +42,7 @@ for (const [path, value] of [
   test(`[24.8] ${path} is ${JSON.stringify(value)}`, () => assert.equal(variable(path), value));
 }
 
-test("[24.8] a pod without an address has an empty one, a node without one is an error", () => {
+test("[24.8] status.podIP is empty before the pod has an address; an unknown host IP is an error", () => {
   const nowhere = { podIps: [], hostIps: [] };
   assert.deepEqual([variable("status.podIP", "v1", nowhere), variable("status.podIPs", "v1", nowhere)], ["", ""]);
   assert.equal(variable("status.hostIP", "v1", nowhere), "refused: host IP unknown");
@@ -57,10 +57,10 @@ for (const [path, message] of [
   ["metadata.labels[']", "field label not supported: metadata.labels[']"],
   ["['x']", "field label not supported: ['x']"],
 ] as const) {
-  test(`[24.8] ${path} is refused as upstream refuses it`, () => assert.equal(variable(path), `refused: ${message}`));
+  test(`[24.8] ${path} is refused with upstream's message`, () => assert.equal(variable(path), `refused: ${message}`));
 }
 
-test("[24.8] a key that no label can have is refused, an annotation's may have capitals", () => {
+test("[24.8] invalid label and annotation keys and unknown API versions are refused", () => {
   assert.match(
     variable("metadata.labels['a b']"),
     /^refused: invalid key subscript in metadata\.labels\['a b'\]: name part /,
@@ -73,14 +73,14 @@ test("[24.8] a key that no label can have is refused, an annotation's may have c
   assert.equal(variable("metadata.name", "v2"), "refused: unsupported pod version: v2");
 });
 
-test("[13.9] labels and annotations as a whole are one line each, sorted, in quotes, without a break at the end", () => {
+test("[13.9] labels and annotations are written one sorted, quoted line per key, without a final line break", () => {
   assert.equal(file("metadata.labels"), 'app="web"\nexample.com/tier="front"');
   assert.equal(file("metadata.annotations"), 'Example.com/Note="two\\nlines"\nempty=""');
   assert.equal(formatMap({}), "");
   assert.equal(formatMap({ b: '"', a: "ä\t\u0001", "a-b": "x" }), 'a="ä\\t\\x01"\na-b="x"\nb="\\""');
 });
 
-test("[13.9] a file shows one key, and nothing that is not of the metadata", () => {
+test("[13.9] a volume file shows only fields of the metadata", () => {
   assert.deepEqual(
     [file("metadata.name"), file("metadata.uid"), file("metadata.labels['app']")],
     ["web-1", "u-1", "web"],
@@ -89,7 +89,7 @@ test("[13.9] a file shows one key, and nothing that is not of the metadata", () 
   assert.equal(file("spec.x['y']"), `refused: fieldPath "spec.x['y']" does not support subscript`);
 });
 
-test("[24.8] no path makes it fail in any other way than by saying no", () => {
+test("[24.8] any path is resolved, or refused with a message that names it", () => {
   const piece = fc.constantFrom(
     "metadata.",
     "labels",
@@ -115,7 +115,7 @@ test("[24.8] no path makes it fail in any other way than by saying no", () => {
   );
 });
 
-test("[13.9] every key of a map is found again on a line of its own", () => {
+test("[13.9] every key of a map is on its own line", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "-", ".", "_"), minLength: 1 });
   fc.assert(
     fc.property(fc.dictionary(key, fc.string()), (map) => {

@@ -47,7 +47,7 @@ for (const [resource, divisor, value] of [
     assert.equal(of({ resource, ...(divisor === undefined ? {} : { divisor }) }), value));
 }
 
-test("[24.9] a limit that is not set, or zero, is what the node has for pods; a request that is not set is zero", () => {
+test("[24.9] an unset or zero limit defaults to the node's allocatable, an unset request to zero", () => {
   const zero = container("zero", { resources: { limits: { cpu: "0", memory: "0" } } });
   for (const own of [BARE, zero]) {
     assert.equal(of({ resource: "limits.cpu" }, {}, own), "4");
@@ -59,7 +59,7 @@ test("[24.9] a limit that is not set, or zero, is what the node has for pods; a 
   }
 });
 
-test("[24.9] a limit of the pod as a whole stands before the node's, for CPU and memory only", () => {
+test("[24.9] a pod-level limit takes precedence over the node's allocatable, for CPU and memory only", () => {
   const spec = { resources: { limits: { cpu: "2", memory: "1Gi", "ephemeral-storage": "1Gi" } } };
   assert.equal(of({ resource: "limits.cpu" }, spec, BARE), "2");
   assert.equal(of({ resource: "limits.memory", divisor: "1Mi" }, spec, BARE), "1024");
@@ -67,7 +67,7 @@ test("[24.9] a limit of the pod as a whole stands before the node's, for CPU and
   assert.equal(of({ resource: "limits.cpu", divisor: "1m" }, spec, FULL), "1500");
 });
 
-test("[24.9] another container may be named, and one that is not there is refused", () => {
+test("[24.9] a resourceFieldRef may name another container, and an unknown container is refused", () => {
   const initContainers = [container("first", { resources: { limits: { cpu: "3" } } })];
   const spec = { initContainers };
   assert.equal(of({ containerName: "full", resource: "requests.cpu", divisor: "1m" }, spec, BARE), "250");
@@ -86,7 +86,7 @@ for (const resource of ["limits.pods", "cpu", "limits", "requests.example.com/gp
     assert.equal(of({ resource }), `refused: unsupported container resource : ${resource}`));
 }
 
-test("[13.9] for a file the container must be named, and the node's amounts are the only default", () => {
+test("[13.9] in a volume the container must be named, and only the node's allocatable is the default", () => {
   const spec = {
     containers: [FULL, BARE],
     initContainers: [container("first")],

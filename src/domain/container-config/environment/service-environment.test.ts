@@ -25,7 +25,7 @@ const OF_MASTER = [
   "KUBERNETES_PORT_443_TCP_ADDR=198.19.0.1",
 ];
 
-test("[24.6] every port of a Service, by number and by name, and the first one under the old names too", () => {
+test("[24.6] a Service has variables for each port by number and name, and legacy ones for the first port", () => {
   const web = service("shop", "web-front", {
     clusterIP: "198.19.0.7",
     ports: [{ port: 80 }, { name: "dns-udp", port: 53, protocol: "UDP" }],
@@ -46,7 +46,7 @@ test("[24.6] every port of a Service, by number and by name, and the first one u
   ]);
 });
 
-test("[24.6] an address of IPv6 stands in brackets before its port, and bare elsewhere", () => {
+test("[24.6] an IPv6 address is in brackets before a port, and bare elsewhere", () => {
   const lines = variables([service("shop", "six", { clusterIP: "2001:db8::5", ports: [{ port: 8080 }] })]);
   assert.deepEqual(
     lines.filter((line) => /_HOST=|_PORT=tcp|_ADDR=/.test(line)),
@@ -54,7 +54,7 @@ test("[24.6] an address of IPv6 stands in brackets before its port, and bare els
   );
 });
 
-test("[24.6] Services of other namespaces, headless ones and ones without an address are left out", () => {
+test("[24.6] Services of other namespaces, headless Services and those without a cluster IP are left out", () => {
   const ports = [{ port: 1 }];
   const services = [
     service("other", "a", { clusterIP: "198.19.0.2", ports }),
@@ -64,14 +64,14 @@ test("[24.6] Services of other namespaces, headless ones and ones without an add
   assert.deepEqual(variables(services), []);
 });
 
-test("[24.6] the API server's own is there in every namespace, also for pods that want no Services", () => {
+test("[24.6] the API server's Service is present in every namespace, also without service links", () => {
   const own = service("shop", "own", { clusterIP: "198.19.0.3", ports: [{ port: 1 }] });
   assert.deepEqual(variables([own, MASTER], "shop", false), OF_MASTER);
   assert.deepEqual(variables([MASTER], "default", false), OF_MASTER);
   assert.deepEqual(variables([MASTER, own], "shop").slice(0, OF_MASTER.length), OF_MASTER);
 });
 
-test("[24.6] a Service called kubernetes in the pod's own namespace stands before it, in whatever order they come", () => {
+test("[24.6] a Service named kubernetes in the pod's namespace replaces the API server's if links are enabled", () => {
   const own = service("shop", "kubernetes", { clusterIP: "198.19.0.9", ports: [{ port: 6443 }] });
   for (const order of [
     [own, MASTER],
@@ -82,7 +82,7 @@ test("[24.6] a Service called kubernetes in the pod's own namespace stands befor
   }
 });
 
-test("[24.6] the order of the Services does not depend on the order in which they came", () => {
+test("[24.6] the variables do not depend on the order of the Services", () => {
   const [a, b] = ["a", "b"].map((name) => service("shop", name, { clusterIP: "198.19.0.4", ports: [{ port: 1 }] }));
   assert.ok(a !== undefined && b !== undefined);
   assert.deepEqual(variables([a, b]), variables([b, a]));

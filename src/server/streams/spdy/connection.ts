@@ -110,7 +110,7 @@ export class SpdyConnection {
         if (streamOf(payload) % 2 === 0) this.#socket.write(controlFrame(TYPE.ping, payload));
         return;
       case TYPE.synStream:
-        throw new SpdyFault("a stream that nobody asked for");
+        throw new SpdyFault("an unrequested stream");
       default:
         // Settings and window updates have no effect here; GOAWAY is followed by the end of the connection.
         return;

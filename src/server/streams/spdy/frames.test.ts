@@ -23,7 +23,7 @@ function joined(events: readonly SpdyEvent[]): readonly string[] {
   return out;
 }
 
-void test("[20.8] frames are read alike however the connection cuts them, and empty ones too", () => {
+void test("[20.8] frames are read alike however the connection splits them, empty ones too", () => {
   const bytes = Buffer.concat([
     controlFrame(TYPE.synReply, uint32(1), Buffer.from("head")),
     dataHead(3, 5, false),
@@ -50,7 +50,7 @@ void test("[20.8] frames are read alike however the connection cuts them, and em
   );
 });
 
-void test("header blocks are one zlib stream that names the dictionary of SPDY/3, each readable when it has come", () => {
+void test("header blocks are one zlib stream with the dictionary of SPDY/3, each readable when received", () => {
   const blocks = ["error", "stdin", "stdout"].map((streamtype, index) => headerBlock({ streamtype }, index === 0));
   const head = blocks[0]?.subarray(0, 6).toString("hex");
   // 0x78bb: deflate with a 32 KB window and the flag "a dictionary is used"; zlib requires a multiple of 31. Then the
@@ -66,7 +66,7 @@ void test("header blocks are one zlib stream that names the dictionary of SPDY/3
   for (const block of blocks) assert.equal(block.subarray(-4).toString("hex"), "0000ffff");
 });
 
-void test("a control frame of another version, or too long to be held, is a fault", () => {
+void test("a control frame of another version, or too long to buffer, is a fault", () => {
   assert.throws(() => readAll([Buffer.from([0x80, 2, 0, 1, 0, 0, 0, 0])]), SpdyFault);
   const whole = controlFrame(TYPE.headers, Buffer.alloc(SPDY_CONTROL_BYTES_MAX));
   assert.equal(readAll([whole]).length, 1);
@@ -75,7 +75,7 @@ void test("a control frame of another version, or too long to be held, is a faul
   assert.throws(() => readAll([head]), { name: "SpdyFault", message: "a control frame too long" });
 });
 
-void test("bytes of any kind are events or a fault, never another error", () => {
+void test("arbitrary bytes are events or a SpdyFault, never another error", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 100 })), (chunks) => {
       try {

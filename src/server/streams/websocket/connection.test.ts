@@ -64,7 +64,7 @@ void test("pings of a client that does not read fill no memory, and the last is 
   assert.ok(counts.drained > 0);
 });
 
-void test("a message in ever so many parts is one message, and is held as one buffer", (t) => {
+void test("a message in 3000 fragments is one message, and is held as one buffer", (t) => {
   const { client, messages } = connected();
   const parts = 3_000;
   const frames = Array.from({ length: parts }, () => masked(CONTINUATION, Buffer.from("x")));

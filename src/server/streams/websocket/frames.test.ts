@@ -10,7 +10,7 @@ const readAll = (reader: FrameReader, chunks: readonly Uint8Array[]): readonly F
 
 const BINARY = 0x82;
 
-void test("[20.9] frames of a client are read whole however the connection cuts them", () => {
+void test("[20.9] frames of a client are read whole however the connection splits them", () => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ maxLength: 300 }), { minLength: 1, maxLength: 6 }),
@@ -29,7 +29,7 @@ void test("[20.9] frames of a client are read whole however the connection cuts 
   );
 });
 
-void test("lengths of all three forms come through, up to the longest frame there may be", () => {
+void test("payload lengths of all three encodings are read, up to the longest allowed", () => {
   for (const length of [0, 125, 126, 65_535, 65_536, WEBSOCKET_MESSAGE_BYTES_MAX]) {
     const payload = Buffer.alloc(length, 7);
     const [frame] = readAll(new FrameReader(), [masked(BINARY, payload)]);
@@ -40,17 +40,21 @@ void test("lengths of all three forms come through, up to the longest frame ther
 
 const hostile: readonly (readonly [string, Buffer, number])[] = [
   ["without a mask", writeFrame(OPCODE.binary, Buffer.from("x")), CLOSE.protocolError],
-  ["compressed, which was never agreed", masked(0xc2, Buffer.from("x")), CLOSE.protocolError],
-  ["of an unknown kind", masked(0x83, Buffer.from("x")), CLOSE.protocolError],
-  ["of an unknown kind of control", masked(0x8b, Buffer.from("x")), CLOSE.protocolError],
-  ["a ping in parts", masked(0x09, Buffer.from("x")), CLOSE.protocolError],
-  ["a ping too long", masked(0x89, Buffer.alloc(126)), CLOSE.protocolError],
-  ["one byte too long", masked(BINARY, Buffer.alloc(WEBSOCKET_MESSAGE_BYTES_MAX + 1)).subarray(0, 20), CLOSE.tooBig],
+  ["compressed without negotiation", masked(0xc2, Buffer.from("x")), CLOSE.protocolError],
+  ["of an unknown opcode", masked(0x83, Buffer.from("x")), CLOSE.protocolError],
+  ["of an unknown control opcode", masked(0x8b, Buffer.from("x")), CLOSE.protocolError],
+  ["that is a fragmented ping", masked(0x09, Buffer.from("x")), CLOSE.protocolError],
+  ["that is a ping too long", masked(0x89, Buffer.alloc(126)), CLOSE.protocolError],
+  [
+    "one byte above the limit",
+    masked(BINARY, Buffer.alloc(WEBSOCKET_MESSAGE_BYTES_MAX + 1)).subarray(0, 20),
+    CLOSE.tooBig,
+  ],
   ["of 2^63 bytes", Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), CLOSE.tooBig],
   ["of 2^53 bytes", Buffer.from([0x82, 0xff, 0, 0x20, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), CLOSE.tooBig],
 ];
 for (const [what, bytes, code] of hostile) {
-  void test(`a frame ${what} is a fault with code ${code}, before its payload is waited for`, () => {
+  void test(`a frame ${what} is a fault with code ${code}`, () => {
     assert.throws(
       () => readAll(new FrameReader(), [bytes]),
       (error) => error instanceof WebSocketFault && error.code === code,
@@ -58,7 +62,7 @@ for (const [what, bytes, code] of hostile) {
   });
 }
 
-void test("bytes of any kind are frames or a fault, never another error", () => {
+void test("arbitrary bytes are frames or a WebSocketFault, never another error", () => {
   fc.assert(
     fc.property(fc.array(fc.uint8Array({ maxLength: 200 })), (chunks) => {
       try {
@@ -70,7 +74,7 @@ void test("bytes of any kind are frames or a fault, never another error", () => 
   );
 });
 
-void test("a long frame that comes byte by byte costs its length, not its square", () => {
+void test("a long frame that arrives byte by byte costs linear time", () => {
   const bytes = masked(BINARY, Buffer.alloc(WEBSOCKET_MESSAGE_BYTES_MAX, 1));
   const reader = new FrameReader();
   let frames = 0;

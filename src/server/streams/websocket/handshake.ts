@@ -1,7 +1,7 @@
 /** The server side of the WebSocket handshake: the subprotocol, or the reason for a rejection. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { Refusal } from "../../route.ts";
+import { HttpError } from "../../route.ts";
 import { TOKEN_PROTOCOL } from "../../token-protocol.ts";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -25,9 +25,9 @@ export const offeredProtocols = ({ headers }: IncomingMessage): readonly string[
 /** The 101 response. An invalid handshake is rejected with 400. */
 export function acceptance({ headers, method }: IncomingMessage, protocol: string | undefined): string {
   const key = headers["sec-websocket-key"] ?? "";
-  if (method !== "GET") throw new Refusal(400, "a WebSocket is opened with GET");
-  if (headers["sec-websocket-version"] !== "13") throw new Refusal(400, "missing or bad WebSocket Version");
-  if (!KEY.test(key)) throw new Refusal(400, "missing or bad WebSocket Key");
+  if (method !== "GET") throw new HttpError(400, "a WebSocket is opened with GET");
+  if (headers["sec-websocket-version"] !== "13") throw new HttpError(400, "missing or bad WebSocket Version");
+  if (!KEY.test(key)) throw new HttpError(400, "missing or bad WebSocket Key");
   const accept = createHash("sha1").update(`${key}${GUID}`).digest("base64");
   const lines = [
     "HTTP/1.1 101 Switching Protocols",

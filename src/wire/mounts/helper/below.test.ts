@@ -7,7 +7,7 @@ import { SUBPATH_LINKS_MAX } from "../../limits.ts";
 import { openBelow } from "./below.ts";
 import { HelperError } from "./helper-error.ts";
 
-test("links in a subPath are followed up to the limit, one more is unsafe", (t) => {
+test("openBelow follows as many links as the limit allows, and rejects one more as unsafePath", (t) => {
   const volume = mkdtempSync(join(tmpdir(), "below-"));
   t.after(() => rmSync(volume, { recursive: true }));
   mkdirSync(join(volume, "0"));

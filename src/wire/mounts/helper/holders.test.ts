@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { holderOf } from "./holders.ts";
 
-test("whoever works in a directory, or has a file of it open, is named; of others nothing is said", (t) => {
+test("holderOf names a process with an open file or its working directory below the directory", (t) => {
   const directory = mkdtempSync(join(tmpdir(), "holders-"));
   t.after(() => rmSync(directory, { recursive: true }));
   assert.equal(holderOf(directory), undefined);
@@ -27,7 +27,7 @@ test("whoever works in a directory, or has a file of it open, is named; of other
   }
 });
 
-test("so is one in another mount namespace, after those in ours", async (t) => {
+test("holderOf names a process in another mount namespace, after those in our own", async (t) => {
   const directory = mkdtempSync(join(tmpdir(), "holders-"));
   t.after(() => rmSync(directory, { recursive: true }));
   const script = 'mount -t tmpfs holders "$1" && cd "$1" && echo in && exec sleep 60';

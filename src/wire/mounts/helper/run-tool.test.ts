@@ -6,7 +6,7 @@ import { runTool } from "./run-tool.ts";
 const print = (chars: number) => `head -c ${chars} /dev/zero | tr '\\0' x`;
 const shell = (script: string) => runTool({ command: "sh", args: ["-c", script] });
 
-test("what a tool prints is kept up to the limit, and how it ended is known all the same", async () => {
+test("runTool keeps a tool's output up to the limit, and its exit code", async () => {
   const most = "x".repeat(TOOL_OUTPUT_CHARS_MAX);
   for (const chars of [TOOL_OUTPUT_CHARS_MAX, TOOL_OUTPUT_CHARS_MAX + 1]) {
     const printed = { kind: "exited", code: 3, output: most };

@@ -106,7 +106,7 @@ const v2Group = (path: string, more: Files = {}): Files => ({
   ...more,
 });
 
-void suite("figures of cgroup v2", () => {
+void suite("stats of cgroup v2", () => {
   const files: Files = {
     "proc/self/mounts": "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\n",
     "sys/fs/cgroup/cgroup.events": "",
@@ -120,7 +120,7 @@ void suite("figures of cgroup v2", () => {
     ...v2Group(CONTAINER),
   };
 
-  test("[21.5][21.2] every figure of a container is the one its files say, in the units that are told", () => {
+  test("[21.5][21.2] container stats are read from the cgroup's files and converted to the reported units", () => {
     const root = tree(files);
     born(root, `sys/fs/cgroup${CONTAINER}/cgroup.events`);
     const group = read(root, { sandboxes: new Set([ID]) }).groups.find(({ id }) => id === CONTAINER);
@@ -191,7 +191,7 @@ void suite("figures of cgroup v2", () => {
     });
   });
 
-  test("[21.2] the machine's group has no usage of its own: it is what is anonymous and what is cached, within the machine's limits", () => {
+  test("[21.2] root cgroup memory usage is anonymous plus file memory, limited by the machine's memory and swap", () => {
     const machine = read(tree(files)).groups[0];
     assert.equal(machine?.id, "/");
     assert.deepEqual(
@@ -217,13 +217,13 @@ void suite("figures of cgroup v2", () => {
     });
   });
 
-  test("below a group that moved nothing, nothing was moved: nobody looks there", () => {
+  test("I/O stats below a cgroup without I/O are not read", () => {
     const root = tree({ ...files, [`sys/fs/cgroup${POD}/io.stat`]: "" });
     const io = (group: string) => read(root).groups.find(({ id }) => id === group)?.io?.devices.length;
     assert.deepEqual([io("/kubepods"), io(POD), io(CONTAINER)], [1, 0, 0]);
   });
 
-  test("when a group was made is looked up once; another of its name is another", () => {
+  test("a cgroup's creation time is cached, and read again when the cgroup is recreated", () => {
     const root = tree(files);
     const births = new RecentMap<string, Birth>(100);
     const path = join(root, `sys/fs/cgroup${CONTAINER}`);
@@ -242,7 +242,7 @@ void suite("figures of cgroup v2", () => {
     assert.equal(createdS(), CREATED_S + 100);
   });
 
-  test("a group without controllers has no figures of them, and one without pressure none", () => {
+  test("a cgroup without controllers or pressure files has no such stats", () => {
     const root = tree({ ...files, [`sys/fs/cgroup${POD}/bare/cgroup.events`]: "" });
     const reading = read(root);
     const bare = reading.groups.find(({ id }) => id === `${POD}/bare`);
@@ -252,7 +252,7 @@ void suite("figures of cgroup v2", () => {
     assert.equal(read(tree(without)).knowsPressure, false);
   });
 
-  test("[14.12] pressure of the CPU, of memory and of disks is read of every group, and of the machine", () => {
+  test("[14.12] CPU, memory and I/O pressure are read for a container's cgroup and for the machine", () => {
     const pressure = (some: number, full: number) =>
       `some avg10=1.00 avg60=2.00 avg300=3.00 total=${some}\nfull avg10=0.10 avg60=0.20 avg300=0.30 total=${full}\n`;
     const line = (totalUs: number, part: number) => ({ totalUs, avg10: part, avg60: 2 * part, avg300: 3 * part });
@@ -279,7 +279,7 @@ void suite("figures of cgroup v2", () => {
     }
   });
 
-  test("who asks for usage gets CPU and memory, and nothing that takes longer", () => {
+  test('detail "usage" reads only CPU and memory', () => {
     const group = read(tree(files), { detail: "usage" }).groups.find(({ id }) => id === CONTAINER);
     assert.deepEqual(Object.keys(group ?? {}), ["id", "readWallMs", "createdWallMs", "cpu", "memory"]);
     assert.equal(group?.cpu?.pressure, undefined);
@@ -323,7 +323,7 @@ const v1Group = (path: string): Files => {
   };
 };
 
-void suite("figures of cgroup v1", () => {
+void suite("stats of cgroup v1", () => {
   const files: Files = {
     "proc/self/mounts": CONTROLLERS.map((name) => `cgroup /sys/fs/cgroup/${name} cgroup rw,${name} 0 0\n`).join(""),
     ...v1Group(""),
@@ -332,7 +332,7 @@ void suite("figures of cgroup v1", () => {
     ...v1Group(CONTAINER),
   };
 
-  test("[21.5] every figure of a container is the one its files say: page faults its own, all else with what is below", () => {
+  test("[21.5] container stats are read from the cgroup's files: own page faults, all else including descendants", () => {
     const root = tree(files);
     born(root, `sys/fs/cgroup/cpu${CONTAINER}/cgroup.clone_children`);
     const group = read(root).groups.find(({ id }) => id === CONTAINER);
@@ -387,7 +387,7 @@ void suite("figures of cgroup v1", () => {
     });
   });
 
-  test("the machine's processes are counted, their threads are not, and a group that nobody is in has no limit of files", () => {
+  test("the root cgroup counts processes, not threads; a cgroup without processes has no open file limit", () => {
     const { groups } = read(tree(files));
     const of = (name: string) => groups.find(({ id }) => id === name)?.processes;
     assert.deepEqual([of("/")?.threads, of("/")?.processes, of("/")?.openFilesMax], [0, 2, -1]);
@@ -395,7 +395,7 @@ void suite("figures of cgroup v1", () => {
   });
 });
 
-void test("the machine's own file systems are told once each; pods' memory, bind mounts and servers elsewhere are not", () => {
+void test("filesystems of the machine are listed once; pod tmpfs mounts, runtime mounts and NFS are left out", () => {
   const mount = (path: string, type: string, source: string, device = "0:5") =>
     `30 20 ${device} / ${path} rw - ${type} ${source} rw\n`;
   const mountinfo = [

@@ -18,7 +18,7 @@ const CLASSES = {
 const script = (text: string): Pick<Container, "command"> => ({ command: ["sh", "-c", text] });
 const ABSENT = "registry.k8s.io/absent:1";
 
-const LAST_WORDS: Cases = {
+const TERMINATION_MESSAGES: Cases = {
   "last-words": job(["7.17"], 0, script("echo that is all > /dev/termination-log")),
   "last-words-elsewhere": job(["7.17"], 1, {
     ...script("echo enough > /tmp/words; exit 1"),
@@ -68,7 +68,7 @@ const CHANGED: Cases = {
     spec: { readinessGates: [{ conditionType: GATE }], containers: [SLEEPER] },
     meanwhile: withGate("False"),
     until: {
-      what: "was told so",
+      what: "has an unready gate in its Ready condition",
       is: (pod) => conditionOf(pod, "Ready")?.message?.includes("False") === true,
       comes: "short",
     },
@@ -125,7 +125,7 @@ const ENDS: Cases = {
 };
 
 export const WHOLE_LIVES: Cases = {
-  ...LAST_WORDS,
+  ...TERMINATION_MESSAGES,
   ...CHANGED,
   ...SHARED,
   ...ENDS,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EXPLANATION_BYTES_MAX } from "../limits.ts";
-import { NoteDeduplicator } from "./tellings.ts";
+import { NoteDeduplicator } from "./note-deduplicator.ts";
 
 const note = (why: string, reason = "Failed", on = "spec.containers{app}", uid = "u1") => ({ uid, on, reason, why });
 
-test("a cause that repeats a thousand times, with other numbers in its text, is kept at every doubling", () => {
+test("keeps a cause at every doubling of its count when only numbers in its text differ", () => {
   const notes = new NoteDeduplicator();
   const kept = Array.from({ length: 1000 }, (_, index) =>
     notes.observe(note(`dial 10.0.0.${index}: refused, request 5e6f7a8b9c0d1e2f${index}`)),
@@ -13,7 +13,7 @@ test("a cause that repeats a thousand times, with other numbers in its text, is 
   assert.deepEqual(kept, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]);
 });
 
-test("causes that take turns are kept each time at first, and then as seldom as one", () => {
+test("keeps fewer than 30 of 2000 notes of two causes that alternate", () => {
   const notes = new NoteDeduplicator();
   let kept = 0;
   for (let turn = 0; turn < 1000; turn += 1) {
@@ -23,7 +23,7 @@ test("causes that take turns are kept each time at first, and then as seldom as 
   assert.equal(notes.observe(note("something else"))?.times, 1);
 });
 
-test("a cause that comes back is kept, and so is every start", () => {
+test("keeps a cause that returns after another, and every Started", () => {
   const notes = new NoteDeduplicator();
   const hear = (why: string, reason?: string) => notes.observe(note(why, reason)) !== undefined;
   assert.deepEqual(
@@ -36,7 +36,7 @@ test("a cause that comes back is kept, and so is every start", () => {
   );
 });
 
-test("what only echoes is not kept, pods and containers do not share a count, and endless texts are cut", () => {
+test("drops echoes, counts each pod and container apart, and cuts texts at EXPLANATION_BYTES_MAX", () => {
   const notes = new NoteDeduplicator();
   for (const [reason, why] of [
     ["Failed", "Error: ErrImagePull"],

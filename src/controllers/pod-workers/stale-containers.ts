@@ -15,7 +15,7 @@ const BELIEVED_MS = 60_000;
  * Returns true if parts were removed and the runtime should be inspected again. Call it repeatedly while a stopped pod
  * is listed as running.
  */
-export async function removeGhosts(
+export async function removeStaleContainers(
   state: PodState,
   view: PodRuntimeView,
   { ports, settings: { resources } }: Pick<WorkerContext, "ports" | "settings">,

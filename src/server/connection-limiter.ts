@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../ports/clock.ts";
 
-export interface DoorLimits {
+export interface ConnectionLimits {
   readonly unauthenticatedMax: number;
   readonly unauthenticatedPerPeerMax: number;
   readonly unauthenticatedMsMax: number;
@@ -21,15 +21,15 @@ interface UnauthenticatedConnection {
 type UnauthenticatedConnections = Map<Socket, UnauthenticatedConnection>;
 type Ends = Pick<Socket, "remoteAddress" | "remotePort">;
 
-export class Doorkeeper {
-  readonly #limits: DoorLimits;
+export class ConnectionLimiter {
+  readonly #limits: ConnectionLimits;
   readonly #clock: Clock;
   readonly #unauthenticated = new Map<string, UnauthenticatedConnections>();
   readonly #sockets = new Set<Socket>();
   #unauthenticatedCount = 0;
-  #turnedAway = 0;
+  #evicted = 0;
 
-  constructor(limits: DoorLimits, clock: Clock) {
+  constructor(limits: ConnectionLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -43,8 +43,8 @@ export class Doorkeeper {
   }
 
   /** Connections evicted for their number or their age. */
-  get turnedAway(): number {
-    return this.#turnedAway;
+  get evicted(): number {
+    return this.#evicted;
   }
 
   /** Whether the connection may stay; a rejected one is already closed. */
@@ -54,9 +54,9 @@ export class Doorkeeper {
       socket.destroy(); // Disconnected before we inspected it.
       return false;
     }
-    this.#makeRoom(peer);
+    this.#evictBeyondLimits(peer);
     const ofPeer = this.#unauthenticated.get(peer) ?? new Map<Socket, UnauthenticatedConnection>();
-    const cancelEnd = this.#clock.after(this.#limits.unauthenticatedMsMax, () => this.#turnAway(peer, socket));
+    const cancelEnd = this.#clock.after(this.#limits.unauthenticatedMsMax, () => this.#evict(peer, socket));
     ofPeer.set(socket, { port, cancelEnd });
     this.#unauthenticated.set(peer, ofPeer);
     this.#unauthenticatedCount += 1;
@@ -69,13 +69,13 @@ export class Doorkeeper {
   }
 
   /** Stop counting this connection: its client is authenticated. */
-  recognise(ends: Ends): void {
+  markAuthenticated(ends: Ends): void {
     const { peer, socket } = this.#find(ends) ?? {};
     if (peer !== undefined && socket !== undefined) this.#forget(peer, socket);
   }
 
-  /** Allowed without authentication: the connection keeps counting, but has no time limit any more. */
-  letIn(ends: Ends): void {
+  /** Removes the time limit. The connection of an anonymous client keeps counting. */
+  markAuthorized(ends: Ends): void {
     this.#find(ends)?.connection.cancelEnd();
   }
 
@@ -93,22 +93,22 @@ export class Doorkeeper {
     return found === undefined ? undefined : { peer, socket: found[0], connection: found[1] };
   }
 
-  #makeRoom(peer: string): void {
+  #evictBeyondLimits(peer: string): void {
     const { unauthenticatedMax, unauthenticatedPerPeerMax } = this.#limits;
-    if ((this.#unauthenticated.get(peer)?.size ?? 0) >= unauthenticatedPerPeerMax) this.#turnAwayOldest(peer);
+    if ((this.#unauthenticated.get(peer)?.size ?? 0) >= unauthenticatedPerPeerMax) this.#evictOldest(peer);
     if (this.#unauthenticatedCount < unauthenticatedMax) return;
-    let [crowd, most] = [peer, 0];
-    for (const [one, { size }] of this.#unauthenticated) if (size > most) [crowd, most] = [one, size];
-    this.#turnAwayOldest(crowd);
+    let [busiest, most] = [peer, 0];
+    for (const [one, { size }] of this.#unauthenticated) if (size > most) [busiest, most] = [one, size];
+    this.#evictOldest(busiest);
   }
 
-  #turnAwayOldest(peer: string): void {
+  #evictOldest(peer: string): void {
     const oldest = this.#unauthenticated.get(peer)?.keys().next().value;
-    if (oldest !== undefined) this.#turnAway(peer, oldest);
+    if (oldest !== undefined) this.#evict(peer, oldest);
   }
 
-  #turnAway(peer: string, socket: Socket): void {
-    this.#turnedAway += 1;
+  #evict(peer: string, socket: Socket): void {
+    this.#evicted += 1;
     this.#forget(peer, socket);
     socket.destroy();
   }

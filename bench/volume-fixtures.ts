@@ -47,7 +47,7 @@ export const tokenSpec: Partial<NonNullable<Pod["spec"]>> = {
 export const INIT_COMMAND: string[] = ["true"];
 
 /** One init container and two containers, with every volume type that an ordinary pod has. */
-export const furnishedSpec: Partial<NonNullable<Pod["spec"]>> = {
+export const volumesSpec: Partial<NonNullable<Pod["spec"]>> = {
   volumes: VOLUMES,
   initContainers: [{ name: "init", image: BUSYBOX_IMAGE, command: INIT_COMMAND, volumeMounts: MOUNTS }],
   containers: [pause("app", MOUNTS), pause("second", MOUNTS)],
@@ -58,8 +58,8 @@ export const editedSpec = (configMap: string): Partial<NonNullable<Pod["spec"]>>
   containers: [pause("app", [{ name: "config", mountPath: "/config" }])],
 });
 
-/** Creates the objects in a namespace; existing ones stay unchanged. */
-export async function furnish(api: ApiServer, namespace: string): Promise<void> {
+/** Creates the ConfigMaps and the Secret in a namespace; existing ones stay unchanged. */
+export async function createVolumeSources(api: ApiServer, namespace: string): Promise<void> {
   const entries = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`key-${index}`, "x".repeat(200)]));
   const data = Object.fromEntries(
     Object.entries(entries).map(([key, text]) => [key, Buffer.from(text).toString("base64")]),

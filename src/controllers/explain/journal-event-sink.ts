@@ -3,12 +3,12 @@
  * costs no fsync, and keeps only some repetitions of an event.
  */
 import type { EventSubject } from "../../domain/events/recorded-event.ts";
-import { type Note, NoteDeduplicator } from "../../domain/explain/tellings.ts";
+import { type Note, NoteDeduplicator } from "../../domain/explain/note-deduplicator.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Journal } from "../../ports/journal.ts";
 
-export class Narrator implements EventSink {
+export class JournalEventSink implements EventSink {
   readonly #journal: Pick<Journal, "note">;
   readonly #clock: Pick<Clock, "wallMs">;
   readonly #notes = new NoteDeduplicator();
@@ -30,7 +30,7 @@ export class Narrator implements EventSink {
   }
 }
 
-export const tellBoth = (first: EventSink, second: EventSink): EventSink => ({
+export const teeEventSink = (first: EventSink, second: EventSink): EventSink => ({
   emit(...event) {
     first.emit(...event);
     second.emit(...event);

@@ -16,7 +16,7 @@ export interface Reported {
   readonly key: string;
 }
 
-export interface TellingObject {
+export interface SelfDescribingObject {
   readonly kind: ObjectKind;
   readonly name: string;
   readonly version: number;
@@ -27,7 +27,7 @@ const NAMESPACE = "default";
 const TEXT =
   /^(?<kind>ConfigMap|Secret) (?<name>[a-z0-9.-]+) version (?<version>\d+) key (?<key>\S+) of (?<keys>\d+)\n$/;
 
-const textOf = ({ kind, name, version, keys }: TellingObject, key: string): string =>
+const textOf = ({ kind, name, version, keys }: SelfDescribingObject, key: string): string =>
   `${kind} ${name} version ${version} key ${key} of ${keys.length}\n`;
 
 /** Parses a value; undefined for a text that was not made here or is incomplete. */
@@ -44,7 +44,7 @@ const recordOf = (entries: readonly (readonly [string, string])[]): Record<strin
   return record;
 };
 
-export function apiObject(object: TellingObject): ConfigMap | Secret {
+export function apiObject(object: SelfDescribingObject): ConfigMap | Secret {
   const isSecret = object.kind === "Secret";
   const valueOf = (key: string) =>
     isSecret ? Buffer.from(textOf(object, key)).toString("base64") : textOf(object, key);

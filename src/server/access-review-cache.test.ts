@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { ReviewDesk, TooBusy } from "./review-desk.ts";
+import { AccessReviewCache, TooBusy } from "./access-review-cache.ts";
 
 const LIMITS = { entriesMax: 3, atOnceMax: 2, waitingMax: 1, answerMsMax: 10_000 };
 const never = new AbortController().signal;
 
-function desk() {
+function reviewCache() {
   const clock = new ManualClock();
-  const reviews = new ReviewDesk<string>(clock, never, LIMITS);
+  const reviews = new AccessReviewCache<string>(clock, never, LIMITS);
   const asked: string[] = [];
   const ask = (key: string, keepMs = 1000) =>
     reviews.ask(
@@ -23,8 +23,8 @@ function desk() {
   return { clock, reviews, asked, ask, hang };
 }
 
-test("an answer is kept for as long as it says, and not a moment longer", async () => {
-  const { clock, ask, asked } = desk();
+test("an answer is cached for its keepMs", async () => {
+  const { clock, ask, asked } = reviewCache();
   assert.equal(await ask("a"), "a!");
   await clock.advance(999);
   await ask("a");
@@ -37,8 +37,8 @@ test("an answer is kept for as long as it says, and not a moment longer", async 
   assert.deepEqual(asked, ["a", "a", "b", "b"]);
 });
 
-test("the same question asked at once is put once, and who leaves takes nothing from the others", async () => {
-  const { reviews } = desk();
+test("identical concurrent reviews are sent once, and a caller that aborts does not abort the others", async () => {
+  const { reviews } = reviewCache();
   let put = 0;
   const answer = Promise.withResolvers<{ answer: string; keepMs: number }>();
   const leaving = new AbortController();
@@ -59,14 +59,14 @@ test("the same question asked at once is put once, and who leaves takes nothing 
   assert.equal(put, 1);
 });
 
-test("no more answers are kept than there is room for, those asked for least lately going first", async () => {
-  const { ask, asked } = desk();
+test("the cache keeps entriesMax answers and drops the least recently used", async () => {
+  const { ask, asked } = reviewCache();
   for (const key of ["a", "b", "c", "a", "d", "a", "b"]) await ask(key);
   assert.deepEqual(asked, ["a", "b", "c", "d", "b"]);
 });
 
-test("a question without an answer in time is an error and no answer, and those behind it get their turn", async () => {
-  const { clock, ask, hang, asked } = desk();
+test("a review without an answer in time is TooBusy, and waiting reviews go on", async () => {
+  const { clock, ask, hang, asked } = reviewCache();
   const hanging = Promise.allSettled([hang("x"), hang("y")]);
   await clock.advance(5000);
   const waiting = ask("a");
@@ -78,8 +78,8 @@ test("a question without an answer in time is an error and no answer, and those 
   assert.deepEqual(asked, ["a"]);
 });
 
-test("more than may wait are turned away at once", async () => {
-  const { clock, ask, hang } = desk();
+test("reviews beyond waitingMax are rejected at once", async () => {
+  const { clock, ask, hang } = reviewCache();
   const hanging = Promise.allSettled([hang("x"), hang("y"), hang("z")]);
   await assert.rejects(ask("a"), TooBusy);
   await clock.advance(20_000);
@@ -87,8 +87,8 @@ test("more than may wait are turned away at once", async () => {
   assert.equal(await ask("a"), "a!");
 });
 
-test("an error is not kept", async () => {
-  const { reviews, ask } = desk();
+test("an error is not cached", async () => {
+  const { reviews, ask } = reviewCache();
   await assert.rejects(
     reviews.ask("a", () => Promise.reject(new Error("away")), never),
     /away/,

@@ -5,8 +5,8 @@
  */
 import { RecentMap } from "../base/recent-map.ts";
 import { DeadlineError, withDeadline } from "../concurrency/deadline.ts";
+import { Semaphore } from "../concurrency/semaphore.ts";
 import { SharedRuns } from "../concurrency/shared-runs.ts";
-import { Turnstile } from "../concurrency/turnstile.ts";
 import { unlessAborted } from "../concurrency/unless-aborted.ts";
 import type { Clock } from "../ports/clock.ts";
 
@@ -35,11 +35,11 @@ export interface Answer<A> {
   readonly keepMs: number;
 }
 
-export class ReviewDesk<A> {
+export class AccessReviewCache<A> {
   readonly #clock: Clock;
   readonly #limits: ReviewLimits;
   readonly #shutdown: AbortSignal;
-  readonly #turnstile: Turnstile;
+  readonly #semaphore: Semaphore;
   readonly #kept: RecentMap<string, { readonly answer: A; readonly untilMs: number }>;
   readonly #reviews = new SharedRuns<string, A>();
 
@@ -47,7 +47,7 @@ export class ReviewDesk<A> {
     this.#clock = clock;
     this.#limits = limits;
     this.#shutdown = shutdown;
-    this.#turnstile = new Turnstile(clock, { most: limits.atOnceMax, patienceMs: limits.answerMsMax });
+    this.#semaphore = new Semaphore(clock, { max: limits.atOnceMax, maxHoldMs: limits.answerMsMax });
     this.#kept = new RecentMap(limits.entriesMax);
   }
 
@@ -64,7 +64,7 @@ export class ReviewDesk<A> {
   async #review(key: string, put: (signal: AbortSignal) => Promise<Answer<A>>): Promise<A> {
     const { atOnceMax, waitingMax } = this.#limits;
     if (this.#reviews.size >= atOnceMax + waitingMax) {
-      throw new TooBusy("too many questions about access are waiting for an answer");
+      throw new TooBusy("too many access reviews are waiting");
     }
     const { answer, keepMs } = await this.#answered(put);
     if (keepMs > 0) this.#kept.set(key, { answer, untilMs: this.#clock.monotonicMs() + keepMs });
@@ -74,13 +74,13 @@ export class ReviewDesk<A> {
   async #answered(put: (signal: AbortSignal) => Promise<Answer<A>>): Promise<Answer<A>> {
     try {
       return await withDeadline(this.#clock, this.#limits.answerMsMax, this.#shutdown, async (signal) => {
-        using pass = this.#turnstile.pass();
-        await pass.enter(signal);
+        using permit = this.#semaphore.permit();
+        await permit.acquire(signal);
         return await unlessAborted(put(signal), signal);
       });
     } catch (error) {
       if (error instanceof DeadlineError)
-        throw new TooBusy(`no answer about access: ${error.message}`, { cause: error });
+        throw new TooBusy(`no answer to an access review: ${error.message}`, { cause: error });
       throw error;
     }
   }

@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { NodeCondition } from "../../api/gen/core-v1.ts";
+import { decisionRecord, type JournalRecord } from "../journal/records.ts";
+import { EXPLANATION_BYTES_MAX } from "../limits.ts";
+import { explainNode, nodeExplanationJson, nodeExplanationText } from "./explain-node.ts";
+import { NodeStates } from "./node-states.ts";
+
+const AT = Date.parse("2026-11-19T10:00:00Z");
+const startAgent = (wallMs: number): JournalRecord =>
+  decisionRecord({ uid: "", pod: "", wallMs }, { kind: "startAgent" });
+const ready = (status: "True" | "False", message: string, since = "2026-11-19T09:00:00Z"): NodeCondition => ({
+  type: "Ready",
+  status,
+  reason: status === "True" ? "KubeletReady" : "KubeletNotReady",
+  message,
+  lastTransitionTime: since,
+});
+
+describe("records about the node", () => {
+  test("a condition is recorded when its status, reason or message changes, not when only numbers in it change", () => {
+    const states = new NodeStates();
+    const count = (condition: NodeCondition) => states.conditions([condition], AT).length;
+    assert.equal(count(ready("True", "kubelet is posting ready status")), 1);
+    assert.equal(count(ready("True", "kubelet is posting ready status")), 0);
+    assert.equal(count(ready("False", "PLEG is not healthy: pleg was last seen active 3m1s ago")), 1);
+    assert.equal(count(ready("False", "PLEG is not healthy: pleg was last seen active 4m7s ago")), 0);
+    assert.equal(count(ready("False", "container runtime is down")), 1);
+  });
+
+  test("a message is cut to the limit of an explanation", () => {
+    const [record] = new NodeStates().conditions([ready("False", "x".repeat(100_000))], AT);
+    assert.equal(record?.why.length, EXPLANATION_BYTES_MAX);
+  });
+
+  test("a wait keeps its first time while its cause changes, and ends once", () => {
+    const states = new NodeStates();
+    const wait = (why: string) => [{ what: "the Node", why }];
+    const [first] = states.waits(wait("no answer"), AT);
+    const [second] = states.waits(wait("refused"), AT + 1000);
+    assert.deepEqual([first?.state, first?.sinceWallMs], ["waiting", AT]);
+    assert.deepEqual([second?.state, second?.why, second?.sinceWallMs], ["waiting", "refused", AT]);
+    assert.deepEqual(
+      states.waits([], AT + 2000).map(({ state }) => state),
+      ["ended"],
+    );
+    assert.deepEqual(states.waits([], AT + 3000), []);
+    assert.equal(states.waits(wait("again"), AT + 4000)[0]?.sinceWallMs, AT + 4000);
+  });
+});
+
+describe("explanation of the node", () => {
+  test("is undefined for a journal without records about the node", () => {
+    assert.equal(explainNode([{ kind: "admitted", uid: "u", pod: "a/b", wallMs: AT }]), undefined);
+  });
+
+  test("has the last state of each condition, the waits of the last process, and both formats", () => {
+    const states = new NodeStates();
+    const earlier = new NodeStates();
+    const explanation = explainNode([
+      startAgent(AT - 10_000),
+      ...earlier.waits([{ what: "pod sources", why: "not read" }], AT - 5_000),
+      startAgent(AT),
+      ...states.conditions([ready("True", "kubelet is posting ready status")], AT),
+      ...states.conditions([ready("False", "container runtime is down", "2026-11-19T10:00:30Z")], AT + 30_000),
+      ...states.waits([{ what: "the container runtime", why: "container runtime is\u001b[31m down" }], AT + 31_000),
+    ]);
+    assert.ok(explanation !== undefined);
+    assert.equal(
+      nodeExplanationText(explanation, AT + 60_000),
+      `This node, as its agent knows it at 10:01:00 UTC; the agent was started at 10:00:00:
+
+The node is not ready: container runtime is down. The agent waits for the container runtime.
+
+Ready  False    KubeletNotReady: container runtime is down, since 10:00:30
+waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m down
+`,
+    );
+    const json = nodeExplanationJson({ ...explanation, sentence: "a\u009bb" });
+    assert.ok(json.includes("a\\u009bb") && !json.includes("\u009b"));
+    assert.deepEqual(JSON.parse(json), {
+      sentence: "a\u009bb",
+      agentStarted: "2026-11-19T10:00:00.000Z",
+      conditions: [
+        {
+          type: "Ready",
+          status: "False",
+          reason: "KubeletNotReady",
+          message: "container runtime is down",
+          since: "2026-11-19T10:00:30.000Z",
+        },
+      ],
+      waitsFor: [
+        {
+          what: "the container runtime",
+          why: "container runtime is\u001b[31m down",
+          since: "2026-11-19T10:00:31.000Z",
+        },
+      ],
+    });
+  });
+
+  test("says when no conditions are known yet", () => {
+    assert.equal(explainNode([startAgent(AT)])?.sentence, "The agent has not determined the node's conditions yet.");
+  });
+});
