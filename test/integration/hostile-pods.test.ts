@@ -58,8 +58,11 @@ suite("a node with hostile pods", () => {
     for (const { metadata } of pods) await world.delete(metadata?.name ?? "");
   }
 
-  test("the agent logs at startup that KubeletEnsureSecretPulledImages has no effect yet", async () => {
-    assert.match(await world.agentLog(), /KubeletEnsureSecretPulledImages is on, but has no effect yet/);
+  test("the agent logs at startup that pull credentials are not verified", async () => {
+    assert.match(
+      await world.agentLog(),
+      /not implemented.*verification of pull credentials \(imagePullCredentialsVerificationPolicy\): a pod may run an image/,
+    );
   });
 
   test("an image name of 200 KB", async () => {

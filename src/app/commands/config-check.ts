@@ -17,7 +17,8 @@ import { isOutputFormat, OUTPUT, type OutputFormat, outputFault, takeOwnFlags } 
 
 const USAGE = `Usage: deckhand config check [-o text|json] [kubelet flags]
 
-Prints the configuration that the kubelet would run with, the origin of each value, and warnings.
+Prints the configuration that the kubelet would run with, the origin of each value, warnings, and the
+configured features that are not implemented.
 
   -o, --output text|json   output format (default text)
 
@@ -61,17 +62,19 @@ function report(
   const fields = FIELD_PATHS.flatMap((path) => fieldRow(path, effective));
   const others = AGENT_FLAG_NAMES.flatMap((name) => flagRow(name, flags));
   const { strictFault, permissionFault } = notices;
+  const { notImplemented } = options;
   const warnings = [
     ...(strictFault === undefined ? [] : [`read leniently: ${strictFault}`]),
     ...(permissionFault === undefined ? [] : [permissionFault]),
     ...options.warnings,
   ];
   if (output === "json") {
-    io.stdout(`${JSON.stringify({ fields, flags: others, warnings }, undefined, 2)}\n`);
+    io.stdout(`${JSON.stringify({ fields, flags: others, warnings, notImplemented }, undefined, 2)}\n`);
   } else {
     io.stdout(table("KubeletConfiguration, field by field", fields));
     io.stdout(table("flags that are not fields", others));
     for (const warning of warnings) io.stderr(`warning: ${warning}\n`);
+    for (const feature of notImplemented) io.stderr(`note: not implemented: ${feature}\n`);
   }
   if (options.api.kind === "cluster") readKubeconfig(options.api.kubeconfigPath);
   return 0;

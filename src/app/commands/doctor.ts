@@ -53,6 +53,8 @@ export async function doctorCommand(args: readonly string[], io: CommandIo, open
   }
 }
 
+const NOTHING = { warnings: [], notImplemented: [] } as const;
+
 /**
  * If the agent would refuse the configuration, uses the defaults, so that checks that hold for any configuration still
  * run.
@@ -64,12 +66,13 @@ function configurationOf(
   try {
     const { options, lenient } = loaded(flags, io);
     const access = accessFault(options.server, options.api.kind === "cluster");
-    return { options, configuration: { refused: undefined, lenient, warnings: options.warnings, access } };
+    const { warnings, notImplemented } = options;
+    return { options, configuration: { refused: undefined, lenient, warnings, notImplemented, access } };
   } catch (error) {
     if (!(error instanceof OptionsFault || error instanceof FileFault)) throw error;
     const lenient = error instanceof OptionsFault ? error.notices.strictFault : undefined;
     const { options } = loaded(["--fail-cgroupv1=false"], io);
-    return { options, configuration: { refused: error.message, lenient, warnings: [], access: undefined } };
+    return { options, configuration: { refused: error.message, lenient, ...NOTHING, access: undefined } };
   }
 }
 

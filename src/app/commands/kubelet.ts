@@ -51,7 +51,7 @@ async function run(
     log.error("Kubelet running with insufficient permissions", new Error(notices.permissionFault));
   }
   for (const warning of options.warnings) log.info(0, warning);
-  if (options.gates.KubeletEnsureSecretPulledImages) log.info(0, UNVERIFIED_PULLS);
+  for (const feature of options.notImplemented) log.info(0, "A configured feature is not implemented", { feature });
   for (const file of effective.skippedDropIns) {
     log.info(4, "Skipped file in drop-in directory (does not have .conf extension)", { file });
   }
@@ -62,13 +62,6 @@ async function run(
     processWide.flush();
   }
 }
-
-/**
- * The gate is on by default. A node that relies on it is less secure than with the Go kubelet, so every start logs this
- * warning.
- */
-const UNVERIFIED_PULLS =
-  "KubeletEnsureSecretPulledImages is on, but has no effect yet: a pod may run an image that is on this node because of another pod's pull secret, unless its imagePullPolicy is Always";
 
 const rawVersion = () =>
   `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/${ARCHITECTURE}"}\n`;

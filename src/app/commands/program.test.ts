@@ -157,9 +157,13 @@ void test("[1.5] config check prints each value with its origin, and no secret",
   }
   assert.ok(!stdout.includes("canary"));
   const waits = "is set, but waits for what is not built yet: garbage collection of images";
-  assert.equal(stderr, `warning: imageMaximumGCAge (${path}) ${waits}\n`);
+  const [warning, ...notes] = stderr.trimEnd().split("\n");
+  assert.equal(warning, `warning: imageMaximumGCAge (${path}) ${waits}`);
+  assert.ok(notes.some((note) => note.startsWith("note: not implemented: garbage collection of images (")));
   const json = await run("deckhand", "config", "check", "-o", "json", "--config", path, "--root-dir=/r");
-  const checked = JSON.parse(json.stdout) as Record<"fields" | "flags", readonly object[]> & { warnings: unknown };
+  const checked = JSON.parse(json.stdout) as Record<"fields" | "flags", readonly object[]> &
+    Record<"warnings" | "notImplemented", readonly string[]>;
+  assert.equal(checked.notImplemented.length, notes.length);
   assert.deepEqual(checked.warnings, [`imageMaximumGCAge (${path}) ${waits}`]);
   assert.deepEqual(
     checked.fields.find((field) => "name" in field && field.name === "maxPods"),

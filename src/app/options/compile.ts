@@ -43,7 +43,7 @@ export interface Compilable {
   readonly origins: EffectiveConfiguration["origins"];
 }
 
-export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "flags"> {
+export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "notImplemented" | "flags"> {
   const { config, gates, agent } = from;
   return {
     node: nodeOf(from),

@@ -40,6 +40,8 @@ export interface CompiledOptions {
   readonly flags: Readonly<Record<string, string>>;
   /** Warnings to log at startup, one sentence each. */
   readonly warnings: readonly string[];
+  /** Features that the configuration enables and this version does not have. */
+  readonly notImplemented: readonly string[];
 }
 
 export interface NodeSettings {

@@ -13,6 +13,7 @@ import { flagTexts } from "./flag-texts.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
 import { nodeLabelFault } from "./names.ts";
 import { FlagFault, type ParsedFlags, parseFlags } from "./parse-flags.ts";
+import { unimplementedFeatures } from "./unimplemented.ts";
 import { configurationFault } from "./validate.ts";
 import { warningsOf } from "./warnings.ts";
 
@@ -103,7 +104,8 @@ function load(
     throw new CompileFault("cannot exit on lock file contention: no lock file specified");
   }
   const compiled = compile({ config, gates, agent, machine, origins: effective.origins });
-  const options = { ...compiled, flags: flagTexts(flags), warnings: warningsOf(effective, flags) };
+  const notImplemented = unimplementedFeatures(config, gates);
+  const options = { ...compiled, flags: flagTexts(flags), warnings: warningsOf(effective, flags), notImplemented };
   return { kind: "options", options, effective, flags, notices };
 }
 

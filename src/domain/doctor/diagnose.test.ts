@@ -62,7 +62,7 @@ const configuredBy = (configuration: NonNullable<HostFacts["network"]["configure
 const SOUND: HostFacts = {
   nowWallMs: NOW,
   uid: 0,
-  configuration: { refused: undefined, lenient: undefined, warnings: [], access: undefined },
+  configuration: { refused: undefined, lenient: undefined, warnings: [], notImplemented: [], access: undefined },
   node: { name: "n1", standalone: false, addressTrouble: seen(undefined), ipv6: false },
   runtime: {
     endpoint: "unix:///run/containerd/containerd.sock",
@@ -224,6 +224,11 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     changed.configuration({ lenient: 'unknown field "maxPod"' }),
     "configuration-lenient",
     /"maxPod"/,
+  ],
+  "a feature that is not implemented": [
+    changed.configuration({ notImplemented: ["eviction of pods (evictionHard): none"] }),
+    "feature-not-implemented",
+    /eviction/,
   ],
   "a setting without effect": [changed.configuration({ warnings: ["--x is set"] }), "configuration-warning", /--x/],
   "a missing authentication method": [

@@ -26,6 +26,8 @@ export interface ConfigurationSeen {
   readonly refused: string | undefined;
   readonly lenient: string | undefined;
   readonly warnings: readonly string[];
+  /** Features that the configuration enables and the agent does not have. */
+  readonly notImplemented: readonly string[];
   readonly access: string | undefined;
 }
 

@@ -40,6 +40,10 @@ export const FINDINGS = {
     "A setting has no effect, or another effect than its name suggests.",
     "remove it if it is not needed",
   ),
+  "feature-not-implemented": note(
+    "The configuration enables a feature that this version does not have.",
+    "decide whether the node can do without it; docs/compatibility.md lists what is missing",
+  ),
   "access-refused": error(
     "The agent could authorize no request on the node's port, so it does not start.",
     "set authentication and authorization in the configuration, or give a --kubeconfig",

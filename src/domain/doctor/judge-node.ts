@@ -6,11 +6,12 @@ import type { ConfigurationSeen, HostFacts, Listener, NodeSeen, PortsSeen, Wante
 import { type Findings, finding, seenOf, unseen } from "./finding.ts";
 
 export function* judgeConfiguration({ configuration, uid }: HostFacts): Findings {
-  const { refused, lenient, warnings, access }: ConfigurationSeen = configuration;
+  const { refused, lenient, warnings, notImplemented, access }: ConfigurationSeen = configuration;
   if (refused !== undefined)
     yield finding("configuration-refused", `${refused} (other checks that depend on it were skipped)`);
   if (lenient !== undefined) yield finding("configuration-lenient", lenient);
   for (const warning of warnings) yield finding("configuration-warning", warning);
+  for (const feature of notImplemented) yield finding("feature-not-implemented", feature);
   if (access !== undefined) yield finding("access-refused", access);
   if (uid !== 0) yield finding("not-root", `doctor runs as user ${uid}`);
 }
