@@ -441,7 +441,10 @@ void suite("why pods are as they are", () => {
     await waitUntil("its cause", LIMIT_MS, async () => says.test((await explained("late")).sentence), 1_000);
     const ofNode = async () => (await type("deckhand explain node")).stdout;
     await waitUntil("the node's state", LIMIT_MS, async () => /^The node is not ready: /m.test(await ofNode()), 1_000);
-    assert.match(await ofNode(), /\nReady +False +KubeletNotReady: .*container runtime is down/);
+    assert.match(
+      await ofNode(),
+      /\nReady +False +KubeletNotReady since \S+: .*container runtime (?:is down|status check)/,
+    );
     assert.match(await ofNode(), /\nwaits since \S+ for the container runtime: /);
     await cluster.component(`containerd@${node.name}`).restart();
   });

@@ -29,10 +29,10 @@ test("conditions are journaled at once, waits only after the first five seconds 
   await clock.advance(0);
   assert.deepEqual(subjects(), ["condition/Ready False"]);
   await clock.advance(5_000);
-  assert.deepEqual(subjects().slice(1), ["wait/the container runtime waiting", "wait/pod sources waiting"]);
+  assert.deepEqual(subjects().slice(1), ["wait/the container runtime waiting", "wait/the pod sources waiting"]);
   sourcesReady.set(true);
   await clock.advance(0);
-  assert.deepEqual(subjects().slice(3), ["wait/pod sources ended"]);
+  assert.deepEqual(subjects().slice(3), ["wait/the pod sources ended"]);
   stop.abort();
   await watching;
 });

@@ -59,7 +59,7 @@ describe("explanation of the node", () => {
     const earlier = new NodeStates();
     const explanation = explainNode([
       startAgent(AT - 10_000),
-      ...earlier.waits([{ what: "pod sources", why: "not read" }], AT - 5_000),
+      ...earlier.waits([{ what: "the pod sources", why: "not read" }], AT - 5_000),
       startAgent(AT),
       ...states.conditions([ready("True", "kubelet is posting ready status")], AT),
       ...states.conditions([ready("False", "container runtime is down", "2026-11-19T10:00:30Z")], AT + 30_000),
@@ -72,7 +72,7 @@ describe("explanation of the node", () => {
 
 The node is not ready: container runtime is down. The agent waits for the container runtime.
 
-Ready  False    KubeletNotReady: container runtime is down, since 10:00:30
+Ready  False    KubeletNotReady since 10:00:30: container runtime is down
 waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m down
 `,
     );

@@ -83,7 +83,7 @@ export function nodeExplanationText(explanation: NodeExplanation, nowWallMs: num
     ...conditions.flatMap(({ type, status, reason, message, sinceWallMs }) =>
       hanging(
         `${type.padEnd(width)}  ${status.padEnd("Unknown".length)}  `,
-        `${reason}: ${message}, since ${time(sinceWallMs)}`,
+        `${reason} since ${time(sinceWallMs)}: ${message}`,
       ),
     ),
     ...waitsFor.flatMap(({ what, why, sinceWallMs }) =>

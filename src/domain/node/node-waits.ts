@@ -35,7 +35,7 @@ export function nodeWaits({ nowWallMs, runtime, tiers, sourcesReady, cluster }: 
   const waits = [
     wait("the container runtime", [...runtimeTroubles(runtime), ...networkTroubles(runtime)].join("; ")),
     wait("the cgroups of the node", tiersTroubles(tiers).join("; ")),
-    wait("pod sources", sourcesReady ? "" : "not every configured source has delivered its pods yet"),
+    wait("the pod sources", sourcesReady ? "" : "not every configured source has delivered its pods yet"),
     ...(cluster === undefined ? [] : clusterWaits(cluster, nowWallMs)),
   ];
   return waits.filter(({ why }) => why !== "");
