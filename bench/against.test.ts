@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { compare } from "./against.ts";
-import type { Figure } from "./subjects.ts";
+import type { Figure } from "./candidates.ts";
 
 const medians = (deckhand: number, before: number, again: number) => ({
   deckhand: { median: deckhand },

@@ -1,6 +1,7 @@
 /** Decides whether Deckhand differs from the build of an earlier commit by more than the noise of the run. */
+
+import type { CandidateName, Figure } from "./candidates.ts";
 import type { Spread } from "./statistics.ts";
-import type { Figure, SubjectName } from "./subjects.ts";
 
 export type Verdict = "same" | "slower" | "faster" | "more" | "less";
 
@@ -14,7 +15,7 @@ export interface Comparison {
   readonly verdict: Verdict;
 }
 
-type Medians = Readonly<Partial<Record<SubjectName, Pick<Spread, "median">>>>;
+type Medians = Readonly<Partial<Record<CandidateName, Pick<Spread, "median">>>>;
 
 const SAME_SHARE = 0.05;
 /** In floating point, 1.05 − 1 is slightly more than 0.05. */
@@ -39,8 +40,8 @@ export function compare(unit: Figure["unit"], values: Medians): Comparison | und
   };
 }
 
-function medianOf(values: Medians, subject: SubjectName): number | undefined {
-  const median = values[subject]?.median;
+function medianOf(values: Medians, candidate: CandidateName): number | undefined {
+  const median = values[candidate]?.median;
   return Number.isFinite(median) ? median : undefined;
 }
 

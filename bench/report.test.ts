@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { CandidateName } from "./candidates.ts";
 import { comparisonText, differences, ratioTable } from "./report.ts";
 import type { Round, Turn } from "./rounds.ts";
-import type { SubjectName } from "./subjects.ts";
 
-const turn = (subject: SubjectName, startMs: number, phases = "Pending > Running"): Turn => ({
+const turn = (subject: CandidateName, startMs: number, phases = "Pending > Running"): Turn => ({
   subject,
   load: { average: 0, othersShare: 0 },
   figures: [{ benchmark: "B1", name: "start p50", unit: "ms", value: startMs }],

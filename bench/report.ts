@@ -3,9 +3,16 @@
  * wins.
  */
 import { type Comparison, compare } from "./against.ts";
+import {
+  type AgentName,
+  type BenchmarkId,
+  CANDIDATES,
+  type CandidateName,
+  type Figure,
+  type Goal,
+} from "./candidates.ts";
 import type { Round } from "./rounds.ts";
 import { type Spread, spread } from "./statistics.ts";
-import { type AgentName, type BenchmarkId, type Figure, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
 
 type Key = Pick<Row, "benchmark" | "figure" | "unit">;
 
@@ -14,7 +21,7 @@ export interface Row {
   readonly figure: string;
   readonly unit: Figure["unit"];
   /** Over the rounds; each round has one value. */
-  readonly values: Readonly<Partial<Record<SubjectName, Spread>>>;
+  readonly values: Readonly<Partial<Record<CandidateName, Spread>>>;
   /** Ratios of two values of the same round. */
   readonly toGo: Spread | undefined;
   readonly toBare: Spread | undefined;
@@ -38,23 +45,23 @@ export function ratioTable(rounds: readonly Round[], goals: readonly Goal[]): re
 }
 
 function rowOf(key: Key, rounds: readonly Round[], goals: readonly Goal[]): Row {
-  const valueIn = (round: Round, subject: SubjectName) =>
+  const valueIn = (round: Round, candidate: CandidateName) =>
     round.turns
-      .find((turn) => turn.subject === subject)
+      .find((turn) => turn.subject === candidate)
       ?.figures.find(({ benchmark, name }) => benchmark === key.benchmark && name === key.figure)?.value;
   const known = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
   const over = (values: readonly number[]) => (values.length === 0 ? undefined : spread(values));
-  const ratios = (to: SubjectName) =>
+  const ratios = (to: CandidateName) =>
     over(
       rounds.flatMap((round) => {
         const [own, other] = [valueIn(round, "deckhand"), valueIn(round, to)];
         return own === undefined || other === undefined || other === 0 ? [] : [own / other];
       }),
     );
-  const values: Partial<Record<SubjectName, Spread>> = {};
-  for (const subject of SUBJECTS) {
-    const measured = over(known(rounds.map((round) => valueIn(round, subject))));
-    if (measured !== undefined) values[subject] = measured;
+  const values: Partial<Record<CandidateName, Spread>> = {};
+  for (const candidate of CANDIDATES) {
+    const measured = over(known(rounds.map((round) => valueIn(round, candidate))));
+    if (measured !== undefined) values[candidate] = measured;
   }
   const row = { ...key, values, toGo: ratios("go"), toBare: ratios("bare"), comparison: compare(key.unit, values) };
   const goal = goals.find(({ benchmark, figure }) => benchmark === key.benchmark && figure === key.figure);
@@ -88,16 +95,16 @@ const goalText = (goal: Row["goal"]) => {
   return `${limit}: ${goal.reached ? "yes" : "NO"}`;
 };
 
-const RATIO_SUBJECTS = ["bare", "go", "deckhand"] as const;
+const RATIO_CANDIDATES = ["bare", "go", "deckhand"] as const;
 
 /** Returns the ratios as a Markdown table. */
 export function ratioText(rows: readonly Row[]): string {
-  const head = ["", "figure", "unit", ...RATIO_SUBJECTS, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
+  const head = ["", "figure", "unit", ...RATIO_CANDIDATES, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
   const body = rows.map(({ benchmark, figure, unit, values, toGo, toBare, goal }) => [
     benchmark,
     figure,
     unit,
-    ...RATIO_SUBJECTS.map((subject) => ranged(values[subject])),
+    ...RATIO_CANDIDATES.map((candidate) => ranged(values[candidate])),
     ranged(toGo),
     ranged(toBare),
     goalText(goal),
@@ -105,18 +112,18 @@ export function ratioText(rows: readonly Row[]): string {
   return markdown(head, body);
 }
 
-const COMPARED_SUBJECTS = ["deckhand", "before", "before again"] as const;
+const COMPARED_CANDIDATES = ["deckhand", "before", "before again"] as const;
 const signed = (percent: number | undefined) =>
   percent === undefined ? "–" : `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
 
 /** Returns the comparison with an earlier commit as a Markdown table. */
 export function comparisonText(rows: readonly Row[]): string {
-  const head = ["", "figure", "unit", ...COMPARED_SUBJECTS, "difference", "noise", "verdict"];
+  const head = ["", "figure", "unit", ...COMPARED_CANDIDATES, "difference", "noise", "verdict"];
   const body = rows.map(({ benchmark, figure, unit, values, comparison }) => [
     benchmark,
     figure,
     unit,
-    ...COMPARED_SUBJECTS.map((subject) => ranged(values[subject])),
+    ...COMPARED_CANDIDATES.map((candidate) => ranged(values[candidate])),
     signed(comparison?.differencePercent),
     comparison?.noisePercent === undefined ? "–" : `${comparison.noisePercent.toFixed(1)} %`,
     comparison?.verdict ?? "–",

@@ -1,15 +1,16 @@
 /**
- * Runs the rounds. In a busy round every subject in turn runs all requested benchmarks on a clean node. In an idle
+ * Runs the rounds. In a busy round every candidate in turn runs all requested benchmarks on a clean node. In an idle
  * round all agents idle at the same time, each with each number of pods on its own node. The order of the turns, and
  * which agent has which node, changes from round to round. A round in which other processes used the machine is marked
  * and repeated as often as the size allows; the quietest try counts.
  */
 
 import { pause } from "../test/cluster/wait.ts";
-import { bareHand } from "./bare-hand.ts";
-import type { Hand, Outcome, Stage } from "./hand.ts";
-import { kubeletHand } from "./kubelet-hand.ts";
-import type { Observations } from "./life.ts";
+import { type AgentName, type BenchmarkId, type CandidateName, type Figure, slugOf, turnOrder } from "./candidates.ts";
+import { criDriver } from "./cri-driver.ts";
+import { kubeletDriver } from "./kubelet-driver.ts";
+import type { Outcome, PodDriver, Stage } from "./pod-driver.ts";
+import type { Observations } from "./pod-observations.ts";
 import { bursts } from "./scenarios/burst.ts";
 import { edits } from "./scenarios/edits.ts";
 import { execs } from "./scenarios/execs.ts";
@@ -24,7 +25,6 @@ import { scrapes } from "./scenarios/scrapes.ts";
 import { startup } from "./scenarios/startup.ts";
 import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
-import { type AgentName, type BenchmarkId, type Figure, type SubjectName, slugOf, turnOrder } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
 import type { World } from "./world.ts";
 
@@ -34,7 +34,7 @@ const IDLE: readonly BenchmarkId[] = ["B9", "B10"];
 const HOUSEKEEPING_MS = 5_000;
 
 export interface Turn {
-  readonly subject: SubjectName;
+  readonly subject: CandidateName;
   readonly load: Load;
   readonly figures: readonly Figure[];
   readonly observations: Observations;
@@ -74,7 +74,7 @@ const BUSY: readonly Scenario[] = [
 export interface Plan {
   readonly size: Size;
   readonly wanted: readonly BenchmarkId[];
-  readonly subjects: readonly SubjectName[];
+  readonly candidates: readonly CandidateName[];
   readonly report: (line: string) => void;
   readonly inWorlds: <T>(nodes: number, act: (worlds: readonly World[]) => Promise<T>) => Promise<T>;
 }
@@ -92,11 +92,11 @@ export async function runRounds(plan: Plan): Promise<readonly Round[]> {
     await plan.inWorlds(1, async ([world]) => {
       if (world === undefined) return;
       await run("busy", size.rounds, (label, number) =>
-        takeTurns({ ...plan, subjects: turnOrder(plan.subjects, number) }, world, busy, label),
+        takeTurns({ ...plan, candidates: turnOrder(plan.candidates, number) }, world, busy, label),
       );
     });
   }
-  const agents = plan.subjects.filter((name) => name !== "bare");
+  const agents = plan.candidates.filter((name) => name !== "bare");
   if (agents.length > 0 && IDLE.some((id) => wanted.includes(id))) {
     await plan.inWorlds(agents.length * size.idlePods.length, (worlds) =>
       run("idle", size.idleRounds, (label, number) => takeIdleTurns(plan, worlds, turnOrder(agents, number), label)),
@@ -126,9 +126,9 @@ async function takeTurns(
   label: string,
 ): Promise<readonly Turn[]> {
   const turns: Turn[] = [];
-  for (const subject of plan.subjects) {
-    const own = scenarios.filter(({ agentsOnly = false }) => subject !== "bare" || !agentsOnly);
-    if (own.length > 0) turns.push(await takeTurn(plan, world, subject, own, `${label}-${slugOf(subject)}`));
+  for (const candidate of plan.candidates) {
+    const own = scenarios.filter(({ agentsOnly = false }) => candidate !== "bare" || !agentsOnly);
+    if (own.length > 0) turns.push(await takeTurn(plan, world, candidate, own, `${label}-${slugOf(candidate)}`));
   }
   return turns;
 }
@@ -146,22 +146,22 @@ async function takeIdleTurns(
     const seat = seats[index];
     if (seat === undefined) continue;
     await world.clean();
-    const hand = await handOf(world, seat.agent);
-    stages.push({ world, hand, label: `${label}-${slugOf(seat.agent)}`, ...seat });
+    const driver = await driverOf(world, seat.agent);
+    stages.push({ world, driver, label: `${label}-${slugOf(seat.agent)}`, ...seat });
   }
   await pause(size.settleMs);
   const loadSince = await watchLoad(stages[0]?.world.cluster.layout.cgroupParent ?? "");
   const figures = await idle(stages, size);
   const load = await loadSince();
-  for (const { world, hand } of stages) {
-    await hand.end();
+  for (const { world, driver } of stages) {
+    await driver.end();
     await world.clean();
   }
-  return agents.map((subject) => {
-    const own = stages.flatMap(({ agent }, index) => (agent === subject ? (figures[index] ?? []) : []));
+  return agents.map((candidate) => {
+    const own = stages.flatMap(({ agent }, index) => (agent === candidate ? (figures[index] ?? []) : []));
     const chosen = own.filter(({ benchmark }) => wanted.includes(benchmark));
-    report(describe(`${label}-${subject}`, chosen));
-    return { subject, load, figures: chosen, observations: {} };
+    report(describe(`${label}-${candidate}`, chosen));
+    return { subject: candidate, load, figures: chosen, observations: {} };
   });
 }
 
@@ -173,35 +173,35 @@ const busiest = (turns: readonly Turn[]): number => Math.max(...turns.map(({ loa
 async function takeTurn(
   { size, wanted, report }: Plan,
   world: World,
-  subject: SubjectName,
+  candidate: CandidateName,
   scenarios: readonly Scenario[],
   label: string,
 ): Promise<Turn> {
   await world.clean();
-  const hand = await handOf(world, subject);
-  await pause(subject === "bare" ? 0 : size.settleMs);
+  const driver = await driverOf(world, candidate);
+  await pause(candidate === "bare" ? 0 : size.settleMs);
   // The first pod is slower: files are read and code is compiled.
-  await hand.up(`${label}-first`, "pause");
+  await driver.up(`${label}-first`, "pause");
   await pause(1_000);
-  await hand.down(`${label}-first`);
-  await hand.tidy();
+  await driver.down(`${label}-first`);
+  await driver.tidy();
   const loadSince = await watchLoad(world.cluster.layout.cgroupParent);
   const figures: Figure[] = [];
   let observations: Observations = {};
   for (const { run } of scenarios) {
-    const outcome = await run({ world, hand, label }, size);
+    const outcome = await run({ world, driver, label }, size);
     figures.push(...outcome.figures.filter(({ benchmark }) => wanted.includes(benchmark)));
     observations = { ...observations, ...outcome.observations };
   }
   const load = await loadSince();
-  // Otherwise the cleanup of this subject's last pods would cost the next subject CPU and memory.
-  await pause(subject === "bare" ? 0 : HOUSEKEEPING_MS);
-  await hand.end();
+  // Otherwise the cleanup of this candidate's last pods would cost the next candidate CPU and memory.
+  await pause(candidate === "bare" ? 0 : HOUSEKEEPING_MS);
+  await driver.end();
   await world.clean();
   report(describe(label, figures));
-  return { subject, load, figures, observations };
+  return { subject: candidate, load, figures, observations };
 }
 
-async function handOf(world: World, subject: SubjectName): Promise<Hand> {
-  return subject === "bare" ? bareHand(world) : kubeletHand(world, await world.startAgent(subject));
+async function driverOf(world: World, candidate: CandidateName): Promise<PodDriver> {
+  return candidate === "bare" ? criDriver(world) : kubeletDriver(world, await world.startAgent(candidate));
 }

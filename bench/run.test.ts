@@ -8,13 +8,13 @@ const MISTAKE = "B0";
 
 describe("an invalid command line exits with code 2", () => {
   for (const { args, message } of [
-    { args: ["--against", "nowhere"], message: /^this repository has no commit "nowhere"\n$/ },
-    { args: ["--only", "before"], message: /^the subjects are bare, go, deckhand\n$/ },
+    { args: ["--against", "nowhere"], message: /^error: this repository has no commit "nowhere"\n/ },
+    { args: ["--only", "before"], message: /^error: the candidates are bare, go, deckhand\n/ },
     {
       args: ["--against", "HEAD", "--only", "deckhand"],
-      message: /^the subjects are bare, go, deckhand, before, and --against needs "before"\n$/,
+      message: /^error: the candidates are bare, go, deckhand, before, and --against needs "before"\n/,
     },
-    { args: [], message: /^the benchmarks are B1, B2, / },
+    { args: [], message: /^error: the benchmarks are B1, B2, / },
   ]) {
     test(`${[...args, MISTAKE].join(" ")}: ${message.source}`, () => {
       const command = [inRepository("bench/run.ts"), ...args, MISTAKE];

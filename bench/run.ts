@@ -1,22 +1,34 @@
 /**
- * `npm run bench -- [--whole] [--report file] [--only bare,go,deckhand] [--against commit] [--rounds N] [--idle-seconds N] [--profile cpu|heap --profile-dir directory] [B1 B4 ...]`:
- * the Go kubelet, Deckhand and a bare CRI client in turns on one node; prints the ratio table. With `--against`, Deckhand and
- * the build of that commit; prints how they differ. All benchmarks unless some are named.
+ * The Go kubelet, Deckhand and a bare CRI client in turns on one node; prints the ratio table. With `--against`,
+ * Deckhand and the build of that commit; prints how they differ.
  */
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
-import { parseArgs } from "node:util";
 import { buildCommit, commitNamed } from "../tools/build/commit.ts";
+import { scriptArguments, usageError } from "../tools/script-arguments.ts";
+import { BENCHMARKS, type BenchmarkId, candidatesOf, goals, selectable } from "./candidates.ts";
 import { comparisonText, differences, ratioTable, ratioText } from "./report.ts";
 import { type Plan, runRounds } from "./rounds.ts";
 import { type Size, SMALL, WHOLE } from "./sizes.ts";
-import { BENCHMARKS, type BenchmarkId, goals, selectable, subjectsOf } from "./subjects.ts";
 import { inWorlds, type WorldOptions } from "./world.ts";
 
-const USAGE_ERROR = 2;
+const USAGE = `Usage: npm run bench -- [flags] [BENCHMARK ...]
+
+Measures the Go kubelet, Deckhand and a bare CRI client in turns on one node and prints how they compare. Benchmarks, all
+without a name: ${BENCHMARKS.join(", ")}.
+
+  --whole               the whole size instead of the small one
+  --only NAME,...       only these candidates: ${selectable(true).join(", ")} (before only with --against)
+  --against COMMIT      compare Deckhand with the build of this commit
+  --rounds N            number of rounds
+  --idle-seconds N      duration of the idle benchmarks
+  --report FILE         write the measurements to this file, too
+  --profile cpu|heap    profile the agent
+  --profile-dir DIR     where profiles are written (default .)
+`;
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptArguments(USAGE, {
     allowPositionals: true,
     options: {
       whole: { type: "boolean", default: false },
@@ -33,10 +45,10 @@ async function main(): Promise<number> {
   const { against } = values;
   const commit = against === undefined ? undefined : commitNamed(against);
   if (against !== undefined && commit === undefined) return usageError(`this repository has no commit "${against}"`);
-  const subjects = subjectsOf(values.only, against !== undefined);
-  if (subjects === undefined) {
+  const candidates = candidatesOf(values.only, against !== undefined);
+  if (candidates === undefined) {
     const hint = against === undefined ? "" : `, and --against needs "before"`;
-    return usageError(`the subjects are ${selectable(against !== undefined).join(", ")}${hint}`);
+    return usageError(`the candidates are ${selectable(against !== undefined).join(", ")}${hint}`);
   }
   if (positionals.some((name) => !BENCHMARKS.includes(name as BenchmarkId))) {
     return usageError(`the benchmarks are ${BENCHMARKS.join(", ")}`);
@@ -50,24 +62,19 @@ async function main(): Promise<number> {
   if (commit !== undefined) report(`building ${commit}`);
   // Builds before any cluster is up: when the build fails, nothing has to be torn down.
   const before = commit === undefined ? undefined : buildCommit(commit);
-  const result = await measure({ size, wanted, subjects, report }, { nodeFlags, before, report });
-  if (commit === undefined || subjects.includes("go") || subjects.includes("bare")) {
+  const result = await measure({ size, wanted, candidates, report }, { nodeFlags, before, report });
+  if (commit === undefined || candidates.includes("go") || candidates.includes("bare")) {
     process.stdout.write(ratioText(result.table));
   }
   if (commit !== undefined) process.stdout.write(comparisonText(result.table));
   for (const { what, shown } of result.differences) {
-    const lines = Object.entries(shown).map(([subject, text]) => `  ${subject}: ${text}\n`);
+    const lines = Object.entries(shown).map(([candidate, text]) => `  ${candidate}: ${text}\n`);
     process.stdout.write(`DIFFERENT ${what}\n${lines.join("")}`);
   }
   if (values.report !== undefined) {
     writeFileSync(values.report, `${JSON.stringify({ against: commit, ...result }, undefined, 2)}\n`);
   }
   return 0;
-}
-
-function usageError(message: string): number {
-  process.stderr.write(`${message}\n`);
-  return USAGE_ERROR;
 }
 
 /** Shorter or longer than the size says: for a quick look, not for numbers that are quoted. */

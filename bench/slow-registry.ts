@@ -37,10 +37,10 @@ export class SlowRegistry {
     await writeFile(join(directory, "hosts.toml"), `server = "http://${host}"\n\n${entry}`);
     const registry = new SlowRegistry(server, host);
     const blobs = `/v2/${slow.repository}/blobs/`;
-    server.on("request", (asked: IncomingMessage, answer: ServerResponse) => {
-      const isSlow = asked.method === "GET" && asked.url?.startsWith(blobs) === true;
+    server.on("request", (incoming: IncomingMessage, answer: ServerResponse) => {
+      const isSlow = incoming.method === "GET" && incoming.url?.startsWith(blobs) === true;
       if (isSlow) registry.#began.resolve();
-      pass(cluster.registry.open, asked, answer, isSlow ? slow.blobMs : 0).catch((error: Error) =>
+      pass(cluster.registry.open, incoming, answer, isSlow ? slow.blobMs : 0).catch((error: Error) =>
         answer.destroy(error),
       );
     });
@@ -65,8 +65,13 @@ export class SlowRegistry {
   }
 }
 
-async function pass(registry: string, asked: IncomingMessage, answer: ServerResponse, lastsMs: number): Promise<void> {
-  const { method, url, headers } = asked;
+async function pass(
+  registry: string,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  lastsMs: number,
+): Promise<void> {
+  const { method, url, headers } = incoming;
   const given = await new Promise<IncomingMessage>((resolve, reject) => {
     request(`http://${registry}${url}`, { method, headers, agent: false }, resolve).once("error", reject).end();
   });

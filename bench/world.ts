@@ -22,9 +22,9 @@ import { clientOf, newNamespace } from "../test/integration/api-world.ts";
 import type { Build } from "../tools/build/commit.ts";
 import { NODE_OPTIONS } from "../tools/build/executable.ts";
 import { buildProgram } from "../tools/build/program.ts";
-import { ExitDoor } from "./exit-door.ts";
+import { type AgentName, type BuildName, slugOf } from "./candidates.ts";
+import { ExitTrigger } from "./exit-trigger.ts";
 import { PodWatcher } from "./pod-watcher.ts";
-import { type AgentName, type BuildName, slugOf } from "./subjects.ts";
 import { groupCpuMs } from "./usage.ts";
 
 export const forever: AbortSignal = new AbortController().signal;
@@ -45,7 +45,7 @@ export interface World {
   readonly api: KubeApi;
   readonly cri: CriClient;
   readonly watcher: PodWatcher;
-  readonly exits: ExitDoor;
+  readonly exitTrigger: ExitTrigger;
   /** Resolves when the agent listens; `launchedMs` is taken before. `configuration` overrides the usual fields. */
   startAgent(name: AgentName, configuration?: Configuration): Promise<Agent>;
   /** The same for the installed program: Deckhand's executable. */
@@ -112,7 +112,7 @@ async function openWorld(
   const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: refuse }, hostClock);
   const namespace = await newNamespace(api);
   const watcher = new PodWatcher(api, node.name);
-  const exits = await ExitDoor.open(cluster.layout.machineAddress);
+  const exitTrigger = await ExitTrigger.open(cluster.layout.machineAddress);
   return {
     cluster,
     node,
@@ -120,7 +120,7 @@ async function openWorld(
     api,
     cri,
     watcher,
-    exits,
+    exitTrigger,
     startAgent: async (name, configuration = {}) => {
       await writeFile(configurationFile(node), JSON.stringify({ ...usual, ...configuration }));
       return startAgent(name, programs, cluster, node);
@@ -137,7 +137,7 @@ async function openWorld(
     },
     end: async () => {
       watcher.close();
-      await exits.close();
+      await exitTrigger.close();
       cri.close();
       await api.close();
     },

@@ -25,8 +25,8 @@ function begin(...sets: readonly string[]) {
   /** One allocator per agent process. */
   const made: FakeCpuAllocator[] = [];
   const agent = allocatingKubelet([
-    ({ cells: { admittedPods } }, facts) => {
-      const allocator = new FakeCpuAllocator({ sets, admittedPods, facts });
+    ({ cells: { admittedPods } }, journaledPods) => {
+      const allocator = new FakeCpuAllocator({ sets, admittedPods, journaledPods });
       made.push(allocator);
       return allocator;
     },

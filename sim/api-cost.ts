@@ -11,7 +11,7 @@ import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { scripted } from "./fake-runtime/behaviour.ts";
 import { kubelet } from "./kubelet.ts";
-import { type OverheardCall, overhearApi } from "./overhear.ts";
+import { type ObservedCall, spyOnApi } from "./port-spy.ts";
 import type { AgentFactory } from "./sim-node.ts";
 import { World } from "./world.ts";
 
@@ -49,7 +49,7 @@ const NONE: Tally = { requests: 0, sentBytes: 0, receivedBytes: 0 };
 export async function measure(load: Load, lastsMs: number): Promise<Cost> {
   const calls = new Map<string, Tally>();
   let counting = false;
-  const add = (call: OverheardCall, more: Partial<Tally>) => {
+  const add = (call: ObservedCall, more: Partial<Tally>) => {
     if (!counting) return;
     const name = nameOf(call);
     const { requests, sentBytes, receivedBytes } = calls.get(name) ?? NONE;
@@ -60,12 +60,12 @@ export async function measure(load: Load, lastsMs: number): Promise<Cost> {
     });
   };
   const agent: AgentFactory = (ports, node) => {
-    const listener = {
-      called: (call: OverheardCall) => add(call, { requests: 1, sentBytes: bodyBytes(call) }),
-      answered: (call: OverheardCall, answer: unknown) => add(call, { receivedBytes: jsonBytes(answer) }),
-      streamed: (call: OverheardCall, value: unknown) => add(call, { receivedBytes: eventBytes(value) }),
+    const spy = {
+      called: (call: ObservedCall) => add(call, { requests: 1, sentBytes: bodyBytes(call) }),
+      answered: (call: ObservedCall, answer: unknown) => add(call, { receivedBytes: jsonBytes(answer) }),
+      streamed: (call: ObservedCall, value: unknown) => add(call, { receivedBytes: eventBytes(value) }),
     };
-    return kubelet(overhearApi(ports, listener), node);
+    return kubelet(spyOnApi(ports, spy), node);
   };
   const { world, replaceOldest } = settledWorld(load, agent);
   await world.advance(SETTLED_MS);
@@ -123,13 +123,13 @@ function podNamed(name: string, index: number): Pod {
   };
 }
 
-function nameOf({ method, args }: OverheardCall): string {
+function nameOf({ method, args }: ObservedCall): string {
   const [resource] = args as readonly [{ readonly plural: string }];
   const hasStatus = args.some((arg) => (arg as { readonly subresource?: string }).subresource === "status");
   return `${method} ${resource.plural}${hasStatus ? "/status" : ""}`;
 }
 
-function bodyBytes({ method, args }: OverheardCall): number {
+function bodyBytes({ method, args }: ObservedCall): number {
   const [, first, second] = args;
   switch (method) {
     case "create":

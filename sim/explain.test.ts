@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { configMaps, nodes } from "../src/api/resources.ts";
-import { readJournal } from "../src/controllers/journal/look.ts";
+import { readJournal } from "../src/controllers/journal/read-journal.ts";
 import { MountError } from "../src/ports/mounts.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
 import { ask, HTTP, initContainer, makeStage, NAME, running, type Stage, server, sick } from "./explain-world.ts";

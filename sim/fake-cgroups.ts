@@ -49,7 +49,7 @@ export class FakeCgroups implements Cgroups {
     return this.#groups.get(name.join("/"))?.pids.has(pid) === true;
   }
 
-  countsSwap(): Promise<boolean> {
+  hasSwapAccounting(): Promise<boolean> {
     return Promise.resolve(true);
   }
 
@@ -57,7 +57,7 @@ export class FakeCgroups implements Cgroups {
     return Promise.resolve(this.#groups.has(name.join("/")));
   }
 
-  async flaw(name: CgroupName): Promise<string | undefined> {
+  async validationError(name: CgroupName): Promise<string | undefined> {
     if (await this.exists(name)) return undefined;
     const file = `/sys/fs/cgroup${this.pathOf(name)}/cgroup.controllers`;
     const whole = quotedName([...this.#root, ...name]);

@@ -1,5 +1,5 @@
 /** The Machine port of a machine that a scenario configures and changes. */
-import { unlessAborted } from "../src/concurrency/unless-aborted.ts";
+import { raceAbort } from "../src/concurrency/race-abort.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine, MachineFacts } from "../src/ports/machine.ts";
 
 const GIB = 1024n ** 3n;
@@ -93,6 +93,6 @@ export class FakeMachine implements Machine {
   }
 
   lookup(name: string, signal: AbortSignal): Promise<readonly string[]> {
-    return unlessAborted(Promise.resolve(this.names.get(name) ?? []), signal);
+    return raceAbort(Promise.resolve(this.names.get(name) ?? []), signal);
   }
 }

@@ -88,17 +88,17 @@ void test("on a dead mount this port fails with unresponsive after 10 s, and the
   assert.deepEqual([ended, clock.monotonicMs() - beginMs], [["unresponsive"], 10_000]);
 });
 
-void test("unmounting a mount in use fails with busy unless lazy, and an ownership pass takes its configured time", async () => {
+void test("unmounting a mount in use fails with busy unless lazy, and applying fsGroup takes its configured time", async () => {
   const { clock, files, mounts, driven } = create();
   const path = `${DIRECTORY}/v`;
   await files.port.makeDirectory(path, 0o755);
   mounts.plant(path);
   mounts.busy.add(path);
   await assert.rejects(driven.unmount(path, { lazy: false }, signal), { code: "busy" });
-  mounts.ownMs.set(path, 45_000);
+  mounts.applyFsGroupMs.set(path, 45_000);
   let reported = 0;
-  const pass = { group: 1, readOnly: false, onlyIfRootDiffers: false, onProgress: () => void (reported += 1) };
-  await driven.own(path, pass, signal);
+  const change = { group: 1, readOnly: false, onlyIfRootDiffers: false, onProgress: () => void (reported += 1) };
+  await driven.applyFsGroup(path, change, signal);
   assert.deepEqual([reported, clock.monotonicMs()], [45, 45_000]);
   await driven.unmount(path, { lazy: true }, signal);
   assert.equal((await driven.table()).length, 1);

@@ -2,8 +2,8 @@
  * The Mounts port over the fake disk. It passes the contract of the kernel's mounts. Mounts outlive an agent. After a
  * machine restart nothing is mounted, and file systems in memory have lost their files.
  *
- * A scenario makes it misbehave: `dead` paths never answer, `busy` ones cannot be unmounted, and `ownMs` delays
- * ownership passes.
+ * A scenario makes it misbehave: `dead` paths never answer, `busy` ones cannot be unmounted, and `applyFsGroupMs`
+ * delays ownership passes.
  */
 import { sleep } from "../src/concurrency/sleep.ts";
 import { groupMode, rootIsOwned } from "../src/domain/volumes/ownership.ts";
@@ -13,16 +13,16 @@ import { HostFileError, type HostFileErrorCode } from "../src/ports/host-files.t
 import {
   type BlockFormat,
   type CheckOutcome,
-  type Measured,
+  type DiskUsage,
+  type FsGroupChange,
+  type FsGroupOutcome,
   type MemoryMount,
   MountError,
   type MountErrorCode,
   type MountPoint,
   type Mounts,
-  type OwnershipOutcome,
-  type OwnershipPass,
   type SubPathBind,
-  type Taken,
+  type VolumeUsage,
 } from "../src/ports/mounts.ts";
 import type { Mountable } from "./disk-mounts.ts";
 import { FakeDevices } from "./fake-devices.ts";
@@ -56,7 +56,7 @@ export class FakeMounts implements Mounts {
   /** Paths whose mounts are in use. */
   readonly busy = new Set<string>();
   /** Duration of an ownership pass, by volume path. */
-  readonly ownMs = new Map<string, number>();
+  readonly applyFsGroupMs = new Map<string, number>();
   readonly #files: FakeFiles;
   readonly #clock: Clock;
   /** Block devices and server exports, by name. */
@@ -82,7 +82,7 @@ export class FakeMounts implements Mounts {
     return this.#mounts.table();
   }
 
-  async knowsNoSwap(): Promise<boolean> {
+  async supportsNoswap(): Promise<boolean> {
     return true;
   }
 
@@ -124,7 +124,7 @@ export class FakeMounts implements Mounts {
     });
   }
 
-  readBelow(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
+  readBeneath(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
     return this.#call("read in", [volume], signal, () => {
       const names = path.split("/").filter((name) => name !== "" && name !== ".");
       if (path.startsWith("/") || names.length === 0 || names.includes("..")) throw fail("read in", path, "unsafePath");
@@ -179,35 +179,35 @@ export class FakeMounts implements Mounts {
     });
   }
 
-  async own(path: string, pass: OwnershipPass, signal: AbortSignal): Promise<OwnershipOutcome> {
-    const takesMs = this.ownMs.get(path) ?? 0;
+  async applyFsGroup(path: string, change: FsGroupChange, signal: AbortSignal): Promise<FsGroupOutcome> {
+    const takesMs = this.applyFsGroupMs.get(path) ?? 0;
     for (let passedMs = 0; passedMs < takesMs; passedMs += PROGRESS_MS) {
       await sleep(this.#clock, Math.min(PROGRESS_MS, takesMs - passedMs), signal);
-      pass.onProgress(passedMs);
+      change.onProgress(passedMs);
     }
-    return this.#call("own", [path], signal, () => {
-      const root = this.#locate("own", path);
+    return this.#call("applyFsGroup", [path], signal, () => {
+      const root = this.#locate("applyFsGroup", path);
       const { mode, gid, kind } = root.entry;
-      if (kind === "link") throw fail("own", path, "unsafePath");
-      const owned = rootIsOwned({ mode, gid, isDirectory: kind === "directory" }, pass.group, pass.readOnly);
-      const files = pass.onlyIfRootDiffers && owned ? 0 : this.#own(root, pass);
+      if (kind === "link") throw fail("applyFsGroup", path, "unsafePath");
+      const owned = rootIsOwned({ mode, gid, isDirectory: kind === "directory" }, change.group, change.readOnly);
+      const files = change.onlyIfRootDiffers && owned ? 0 : this.#changeGroup(root, change);
       const refused = root.mount.isReadOnly ? files : 0;
       return { files, refused, firstRefusal: refused > 0 ? "read-only file system" : undefined };
     });
   }
 
-  measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<Measured> {
+  measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<VolumeUsage> {
     return this.#call("measure", [path], signal, () => {
       const place = this.#follow("measure", path);
       const freeBytes = Math.min(place.mount.room.freeBytes, DISK_BYTES);
-      const room = {
+      const filesystem = {
         capacityBytes: DISK_BYTES,
         freeBytes,
         availableBytes: freeBytes,
         inodes: 1_000_000,
         inodesFree: 900_000,
       };
-      return { room, taken: how === "walk" ? this.#taken(place) : undefined };
+      return { filesystem, usage: how === "walk" ? this.#diskUsage(place) : undefined };
     });
   }
 
@@ -253,13 +253,13 @@ export class FakeMounts implements Mounts {
   }
 
   /** Counts one block per directory and link, and one per started block of a file. */
-  #taken({ entry, mount, path }: Located): Taken {
+  #diskUsage({ entry, mount, path }: Located): DiskUsage {
     let bytes = BLOCK_BYTES * (entry.kind === "file" ? Math.ceil(entry.content.length / BLOCK_BYTES) : 1);
     let inodes = 1;
     for (const name of entry.kind === "directory" ? entry.entries.keys() : []) {
       const below = this.#files.disk.locate(joined(path, name));
       if (below?.mount !== mount) continue;
-      const part = this.#taken(below);
+      const part = this.#diskUsage(below);
       bytes += part.bytes;
       inodes += part.inodes;
     }
@@ -327,19 +327,19 @@ export class FakeMounts implements Mounts {
     return this.#locate("bind to", target);
   }
 
-  #own(place: Located, pass: OwnershipPass): number {
+  #changeGroup(place: Located, change: FsGroupChange): number {
     const { entry, mount, path } = place;
     let files = 1;
     if (entry.kind === "directory") {
       for (const name of entry.entries.keys()) {
         const below = this.#files.disk.locate(joined(path, name));
-        if (below?.mount === mount) files += this.#own(below, pass);
+        if (below?.mount === mount) files += this.#changeGroup(below, change);
       }
     }
     if (mount.isReadOnly) return files;
-    entry.gid = pass.group;
+    entry.gid = change.group;
     const { mode, gid, kind } = entry;
-    if (kind !== "link") entry.mode = groupMode({ mode, gid, isDirectory: kind === "directory" }, pass.readOnly);
+    if (kind !== "link") entry.mode = groupMode({ mode, gid, isDirectory: kind === "directory" }, change.readOnly);
     return files;
   }
 

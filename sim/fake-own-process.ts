@@ -1,6 +1,6 @@
 /** The OwnProcess port of a simulated agent, which has no real process. */
 
-import type { ProcessFigures } from "../src/domain/metrics/process-families.ts";
+import type { ProcessStats } from "../src/domain/metrics/process-families.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { OwnProcess, ProcessBegin } from "../src/ports/own-process.ts";
 
@@ -23,7 +23,7 @@ export class FakeOwnProcess implements OwnProcess {
     return { processWallMs: this.#startWallMs, bootWallMs: this.#startWallMs - BOOT_MS };
   }
 
-  async facts(): Promise<ProcessFigures> {
+  async facts(): Promise<ProcessStats> {
     const livedSeconds = (this.#clock.monotonicMs() - this.#startMonotonicMs) / 1000;
     return {
       startWallMs: this.#startWallMs,

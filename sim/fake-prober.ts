@@ -56,14 +56,14 @@ export class FakeProber implements Prober {
     signal: AbortSignal,
   ): Promise<HttpAnswer> {
     return this.#within(limitMs, signal, async (limited, reach) => {
-      let asked = get;
-      for (let questions = 1; ; questions += 1) {
-        const reply = await this.#ask(asked, limited, reach);
+      let current = get;
+      for (let requests = 1; ; requests += 1) {
+        const reply = await this.#ask(current, limited, reach);
         const { status, location, body = "" } = reply;
-        const next = redirectOf(get, asked, { status, location }, questions);
+        const next = redirectOf(get, current, { status, location }, requests);
         if (next.kind === "none") return { status, body: new TextEncoder().encode(body).subarray(0, bodyBytesMax) };
         if (next.kind === "refused") throw new ProbeError("answer", "theirs", next.detail, next.url);
-        asked = next.get;
+        current = next.get;
       }
     });
   }

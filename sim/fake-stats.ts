@@ -5,16 +5,16 @@
 
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../src/domain/resources/cgroup-values.ts";
+import { containerIdOfGroup } from "../src/domain/stats/group-name.ts";
 import {
-  type CpuFigures,
-  type GroupFigures,
-  type InterfaceFigures,
-  type MemoryFigures,
+  type CgroupCpuStats,
+  type CgroupMemoryStats,
+  type CgroupStats,
+  type NetworkInterfaceStats,
   NO_CPU,
   NO_MEMORY,
   type StatsReading,
-} from "../src/domain/stats/figures.ts";
-import { containerIdOfGroup } from "../src/domain/stats/group-name.ts";
+} from "../src/domain/stats/stats-reading.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Stats, StatsQuestion } from "../src/ports/stats.ts";
 import type { FakeCgroups } from "./fake-cgroups.ts";
@@ -52,7 +52,7 @@ export class FakeStats implements Stats {
   async read(question: StatsQuestion, signal: AbortSignal): Promise<StatsReading> {
     signal.throwIfAborted();
     this.reads += 1;
-    const groups = new Map<string, GroupFigures>();
+    const groups = new Map<string, CgroupStats>();
     groups.set("/", await this.#group([], "/", question));
     for (const group of question.groups) await this.#walk(parseCgroupPath(group), groups, question);
     const filesystems = new Map(
@@ -73,14 +73,14 @@ export class FakeStats implements Stats {
     return Promise.resolve(undefined);
   }
 
-  async #walk(name: CgroupName, groups: Map<string, GroupFigures>, question: StatsQuestion): Promise<void> {
+  async #walk(name: CgroupName, groups: Map<string, CgroupStats>, question: StatsQuestion): Promise<void> {
     const id = `/${name.join("/")}`;
     if (groups.has(id) || !(await this.#parts.cgroups.exists(name))) return;
     groups.set(id, await this.#group(name, id, question));
     for (const child of await this.#parts.cgroups.children(name)) await this.#walk([...name, child], groups, question);
   }
 
-  async #group(name: CgroupName, id: string, { detail, sandboxes }: StatsQuestion): Promise<GroupFigures> {
+  async #group(name: CgroupName, id: string, { detail, sandboxes }: StatsQuestion): Promise<CgroupStats> {
     const { clock, cgroups, machine } = this.#parts;
     const pids = await cgroups.processes(name);
     const seen = this.#age(id, pids.length, clock.wallMs());
@@ -136,7 +136,7 @@ export class FakeStats implements Stats {
   }
 }
 
-const cpuOf = (usageNs: number): CpuFigures => ({
+const cpuOf = (usageNs: number): CgroupCpuStats => ({
   ...NO_CPU,
   usageNs,
   userNs: usageNs,
@@ -144,7 +144,7 @@ const cpuOf = (usageNs: number): CpuFigures => ({
   periodUs: 100_000,
 });
 
-const memoryOf = (usageBytes: number, limitBytes: number): MemoryFigures => ({
+const memoryOf = (usageBytes: number, limitBytes: number): CgroupMemoryStats => ({
   ...NO_MEMORY,
   usageBytes,
   peakBytes: usageBytes,
@@ -153,7 +153,7 @@ const memoryOf = (usageBytes: number, limitBytes: number): MemoryFigures => ({
   swapLimitBytes: 0,
 });
 
-const QUIET_INTERFACE: InterfaceFigures = {
+const QUIET_INTERFACE: NetworkInterfaceStats = {
   name: "eth0",
   rxBytes: 0,
   rxPackets: 0,

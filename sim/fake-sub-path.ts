@@ -1,4 +1,4 @@
-/** Resolves a subPath inside a volume of the fake disk, as `src/wire/mounts/helper/below.ts` does on a real disk. */
+/** Resolves a subPath inside a volume of the fake disk, as `src/wire/mounts/helper/open-beneath.ts` on a real disk. */
 import { MountError } from "../src/ports/mounts.ts";
 import { joined, type Located } from "./fake-disk.ts";
 import type { FakeFiles } from "./fake-files.ts";

@@ -58,17 +58,17 @@ test("[1.22] refuses to start without kernel messages, except in a user namespac
 
 test("[1.15] writes kernel settings at every start; --protect-kernel-defaults refuses to start if they differ", async () => {
   const { world, node } = begin();
-  const { settings } = node.host;
+  const { sysctls } = node.host;
   node.start(kubeletWith("--protect-kernel-defaults"));
   await world.advance(1_000);
   assert.match(
     String(node.failure?.error),
     /invalid kernel flag: vm\/overcommit_memory, expected value: 1, actual value: 0/,
   );
-  assert.equal(await settings.read("vm.overcommit_memory"), "0");
+  assert.equal(await sysctls.read("vm.overcommit_memory"), "0");
   node.start(kubelet);
   await world.advance(1_000);
-  for (const { name, wanted } of KERNEL_TUNABLES) assert.equal(await settings.read(name), wanted, name);
+  for (const { name, wanted } of KERNEL_TUNABLES) assert.equal(await sysctls.read(name), wanted, name);
   node.crash();
   node.start(kubeletWith("--protect-kernel-defaults"));
   await world.advance(1_000);

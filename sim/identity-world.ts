@@ -121,14 +121,14 @@ export class IdentityWorld {
     const wiring = { ports: all, options, cells: kubelet.cells };
     const serving = servingLoops(wiring, () => undefined);
     const own: Loop = (shutdown) => kubelet.run(shutdown);
-    if (whole) return { run: (shutdown) => allOf([own, ...serving], shutdown) };
+    if (whole) return { run: (shutdown) => runLoops([own, ...serving], shutdown) };
     this.#tellAddresses();
-    return { run: (shutdown) => allOf([...clientCertificateLoops(wiring), ...serving], shutdown) };
+    return { run: (shutdown) => runLoops([...clientCertificateLoops(wiring), ...serving], shutdown) };
   }
 }
 
 /** As in the real process, the first loop that fails ends the agent. */
-const allOf = async (loops: readonly Loop[], shutdown: AbortSignal): Promise<void> => {
+const runLoops = async (loops: readonly Loop[], shutdown: AbortSignal): Promise<void> => {
   await Promise.all(loops.map((loop) => loop(shutdown)));
 };
 

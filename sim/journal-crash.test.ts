@@ -88,7 +88,7 @@ class World {
     const order = found.map((uid) => this.asked.indexOf(uid));
     assert.ok(
       order.every((place) => place >= 0),
-      "something that nobody wrote",
+      "content that no agent wrote",
     );
     assert.deepEqual(
       order,

@@ -10,7 +10,7 @@ export interface Termination {
   readonly endsMs: number;
 }
 
-export interface JournaledPod {
+export interface PodRecords {
   readonly isAdmitted: boolean;
   /** It was admitted, rejected or deferred. */
   readonly isDecided: boolean;
@@ -22,7 +22,7 @@ export interface JournaledPod {
   readonly isReturning: boolean;
 }
 
-const UNKNOWN: JournaledPod = {
+const UNKNOWN: PodRecords = {
   isAdmitted: false,
   isDecided: false,
   termination: undefined,
@@ -32,7 +32,7 @@ const UNKNOWN: JournaledPod = {
 };
 
 export class JournaledPods {
-  readonly #pods = new Map<string, JournaledPod>();
+  readonly #pods = new Map<string, PodRecords>();
   /** UIDs of static pods, by the hash of their manifest. */
   readonly #staticUids = new Map<string, string>();
   /** How often each UID was finished. */
@@ -42,7 +42,7 @@ export class JournaledPods {
   /** IDs of the containers whose exit was journaled. */
   readonly exited = new Set<string>();
 
-  of(uid: string): JournaledPod {
+  of(uid: string): PodRecords {
     return this.#pods.get(uid) ?? UNKNOWN;
   }
 

@@ -45,7 +45,7 @@ test("[14.3] kubelet exits with the Go kubelet's error when its root cgroup lack
   world.addNode("n1").start((ports, self) => {
     const cgroups: typeof ports.cgroups = (driver) => {
       const all = ports.cgroups(driver);
-      all.pods.flaw = async () => 'cgroup ["x"] has some missing controllers: cpu';
+      all.pods.validationError = async () => 'cgroup ["x"] has some missing controllers: cpu';
       return all;
     };
     const agent = kubelet({ ...ports, cgroups }, self);

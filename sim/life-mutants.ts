@@ -229,7 +229,7 @@ export const lifeMutants: readonly Mutant[] = [
   },
   {
     name: "grants what is not written down",
-    breaks: "which nobody wrote down",
+    breaks: "which no journal record contains",
     agent: grantsUnwritten,
     scenario: "resize in place",
   },

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { LifecycleHandler, Pod } from "../src/api/gen/core-v1.ts";
-import { containerNamed, initContainers, type RoledContainer } from "../src/domain/pod/every-container.ts";
+import { type ContainerSpec, containerNamed, initContainers } from "../src/domain/pod/containers.ts";
 import { hasProbe } from "../src/domain/probes/probe-spec.ts";
 import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -143,15 +143,15 @@ export class LifecycleOracle {
   }
 
   started(record: ContainerRecord, pod: Pod | undefined, before: readonly ContainerRecord[]): void {
-    const roled = containerNamed(pod?.spec, nameOf(record));
+    const containerSpec = containerNamed(pod?.spec, nameOf(record));
     const earlier = before.filter((other) => nameOf(other) === nameOf(record));
     const last = earlier.at(-1);
     for (const other of earlier) this.#noteEnd(other, this.#seen.get(other.id));
-    if (pod !== undefined && roled !== undefined) {
-      this.#checkSetUp(record, roled, pod, before);
+    if (pod !== undefined && containerSpec !== undefined) {
+      this.#checkSetUp(record, containerSpec, pod, before);
       this.#checkPostStarts(record, pod, before);
       if (last !== undefined && !this.#isResized(record, last)) this.#checkBackoff(record, last);
-      this.#noteStart(roled, pod, last);
+      this.#noteStart(containerSpec, pod, last);
     }
     this.#seen.set(record.id, {
       startedMs: this.#sight.nowMs(),
@@ -167,7 +167,7 @@ export class LifecycleOracle {
     });
   }
 
-  #noteStart({ role, container }: RoledContainer, { spec }: Pod, last: ContainerRecord | undefined): void {
+  #noteStart({ role, container }: ContainerSpec, { spec }: Pod, last: ContainerRecord | undefined): void {
     if (role === "ephemeral") this.note("somebody looked in");
     if (last === undefined) return;
     if (role === "init" && last.exitCode !== 0) this.note("an init container ran again after it had failed");
@@ -183,7 +183,7 @@ export class LifecycleOracle {
    */
   #checkSetUp(
     { sandboxId }: ContainerRecord,
-    { role, container }: RoledContainer,
+    { role, container }: ContainerSpec,
     { spec, metadata }: Pod,
     before: readonly ContainerRecord[],
   ): void {
@@ -315,7 +315,7 @@ export class LifecycleOracle {
       if (runKey(run) === postStart) this.note("a hook was run upon a start");
       if (preStop === undefined || runKey(run) !== preStop) continue;
       this.note("a hook was run before an end");
-      const what = `${nameOf(record)} of ${this.#podName(record)}: its hook before its end`;
+      const what = `${nameOf(record)} of ${this.#podName(record)}: its preStop hook`;
       const isOfEnd = this.#terminates(uidOf(record));
       // A hook that ran before a restart and that the pod's termination interrupted runs again.
       const isCut = (hook: Hook) => isOfEnd && !hook.isOfEnd && hook.run.ended?.exitCode === KILLED;
@@ -323,8 +323,8 @@ export class LifecycleOracle {
       if (this.judgements.applies("preStop once", isExcused)) {
         const isDone = this.#sight.journaled.preStopDone.has(record.id);
         if (isDone || seen.preStops.some((hook) => hook.life === node.lives && !isCut(hook)))
-          violation(`[4] ${what} was run twice`);
-        if (seen.stops > 0) violation(`[4] ${what} was run after it was asked to end`);
+          violation(`[4] ${what} ran twice`);
+        if (seen.stops > 0) violation(`[4] ${what} ran after its container was stopped`);
       }
       seen.preStops.push({ run, life: node.lives, runtimeDeaths: node.runtime.deaths, isOfEnd });
     }
@@ -370,7 +370,7 @@ export class LifecycleOracle {
     if (lastStop?.life !== node.lives || lastStop.runtimeDeaths !== node.runtime.deaths) return;
     if (lastStop.isOfEnd !== isOfEnd || nowMs() >= lastStop.endsMs || endsMs < lastStop.endsMs - SLACK_MS) return;
     if (!faults.concerned("runtime", lastStop.atMs, uidOf(record)))
-      violation(`[4] ${nameOf(record)} of ${this.#podName(record)} was asked to end twice with the same grace`);
+      violation(`[4] ${nameOf(record)} of ${this.#podName(record)} was stopped twice with the same grace`);
   }
 
   /** [4] The grace period only shrinks, and it is granted. */
@@ -397,12 +397,12 @@ export class LifecycleOracle {
     const preStop = lifecycleOf(spec, nameOf(record))?.preStop;
     const last = preStops.at(-1);
     const isOfNow = last?.life === node.lives && last.runtimeDeaths === node.runtime.deaths;
-    if (isOfNow && isUnderWay(last)) violation(`[4] ${what} was asked to end while its hook was run`);
+    if (isOfNow && isUnderWay(last)) violation(`[4] ${what} was stopped while its hook was running`);
     // Without a ready sandbox an HTTP hook has no address.
     const isReachable =
       preStop?.httpGet === undefined || node.runtime.sandboxes.get(record.sandboxId)?.state === "ready";
     if (keyOf(preStop) !== undefined && isReachable && last === undefined && !this.#mayLackHook(record))
-      violation(`[4] ${what} was asked to end without its hook`);
+      violation(`[4] ${what} was stopped without its hook`);
     if (metadata?.deletionTimestamp === undefined) return;
     const sidecars = initContainers(spec).filter(({ role }) => role === "sidecar");
     const place = sidecars.findIndex(({ container }) => container.name === nameOf(record));
@@ -419,7 +419,7 @@ export class LifecycleOracle {
     );
     // A container that the runtime failed to stop blocks no other, as in the Go kubelet.
     const isExcused = this.#sight.faults.concerned("runtime", this.#sight.deletedAtMs(uidOf(record)), uidOf(record));
-    if (running !== undefined && !isExcused) violation(`[3] ${what} was asked to end before ${nameOf(running)}`);
+    if (running !== undefined && !isExcused) violation(`[3] ${what} was stopped before ${nameOf(running)}`);
     else if (running === undefined && later.size > 0) this.note("a sidecar ended after those that it serves");
   }
 
@@ -430,8 +430,9 @@ export class LifecycleOracle {
   #checkReason(record: ContainerRecord, pod: Pod): void {
     const { node, pods, recordsOf, violation, wasEverUnwell, requestedForAllNs } = this.#sight;
     const { metadata, spec } = pod;
-    const roled = containerNamed(spec, nameOf(record));
-    if (metadata?.deletionTimestamp !== undefined || roled === undefined || roled.role === "init") return;
+    const containerSpec = containerNamed(spec, nameOf(record));
+    if (metadata?.deletionTimestamp !== undefined || containerSpec === undefined || containerSpec.role === "init")
+      return;
     const sandboxes = [...node.runtime.sandboxes.values()].filter(
       ({ config, state }) => state === "ready" && config.metadata.uid === metadata?.uid,
     );
@@ -441,15 +442,16 @@ export class LifecycleOracle {
     const records = recordsOf(uidOf(record));
     // Containers restarted from outside the agent may exceed the desired number.
     if (!records.some(isMain) || records.some(({ revived }) => revived === true)) return;
-    if (spec?.activeDeadlineSeconds !== undefined || keyOf(roled.container.lifecycle?.postStart) !== undefined) return;
+    if (spec?.activeDeadlineSeconds !== undefined || keyOf(containerSpec.container.lifecycle?.postStart) !== undefined)
+      return;
     if (requestedForAllNs(pod) > (record.startedWallNs ?? 0n)) return;
     const isCritical = ({ spec: other }: Pod) => (other?.priority ?? 0) >= CRITICAL;
     if (!isCritical(pod) && pods().some(isCritical)) return;
-    const isAsked = hasProbe(roled.container, "liveness") || hasProbe(roled.container, "startup");
+    const isAsked = hasProbe(containerSpec.container, "liveness") || hasProbe(containerSpec.container, "startup");
     if (isAsked && wasEverUnwell(record.id)) return this.note("a probe ended a container");
     const sinceMs = this.#sight.nowMs() - HEALTH_MS;
     if (!isAsked || !this.#sight.faults.concerned("commands", sinceMs, record.id))
-      violation(`[12] ${nameOf(record)} of ${metadata?.name} was asked to end for no reason`);
+      violation(`[12] ${nameOf(record)} of ${metadata?.name} was stopped for no reason`);
   }
 
   /** Whether its start was in progress when the pod's deletion began and the agent never learned that it runs. */

@@ -38,7 +38,7 @@ export function hourAsMarkdown(): Promise<string> {
   });
 }
 
-function dayAsMarkdown(): Promise<string> {
+export function dayAsMarkdown(): Promise<string> {
   return sections(async (title, load) => {
     const cost = await measure(load, DAY_MS);
     const rows = sorted(cost.calls).map(([name, tally]) => dayRow(name, tally));
@@ -97,9 +97,3 @@ const sorted = (calls: Cost["calls"]) =>
 const rate = (perSecond: number): string => (perSecond < 10 ? perSecond.toFixed(2) : count(perSecond));
 
 const count = (value: number): string => String(Math.round(value)).replaceAll(/\B(?=(?:\d{3})+$)/g, " ");
-
-if (import.meta.main) {
-  const [, , size] = process.argv;
-  if (size !== "hour" && size !== "day") throw new Error("say how long: hour or day");
-  process.stdout.write(await (size === "hour" ? hourAsMarkdown() : dayAsMarkdown()));
-}

@@ -37,7 +37,7 @@ const isOwn = ({ name }: FamilyShape) => /^(deckhand|nodejs)_/.test(name);
 const reported = ({ name, kind, labels }: FamilyShape): string => `${kind} ${name}{${[...labels].toSorted().join()}}`;
 
 test("[21.6] exposes exactly the table's metric families, with their kinds and labels", async () => {
-  const figures = await new FakeOwnProcess({ wallMs: () => 0, monotonicMs: () => 0 }).facts();
+  const stats = await new FakeOwnProcess({ wallMs: () => 0, monotonicMs: () => 0 }).facts();
   const own: Readonly<Record<string, readonly FamilyShape[]>> = {
     kubelet: kubeletShapes(),
     health: shapesOf(healthMetrics),
@@ -45,7 +45,7 @@ test("[21.6] exposes exactly the table's metric families, with their kinds and l
     identity: [...clientCertificateFamilies(NO_CERTIFICATE, 0), ...servingCertificateFamilies(NO_CERTIFICATE, 0)].map(
       withoutLabels,
     ),
-    process: processFamilies(figures).map(withoutLabels),
+    process: processFamilies(stats).map(withoutLabels),
   };
   for (const [by, shapes] of Object.entries(own)) {
     const listed = table.families.filter((family) => (family.by ?? "kubelet") === by);

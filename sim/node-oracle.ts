@@ -65,7 +65,7 @@ export class NodeOracle {
     if (isReady && !answers && isLate) violation("[10] the node is Ready though the runtime is unusable");
     if (!isReady && isLate && !wasDisturbed) violation("[10] the node is not Ready though the runtime is usable");
     if (this.#wasReady && !isReady && !wasDisturbed)
-      violation("[10] Ready was taken away though the runtime is usable");
+      violation("[10] Ready became False although the runtime is usable");
     this.#wasReady = isReady;
   }
 

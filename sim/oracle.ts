@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { containerNamed } from "../src/domain/pod/every-container.ts";
+import { containerNamed } from "../src/domain/pod/containers.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
@@ -62,7 +62,7 @@ export class Oracle {
   readonly #ownNode: NodeOracle;
   readonly volumes: VolumeOracle;
   readonly begins: StartOracle;
-  readonly lives: LifecycleOracle;
+  readonly lifecycle: LifecycleOracle;
   readonly resizes: ResizeOracle;
 
   constructor(world: World, node: SimNode) {
@@ -104,7 +104,7 @@ export class Oracle {
       hasEnded: (uid) => this.#journaled.of(uid).terminalMs !== undefined,
       violation: (text) => this.#violation(text),
     });
-    this.lives = new LifecycleOracle({
+    this.lifecycle = new LifecycleOracle({
       node,
       nowMs: () => world.clock.monotonicMs(),
       podOf: (uid) => this.#pods.get(uid)?.pod,
@@ -127,7 +127,7 @@ export class Oracle {
       podOf: (uid) => this.#pods.get(uid)?.pod,
       pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
       violation: (text) => this.#violation(text),
-      note: (what) => this.lives.note(what),
+      note: (what) => this.lifecycle.note(what),
       nowMs: () => world.clock.monotonicMs(),
       faults: this.faults,
     });
@@ -143,7 +143,7 @@ export class Oracle {
     this.foreign.check();
     this.#ownNode.check();
     this.#checkStarts();
-    this.lives.check();
+    this.lifecycle.check();
     this.#checkRunning();
     this.#checkAddresses();
     this.#checkPulls();
@@ -243,8 +243,9 @@ export class Oracle {
       this.#violation(`[5.13] ${name}: admission rejected it although it had already run`);
     if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
     if (!isReady(before) && isReady(after)) this.#checkRise(after);
-    if (to === "Failed" && after.status?.reason === "Preempting") this.lives.note("a pod ended for a critical one");
-    if (waitsForAdmission(before) && !waitsForAdmission(after)) this.lives.note("a pod was taken after it had waited");
+    if (to === "Failed" && after.status?.reason === "Preempting") this.lifecycle.note("a pod ended for a critical one");
+    if (waitsForAdmission(before) && !waitsForAdmission(after))
+      this.lifecycle.note("a pod was taken after it had waited");
   }
 
   /**
@@ -320,7 +321,7 @@ export class Oracle {
       const { containerStatuses = [], initContainerStatuses = [] } = after.status ?? {};
       const status = [...containerStatuses, ...initContainerStatuses].find(({ name }) => name === container.name);
       const { wellMs, unwellMs } = this.#health.get(idOf(status?.containerID)) ?? {};
-      if (unwellMs !== undefined) this.lives.note("one that was not well became ready");
+      if (unwellMs !== undefined) this.lifecycle.note("one that was not well became ready");
       if (wellMs === undefined)
         this.#violation(`[8] ${after.metadata?.name}: Ready though ${container.name} never said so`);
     }
@@ -359,7 +360,7 @@ export class Oracle {
     if (reported.some((id) => this.#wasUnwell(id))) return;
     if (asksByCommand(after) && this.faults.concerned("commands", sinceMs, ...reported)) return;
     if (reported.every((id) => running.has(id)))
-      this.#violation(`[8] ${after.metadata?.name}: Ready was taken away though all its containers run`);
+      this.#violation(`[8] ${after.metadata?.name}: Ready became False although all its containers run`);
   }
 
   /** Whether the container was unhealthy within the time that its probes may take to detect it. */
@@ -400,7 +401,7 @@ export class Oracle {
       const againNs = known === undefined ? 0n : this.#requestedForAllNs(known.pod);
       const before = this.records(uid).filter(({ startedWallNs = 0n }) => startedWallNs > againNs);
       this.#checkPolicy(record, known?.pod, what, before);
-      this.lives.started(record, known?.pod, before);
+      this.lifecycle.started(record, known?.pod, before);
       this.#started.set(record.id, record);
       const hash = this.#node.runtime.sandboxes.get(record.sandboxId)?.config.annotations?.[CONFIG_HASH];
       if (hash !== undefined) this.#manifestHashes.set(record.id, hash);
@@ -433,20 +434,23 @@ export class Oracle {
 
   #checkPolicy(record: ContainerRecord, pod: Pod | undefined, what: string, ofPod: readonly ContainerRecord[]): void {
     const before = ofPod.filter((other) => other.config.metadata.name === record.config.metadata.name);
-    const roled = containerNamed(pod?.spec, record.config.metadata.name);
-    if (pod === undefined || roled === undefined) return;
-    const own = "restartPolicy" in roled.container ? roled.container.restartPolicy : undefined;
+    const containerSpec = containerNamed(pod?.spec, record.config.metadata.name);
+    if (pod === undefined || containerSpec === undefined) return;
+    const own = "restartPolicy" in containerSpec.container ? containerSpec.container.restartPolicy : undefined;
     const policy = own ?? pod.spec?.restartPolicy ?? "Always";
-    const rules = "restartPolicyRules" in roled.container ? (roled.container.restartPolicyRules ?? []) : [];
+    const rules =
+      "restartPolicyRules" in containerSpec.container ? (containerSpec.container.restartPolicyRules ?? []) : [];
     for (const { id, state, exitCode, sandboxId } of before) {
       if (this.resizes.wasStopped(id)) continue;
       if (state === "exited" && rules.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode))) continue;
       const wasHere = sandboxId === record.sandboxId;
-      if (roled.role === "ephemeral") this.#violation(`[2] ${what} ran again, which nobody requested`);
-      else if (roled.role === "init" && wasHere && state === "exited" && exitCode === 0)
+      if (containerSpec.role === "ephemeral")
+        this.#violation(`[2] ${what} ran again although it is an ephemeral container`);
+      else if (containerSpec.role === "init" && wasHere && state === "exited" && exitCode === 0)
         this.#violation(`[2] ${what} ran again though it had set up its pod`);
-      else if (roled.role === "regular" && policy === "Never") this.#violation(`[2] ${what} ran again under Never`);
-      else if (roled.role === "regular" && policy === "OnFailure" && state === "exited" && exitCode === 0)
+      else if (containerSpec.role === "regular" && policy === "Never")
+        this.#violation(`[2] ${what} ran again under Never`);
+      else if (containerSpec.role === "regular" && policy === "OnFailure" && state === "exited" && exitCode === 0)
         this.#violation(`[2] ${what} ran again though it had succeeded`);
     }
   }

@@ -3,9 +3,10 @@
  * of the journal. Runs the production code in the simulator. `npm run pod-life` prints the result as Markdown;
  * docs/ARCHITECTURE.md holds the output.
  */
+
 import { compose } from "../src/app/compose.ts";
 import { kubeletOptions } from "./kubelet.ts";
-import { type OverheardCall, overhear } from "./overhear.ts";
+import { type ObservedCall, spyOnPorts } from "./port-spy.ts";
 import { play } from "./scenarios/scenario.ts";
 import { podOf } from "./sequences.ts";
 import type { AgentFactory } from "./sim-node.ts";
@@ -54,19 +55,19 @@ const byName = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 
 function counting(count: (party: string, what: string) => void): AgentFactory {
   return (ports, node) => {
-    const called = (call: OverheardCall) => {
+    const called = (call: ObservedCall) => {
       const found = ports.clock.monotonicMs() < BEGIN_MS ? undefined : costOf(call);
       if (found !== undefined) count(...found);
     };
-    const listener = { called, answered: () => {}, streamed: () => {} };
-    return compose(overhear(ports, listener), kubeletOptions(node.name));
+    const spy = { called, answered: () => {}, streamed: () => {} };
+    return compose(spyOnPorts(ports, spy), kubeletOptions(node.name));
   };
 }
 
 /** Calls that the node makes to the runtime regardless of its pods. */
 const OF_THE_NODE = ["events", "imageFilesystems", "listImages", "status", "version"];
 
-function costOf({ port, method, args }: OverheardCall): [party: string, what: string] | undefined {
+function costOf({ port, method, args }: ObservedCall): [party: string, what: string] | undefined {
   if (port === "runtime" || port === "images") return OF_THE_NODE.includes(method) ? undefined : ["runtime", method];
   if (port === "api" && method !== "renewConnections") {
     const [{ plural }, , patch] = args as readonly [{ readonly plural: string }, unknown, unknown];
@@ -79,5 +80,3 @@ function costOf({ port, method, args }: OverheardCall): [party: string, what: st
     port === "files" && method === "appendAt" && path.includes("/deckhand/journal/") && sync !== "unsynced";
   return isSynced ? ["journal", "synced write"] : undefined;
 }
-
-if (import.meta.main) process.stdout.write(await podLifeAsMarkdown());

@@ -46,7 +46,7 @@ test("[22.3] a pod's syncs, termination and removal are separate traces with the
     "k8s.namespace.name": "default",
   };
   assert.deepEqual(first?.attributes, { ...names, "k8s.pod.update_type": "create" });
-  assert.ok(later.length > 0, "it was looked through again");
+  assert.ok(later.length > 0, "the pod was synced again");
   for (const { attributes, failure } of later)
     assert.deepEqual([attributes["k8s.pod.update_type"], failure], ["sync", undefined]);
   assert.deepEqual(called(tracer.finished, "syncTerminatingPod"), []);

@@ -7,7 +7,7 @@ import type { Container, Pod, ResourceRequirements } from "../src/api/gen/core-v
 import { quantityMilliValue, quantityValue } from "../src/base/quantity.ts";
 import { amountOf } from "../src/domain/admission/resource-fit.ts";
 import type { JournalRecord } from "../src/domain/journal/records.ts";
-import { containerNamed } from "../src/domain/pod/every-container.ts";
+import { containerNamed } from "../src/domain/pod/containers.ts";
 import { effective } from "../src/domain/resize/actuation.ts";
 import { allocated, allocationOf, type ResourceAllocation, withAllocation } from "../src/domain/resize/allocation.ts";
 import { DEFAULT_PERIOD_US, quotaUsOf, sharesOf } from "../src/domain/resources/cpu-units.ts";
@@ -138,7 +138,7 @@ export class ResizeOracle {
     for (const { name, allocatedResources } of status?.containerStatuses ?? []) {
       if (allocatedResources === undefined || ever.has(promiseOf(name, allocatedResources))) continue;
       this.#sight.violation(
-        `[8.1] ${metadata?.name}/${name}: reported to have ${JSON.stringify(allocatedResources)}, which nobody wrote down`,
+        `[8.1] ${metadata?.name}/${name}: reported to have ${JSON.stringify(allocatedResources)}, which no journal record contains`,
       );
     }
   }

@@ -224,7 +224,7 @@ test("[8.2] [8.3] random resizes with a slow runtime and a crashing agent: no ge
     });
     assert.ok(
       ends.some((has) => has),
-      `seed ${seed}: nobody has what it wants`,
+      `seed ${seed}: no pod got the resources it requested`,
     );
   }
 });

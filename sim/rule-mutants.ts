@@ -282,13 +282,13 @@ export const ruleMutants: readonly Mutant[] = [
   },
   {
     name: "stops a container twice with the same grace",
-    breaks: "asked to end twice with the same grace",
+    breaks: "was stopped twice with the same grace",
     agent: asksTwice,
     scenario: "agent dies between a preStop hook and the end of its container",
   },
   {
     name: "runs a preStop hook again after a restart of the agent",
-    breaks: "was run twice",
+    breaks: "ran twice",
     agent: forgetsHooks,
     scenario: "agent dies between a preStop hook and the end of its container",
   },
@@ -348,7 +348,7 @@ export const ruleMutants: readonly Mutant[] = [
   },
   {
     name: "takes Ready away though the runtime answers",
-    breaks: "[10] Ready was taken away",
+    breaks: "[10] Ready became False",
     agent: blamesTheRuntime,
     scenario: "pod comes to a node that runs another",
   },

@@ -2,13 +2,14 @@
  * Three pod lifecycles as they happen in the simulator with the production code: who calls whom, and when. `npm run
  * sequences` prints them as Markdown; docs/from-the-go-kubelet.md holds the output.
  */
+
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { compose } from "../src/app/compose.ts";
 import type { Cells } from "../src/app/wiring.ts";
 import { containerNameOf, type PodRuntimeView } from "../src/domain/pod/runtime-view.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
 import { kubeletOptions } from "./kubelet.ts";
-import { type OverheardCall, overhear } from "./overhear.ts";
+import { type ObservedCall, spyOnPorts } from "./port-spy.ts";
 import { play, type Scenario } from "./scenarios/scenario.ts";
 import type { AgentFactory } from "./sim-node.ts";
 
@@ -96,7 +97,7 @@ export async function sequencesAsMarkdown(): Promise<string> {
 
 async function asMarkdown({ title, scenario, fromMs, first }: Sequence): Promise<string> {
   const rows: Row[] = [];
-  const { violations, wrong } = await play({ name: title, ...scenario }, { agent: listening(rows) });
+  const { violations, wrong } = await play({ name: title, ...scenario }, { agent: recording(rows) });
   if (violations.length + wrong.length > 0) throw new Error(`${title}: ${[...violations, ...wrong].join("; ")}`);
   const shown = merged(rows.filter(({ atMs }) => atMs >= fromMs));
   // A container's exit is observed when its event arrives; the table's clock starts there.
@@ -108,17 +109,17 @@ async function asMarkdown({ title, scenario, fromMs, first }: Sequence): Promise
 }
 
 /** The kubelet, with its calls and the new values of its cells recorded. */
-function listening(rows: Row[]): AgentFactory {
+function recording(rows: Row[]): AgentFactory {
   return (ports, node) => {
     const note = (row: Omit<Row, "atMs"> | undefined) => {
       if (row !== undefined) rows.push({ atMs: ports.clock.monotonicMs(), ...row });
     };
-    const listener = {
-      called: (call: OverheardCall) => note(rowOfCall(call)),
+    const spy = {
+      called: (call: ObservedCall) => note(rowOfCall(call)),
       answered: () => {},
-      streamed: (call: OverheardCall, value: unknown) => note(rowOfValue(call, value)),
+      streamed: (call: ObservedCall, value: unknown) => note(rowOfValue(call, value)),
     };
-    const kubelet = compose(overhear(ports, listener), kubeletOptions(node.name));
+    const kubelet = compose(spyOnPorts(ports, spy), kubeletOptions(node.name));
     noteCells(kubelet.cells, note);
     return kubelet;
   };
@@ -159,14 +160,14 @@ const READS = ["list", "facts", "readHead", "exists", "children", "pathOf"];
 const PARTS_OF_A_LOOK = ["listContainers", "sandboxStatus", "containerStatus", "status", "version", "events"];
 const PARTIES: Readonly<Record<string, string>> = { api: "API server", images: "runtime" };
 
-function rowOfCall({ port, method, args, caller }: OverheardCall): Omit<Row, "atMs"> | undefined {
+function rowOfCall({ port, method, args, caller }: ObservedCall): Omit<Row, "atMs"> | undefined {
   const [directory = ""] = caller.split("/");
   const isLeftOut =
     NODE_DIRECTORIES.includes(directory) ||
     (port === "runtime" && PARTS_OF_A_LOOK.includes(method)) ||
     (port !== "api" && READS.includes(method)) ||
     (port === "api" && method === "watch") ||
-    caller === "housekeeping/leftovers" ||
+    caller === "housekeeping/orphan-cleanup" ||
     caller === "pleg/pleg";
   if (isLeftOut) return undefined;
   return { who: caller, whom: PARTIES[port] ?? port, what: describeCall(port, method, args) };
@@ -202,7 +203,7 @@ function changesIn({ phase, containerStatuses = [], conditions = [] }: NonNullab
   return turned.length > 0 ? turned.join(", ") : "observedGeneration";
 }
 
-function rowOfValue({ port, caller }: OverheardCall, value: unknown): Omit<Row, "atMs"> | undefined {
+function rowOfValue({ port, caller }: ObservedCall, value: unknown): Omit<Row, "atMs"> | undefined {
   const event = value as { readonly kind: string; readonly object?: Pod };
   if (caller.startsWith("cluster-objects/") || event.kind === "bookmark") return undefined;
   const what = port === "api" ? `pod ${event.kind}${describeVersion(event.object)}` : `event: ${event.kind}`;
@@ -225,5 +226,3 @@ function merged(rows: readonly Row[]): readonly Row[] {
   }
   return kept.map(({ count, what, ...row }) => ({ ...row, what: count === 1 ? what : `${what} ×${count}` }));
 }
-
-if (import.meta.main) process.stdout.write(await sequencesAsMarkdown());

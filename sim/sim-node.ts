@@ -18,14 +18,13 @@ import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles } from "./fake-files.ts";
 import type { FakeHttp } from "./fake-http.ts";
+import { FakeIptablesChains } from "./fake-iptables-chains.ts";
 import { FakeKernelMessages } from "./fake-kernel-messages.ts";
-import { FakeKernelSettings } from "./fake-kernel-settings.ts";
 import { FakeKeys } from "./fake-keys.ts";
 import { FakeLogFiles } from "./fake-log-files.ts";
 import { FakeMachine } from "./fake-machine.ts";
 import { FakeMounts } from "./fake-mounts.ts";
 import { FakeOwnProcess } from "./fake-own-process.ts";
-import { FakePacketChains } from "./fake-packet-chains.ts";
 import { FakeProber, type FakeServer } from "./fake-prober.ts";
 import { type Health, HOOK_PATHS, isWell } from "./fake-runtime/behaviour.ts";
 import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
@@ -33,6 +32,7 @@ import type { FakeRuntimeOptions, ProcessWatcher } from "./fake-runtime/node-sta
 import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
 import type { FakeRegistry } from "./fake-runtime/registry.ts";
 import { FakeStats } from "./fake-stats.ts";
+import { FakeSysctls } from "./fake-sysctls.ts";
 import type { Life, PortCalls } from "./port-calls.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { Trace } from "./trace.ts";
@@ -85,18 +85,18 @@ const LOG_FILE_CALLS: readonly (keyof LogFiles)[] = ["open", "openCompressed", "
 const MOUNT_CALLS: readonly (keyof Mounts)[] = [
   "table",
   "share",
-  "knowsNoSwap",
+  "supportsNoswap",
   "mountMemory",
   "mountHugepages",
   "bind",
   "bindSubPath",
-  "readBelow",
+  "readBeneath",
   "unmount",
   "kindOf",
   "groupOf",
   "makeDirectory",
   "makeFile",
-  "own",
+  "applyFsGroup",
   "measure",
   "removeTree",
   "formatOf",
@@ -143,9 +143,9 @@ export class SimNode {
   readonly prober: FakeProber;
   /** What the agent manages on its machine. No random faults occur there: a kernel always answers. */
   readonly host = {
-    settings: new FakeKernelSettings(),
+    sysctls: new FakeSysctls(),
     messages: new FakeKernelMessages(),
-    chains: new FakePacketChains(),
+    chains: new FakeIptablesChains(),
   };
   readonly #around: NodeSurroundings;
   #lives = 0;

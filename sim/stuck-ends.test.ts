@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { PodSpec } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { readJournal } from "../src/controllers/journal/look.ts";
-import { foldFacts } from "../src/domain/journal/facts.ts";
+import { readJournal } from "../src/controllers/journal/read-journal.ts";
+import { foldJournaledPods } from "../src/domain/journal/journaled-pod.ts";
 import { ApiError } from "../src/ports/api-error.ts";
 import { MountError } from "../src/ports/mounts.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
@@ -61,7 +61,7 @@ function begin() {
     },
     hangsOn: async () => {
       const records = await readJournal(node.files.port, "/var/lib/kubelet/deckhand/journal");
-      return [...foldFacts(records).values()].find(({ pod }) => pod === "default/a")?.ending;
+      return [...foldJournaledPods(records).values()].find(({ pod }) => pod === "default/a")?.ending;
     },
   };
 }
@@ -266,7 +266,7 @@ test("[6.5] [6.6] while the runtime is unavailable, a termination is retried eve
   });
   remove();
   await world.advance(60_000);
-  assert.ok(asked <= 150, `asked ${asked} times in a minute`);
+  assert.ok(asked <= 150, `${asked} requests in a minute`);
 });
 
 test("[6.5] [6.6] a termination without errors reports nothing", async () => {

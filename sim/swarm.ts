@@ -17,7 +17,7 @@ import { Draw } from "./swarm/draw.ts";
 import { wrongInTheEnd } from "./swarm/ends.ts";
 import { describeFaults, drawFaults, Faults } from "./swarm/faults.ts";
 import { noteCall, noteDeath } from "./swarm/note-call.ts";
-import { Quiet } from "./swarm/quiet.ts";
+import { Quiescence } from "./swarm/quiescence.ts";
 import { Sometimes } from "./swarm/sometimes.ts";
 import { Supervisor } from "./swarm/supervisor.ts";
 import { User } from "./swarm/user.ts";
@@ -58,9 +58,9 @@ const MINUTE_MS = 60_000;
 const SETTLE_MINUTES = 7;
 /** Shorter than any hook takes. */
 const IN_HOOK_MS = 30;
-const QUIET_MS = 2 * MINUTE_MS;
+const QUIESCENT_MS = 2 * MINUTE_MS;
 /** How many calls one unhealthy pod, or one token that expires soon, may cause in that time. */
-const DEEDS_PER_TROUBLE = 60;
+const CHANGES_PER_BUSY_POD = 60;
 
 export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): Promise<SwarmOutcome> {
   const random = new SeededRandom(`swarm/${seed}`);
@@ -71,9 +71,9 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
   const agent = wanted ?? kubeletWith(...workload.flags);
   const sometimes = new Sometimes();
   const faults = new Faults(set, random.split("draws"), sometimes);
-  const quiet = new Quiet();
+  const quiescence = new Quiescence();
   const plan = (call: PortCall) => {
-    quiet.heard(call);
+    quiescence.observe(call);
     if (call.who === NODE) noteCall(call, stage, sometimes);
     return call.who === NODE ? faults.plan(call) : undefined;
   };
@@ -103,24 +103,25 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
       if (!refusesToBegin(error)) own.push(`the agent ended by itself: ${String(error)}`);
     },
   });
-  stage.oracle.lives.note = (what) => sometimes.note(what);
+  stage.oracle.lifecycle.note = (what) => sometimes.note(what);
   const user = new User(stage, workload, sometimes);
   stage.oracle.foreign.place();
   user.begin();
   supervisor.begin();
   const inHook = (act: () => void) => {
-    stage.oracle.lives.atNextHook = () => void world.clock.after(IN_HOOK_MS, () => (faults.isOn ? act() : undefined));
+    stage.oracle.lifecycle.atNextHook = () =>
+      void world.clock.after(IN_HOOK_MS, () => (faults.isOn ? act() : undefined));
   };
   faults.begin({ world, node, supervisor, workload, sometimes, draw: new Draw(random.split("timed")), inHook });
   await pass(stage, supervisor, activeMs);
   faults.heal();
-  await pass(stage, supervisor, endMs - QUIET_MS);
-  quiet.listen();
+  await pass(stage, supervisor, endMs - QUIESCENT_MS);
+  quiescence.begin();
   await pass(stage, supervisor, endMs);
   const wrong = [
     ...own,
     ...wrongInTheEnd(stage, workload, user.made, set),
-    ...quiet.wrong(DEEDS_PER_TROUBLE * troubles(workload)),
+    ...quiescence.wrong(CHANGES_PER_BUSY_POD * busyPods(workload)),
   ];
   return {
     seed,
@@ -129,7 +130,7 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     violations: stage.oracle.violations,
     wrong,
     sometimes: sometimes.counts,
-    judgements: stage.oracle.lives.judgements.counts,
+    judgements: stage.oracle.lifecycle.judgements.counts,
     podHours: podHours(workload, endMs),
     hash: world.trace.hash,
     lastLines: world.trace.lastLines,
@@ -168,7 +169,7 @@ async function pass(stage: Stage, supervisor: Supervisor, untilMs: number): Prom
  * The number of pods that keep the agent busy. Pods that crash or wait are retried forever; tokens are renewed, also
  * long-lived ones of pods that are old by then.
  */
-const troubles = ({ pods }: Workload): number =>
+const busyPods = ({ pods }: Workload): number =>
   pods.filter(({ pod, end }) => {
     const tokens = pod.spec?.volumes?.flatMap(({ projected }) => projected?.sources ?? []) ?? [];
     return (

@@ -8,7 +8,7 @@
 import type { Pod, Volume } from "../src/api/gen/core-v1.ts";
 import { podDirectory } from "../src/domain/pod/pod-names.ts";
 import type { ContainerMount } from "../src/domain/runtime/container.ts";
-import { markerDirectory, subPathsDirectory, volumeDirectory } from "../src/domain/volumes/layout.ts";
+import { readyFileDirectory, subPathsDirectory, volumeDirectory } from "../src/domain/volumes/layout.ts";
 import type { DiskMount } from "./disk-mounts.ts";
 import { type DiskDirectory, type DiskEntry, type DiskFile, newFile } from "./fake-disk.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
@@ -251,7 +251,7 @@ export class VolumeOracle {
     if (subPath !== undefined && !isMounted(mount.hostPath)) flaws.push(`the part ${subPath} is not bound`);
     if (plugin !== undefined) flaws.push(...flawsOf(pod, volume, visibleFiles(node.files.disk, directory)));
     flaws.push(...this.#flawsOfOwner(pod, volume, mount.hostPath, subPath));
-    const ready = `${markerDirectory(podDirectory(ROOT, uid), plugin ?? "empty-dir", volume.name)}/ready`;
+    const ready = `${readyFileDirectory(podDirectory(ROOT, uid), plugin ?? "empty-dir", volume.name)}/ready`;
     const isMarked = plugin !== undefined || volume.emptyDir !== undefined;
     if (isMarked && entryAt(node.files.disk, ready) === undefined) flaws.push("nothing says that it is whole");
     return flaws;

@@ -8,8 +8,15 @@ import { relative } from "node:path";
 import { otherMachine } from "./build/other-node.ts";
 import { buildForOther, buildProgram } from "./build/program.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 
-const wanted = process.argv.slice(2).map(otherMachine);
+const USAGE = `Usage: npm run build [-- arm64]
+
+Builds dist/deckhand.js, one bundle, and dist/deckhand, a single executable that includes Node. With the name of another
+architecture it also builds the executable for that architecture.
+`;
+
+const wanted = scriptArguments(USAGE, { allowPositionals: true }).positionals.map(otherMachine);
 const program = await buildProgram(inRepository("dist"));
 const { bundle, executable, stripped } = program;
 const others = wanted.map((machine) => buildForOther(program, machine).executable);

@@ -15,7 +15,7 @@ export interface Parts {
   readonly cgroups: Cgroups;
 }
 `;
-  const alias = "export type Objects = ReadTable<string, KnownObject>;\n";
+  const alias = "export type Objects = ReadonlyTable<string, KnownObject>;\n";
   const cells = ["status", "pods", "pulls", "objects", "cgroups", "other"];
   assert.deepEqual(cellUse([source, alias], cells), { reads: ["pods", "pulls", "objects"], writes: ["status"] });
 });

@@ -1,7 +1,7 @@
 /**
  * Determines which directory of controllers reads and which writes a cell, from the types that its loops require:
- * `Latest` and `ReadTable` read, `LatestCell` and `LatestTable` write. The members of a loop's parts have the names of
- * the cells.
+ * `Latest` and `ReadonlyTable` read, `LatestCell` and `LatestTable` write. The members of a loop's parts have the
+ * names of the cells.
  */
 import { globSync, readFileSync } from "node:fs";
 import { inRepository, repositoryRoot } from "./repository.ts";
@@ -23,7 +23,7 @@ type Access = "reads" | "writes" | undefined;
 
 function accessOf(type: string, sources: readonly string[]): Access {
   if (/^Latest(?:Cell|Table)</.test(type)) return "writes";
-  if (/^(?:Pick<)?(?:Latest|LatestCell|LatestTable|ReadTable)</.test(type)) return "reads";
+  if (/^(?:Pick<)?(?:Latest|LatestCell|LatestTable|ReadonlyTable)</.test(type)) return "reads";
   const [, alias] = /^(\w+)$/.exec(type) ?? [];
   if (alias === undefined) return undefined;
   const definition = new RegExp(`^(?:export )?type ${alias} = (.+);$`, "m");

@@ -12,6 +12,7 @@ describe("compat on a small repository", () => {
     "tools/compat",
     "tools/layers.ts",
     "tools/repository.ts",
+    "tools/script-arguments.ts",
     "tools/shape.ts",
     "tools/testing",
     "src/base",

@@ -4,23 +4,31 @@
  */
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { parseArgs } from "node:util";
 import { checkLedger } from "./compat/check.ts";
 import { coverage, kinds } from "./compat/coverage.ts";
 import { parseIds, parseLedger } from "./compat/ledger.ts";
 import { AREA_DIRECTORY, compatibilityPages, statusSentence } from "./compat/page.ts";
 import { type Age, describeAge } from "./compat/reports.ts";
 import { commitsSince, fingerprint, inRepository, isAncestor, repositoryRoot } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 import { ShapeError } from "./shape.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
 const READMES = { en: "README.md", zh: "README.zh-CN.md" } as const;
 const [STATUS_BEGIN, STATUS_END] = ["<!-- status: written by npm run compat -->\n", "<!-- /status -->"];
 
+const USAGE = `Usage: npm run compat [-- --check]
+
+Checks compat/ledger.yaml against the recorded test runs and writes docs/compatibility.md, the pages of its areas and the
+status in the READMEs.
+
+  --check   write nothing: fail when a page is not up to date
+`;
+
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 function main(): number {
-  const { values } = parseArgs({ options: { check: { type: "boolean", default: false } } });
+  const { values } = scriptArguments(USAGE, { options: { check: { type: "boolean", default: false } } });
   const ledger = parseLedger(read("compat/ledger.yaml"));
   const runs = readRuns();
   for (const { file, run } of runs) print(describeRun(file, run));

@@ -9,6 +9,7 @@ import { apiTypes } from "./generate/api-types.ts";
 import type { Generator } from "./generate/generator.ts";
 import { protobufGenerators } from "./generate/protobuf.ts";
 import { inRepository } from "./repository.ts";
+import { scriptArguments, usageError } from "./script-arguments.ts";
 
 export const generators: readonly Generator[] = [apiTypes, ...protobufGenerators];
 
@@ -29,12 +30,14 @@ async function run(generator: Generator): Promise<void> {
 
 async function main(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !generators.some((generator) => generator.name === name));
-  if (unknown.length > 0) {
-    console.error(`unknown: ${unknown.join(", ")}; there are: ${generators.map(({ name }) => name).join(", ")}`);
-    process.exitCode = 2;
-    return;
-  }
+  if (unknown.length > 0) usageError(`there is no generator ${unknown.join(", ")}`);
   for (const generator of generators) if (names.length === 0 || names.includes(generator.name)) await run(generator);
 }
 
-if (import.meta.main) await main(process.argv.slice(2));
+const USAGE = `Usage: npm run generate [-- NAME ...]
+
+Regenerates the committed generated code: that of the named generators, or all of it. The generators are
+${generators.map(({ name }) => name).join(", ")}.
+`;
+
+if (import.meta.main) await main(scriptArguments(USAGE, { allowPositionals: true }).positionals);

@@ -5,13 +5,21 @@
  */
 import { statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { otherMachine } from "./build/other-node.ts";
 import { buildForOther, buildProgram } from "./build/program.ts";
 import { buildDebFor, buildPackages, writeChecksums } from "./package/packages.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { to: { type: "string" } } });
+const USAGE = `Usage: npm run package [-- [--to DIRECTORY] [arm64]]
+
+Builds the program and packages it: a Debian package, an OCI image and an npm package, with SHA256SUMS. With the name of
+another architecture it also builds that Debian package.
+
+  --to DIRECTORY   where the packages are written (default dist)
+`;
+
+const { values, positionals } = scriptArguments(USAGE, { allowPositionals: true, options: { to: { type: "string" } } });
 const wanted = positionals.map(otherMachine);
 const program = await buildProgram(resolve(values.to ?? inRepository("dist")));
 const directory = join(program.directory, "packages");

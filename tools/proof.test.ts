@@ -13,6 +13,7 @@ describe("proof on a small repository", () => {
   tree.copy(
     "tools/proof.ts",
     "tools/repository.ts",
+    "tools/script-arguments.ts",
     "tools/shape.ts",
     "tools/testing",
     "test/figures.ts",

@@ -6,18 +6,27 @@
  */
 import { randomInt } from "node:crypto";
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { inRepository, isDirty, repositoryRoot } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 import { fields, parseJson, text } from "./shape.ts";
 import { proofBatches, proofEnvironment, proofNames } from "./testing/proof-files.ts";
 import { directRequirements, joinReports, parseReport, proofPage } from "./testing/proof-report.ts";
 import { runFiles } from "./testing/run-files.ts";
 import { countsLine, countTests, succeeded } from "./testing/run-record.ts";
 
+const USAGE = `Usage: npm run proof [-- NAME [PART ...] [--seed N] [--try]]
+
+Runs a proof at its whole size and writes its report to docs/proofs. With PARTs of paths only the matching files run, and
+their results replace those in the report. Without a name it lists the proofs.
+
+  --seed N   seed of the proof's random numbers (default: a random one)
+  --try      run on a tree with uncommitted changes and write no report
+`;
+
 const LIMIT_MS = 24 * 60 * 60_000;
 
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptArguments(USAGE, {
     allowPositionals: true,
     options: { seed: { type: "string" }, try: { type: "boolean", default: false } },
   });

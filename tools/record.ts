@@ -6,12 +6,20 @@
  */
 import { spawnSync } from "node:child_process";
 import { globSync, rmSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { inRepository, repositoryRoot } from "./repository.ts";
+import { scriptArguments, usageError } from "./script-arguments.ts";
 import { compiledCode } from "./testing/run-files.ts";
 
+const USAGE = `Usage: npm run record -- SUITE [--runs N] [--add]
+
+Runs test/*/SUITE.test.ts with the Go kubelet and keeps its distinct responses in test/golden/go-1.36.4/SUITE.jsonl.
+
+  --runs N   number of runs (default 3)
+  --add      keep the responses that the file already contains
+`;
+
 function main(): number {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptArguments(USAGE, {
     allowPositionals: true,
     options: { runs: { type: "string", default: "3" }, add: { type: "boolean", default: false } },
   });
@@ -19,8 +27,7 @@ function main(): number {
   const [file] =
     suite === undefined ? [] : globSync(`test/{integration,guest}/${suite}.test.ts`, { cwd: repositoryRoot });
   if (suite === undefined || file === undefined) {
-    process.stderr.write("usage: npm run record -- <suite> [--runs N] [--add]\n");
-    return 2;
+    return usageError("expected the name of a suite below test/integration or test/guest");
   }
   if (!values.add) rmSync(inRepository(`test/golden/go-1.36.4/${suite}.jsonl`), { force: true });
   for (let run = 1; run <= Number(values.runs); run += 1) {

@@ -10,7 +10,14 @@ const good = `import { test } from "node:test"; test("good", () => {}); `;
 describe("run-tests on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
-  tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
+  tree.copy(
+    "tools/run-tests.ts",
+    "tools/repository.ts",
+    "tools/script-arguments.ts",
+    "tools/shape.ts",
+    "tools/testing",
+    "test/figures.ts",
+  );
   for (const path of globSync("tools/testing/*.test.ts", { cwd: tree.root })) rmSync(tree.path(path));
   for (const name of ["run-record", "suites"]) tree.write(`tools/testing/${name}.test.ts`, good);
   const suitesSource = readFileSync(tree.path("tools/testing/suites.ts"), "utf8");

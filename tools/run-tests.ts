@@ -10,8 +10,8 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { parseArgs } from "node:util";
 import { currentCommit, inRepository, repositoryRoot } from "./repository.ts";
+import { scriptArguments, usageError } from "./script-arguments.ts";
 import { runFiles } from "./testing/run-files.ts";
 import {
   countsLine,
@@ -27,8 +27,20 @@ import { type Batch, type SuiteName, suiteBatches, suiteNames, suites } from "./
 /** When the shared machine stalls, all running files fail: four. More failed files than this have a common cause. */
 const AGAIN_MAX = 5;
 
+const USAGE = `Usage: npm test [-- PART ...]
+       npm run test:SUITE [-- [--verbose] [--again] [PART ...]]
+       node tools/run-tests.ts --total
+
+Runs the test files of a suite, or those whose path contains a PART, and records the results in .runs. The suites are
+unit (npm test), simulator, integration, harness and guest.
+
+  --verbose   print every test
+  --again     run a failed file a second time, alone, after all others
+  --total     run nothing: count the tests in the records of this commit
+`;
+
 async function main(): Promise<number> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptArguments(USAGE, {
     allowPositionals: true,
     options: {
       verbose: { type: "boolean", default: false },
@@ -40,15 +52,11 @@ async function main(): Promise<number> {
   const [name, ...filters] = positionals;
   const suiteName = suiteNames.find((known) => known === name);
   if (suiteName === undefined) {
-    process.stderr.write(
-      `usage: run-tests.ts ${suiteNames.join("|")} [--verbose] [--again] [part of a path ...], or --total\n`,
-    );
-    return 2;
+    return usageError(`the suites are ${suiteNames.join(", ")}`);
   }
   const suite = suites[suiteName];
   if (values.again && suite.isDeterministic) {
-    process.stderr.write(`the tests of ${suiteName} are deterministic and get no second try\n`);
-    return 2;
+    return usageError(`the tests of ${suiteName} are deterministic and get no second try`);
   }
   const run = (batches: readonly Batch[]) =>
     runFiles({

@@ -3,8 +3,8 @@
  * -- --record` writes `docs/gate-times.json` instead: seconds per step and per test file, with commit and load.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { inRepository } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 import { type GateTimes, gateTimes, parseGateTimes, timesReport } from "./testing/gate-times.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
 import { suiteNames } from "./testing/suites.ts";
@@ -13,8 +13,15 @@ const RECORD = "docs/gate-times.json";
 /** `.ci/run` writes one line per step: its name and its seconds. */
 const STEPS = ".runs/steps.txt";
 
+const USAGE = `Usage: npm run times [-- --record]
+
+Prints where the last recorded run spent its time, beside the last committed record.
+
+  --record   write docs/gate-times.json instead
+`;
+
 function main(): number {
-  const { values } = parseArgs({ options: { record: { type: "boolean", default: false } } });
+  const { values } = scriptArguments(USAGE, { options: { record: { type: "boolean", default: false } } });
   const runs = suiteNames.flatMap((suite): readonly RunRecord[] => {
     const path = `.runs/${suite}.json`;
     return existsSync(inRepository(path)) ? [parseRun(read(path), path)] : [];

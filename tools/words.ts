@@ -1,16 +1,24 @@
 /**
- * `npm run words -- [--list] [path ...]`: counts expressions that belong to no vocabulary of Kubernetes, in identifiers, comments,
- * strings, titles, file names and Markdown. `--list` prints each place. Exit code 0: none, 1: some, 2: usage error.
+ * Counts expressions that belong to no vocabulary of Kubernetes, in identifiers, comments, strings, titles, file names
+ * and Markdown.
  *
  * Whole words count, in any case; an identifier is split at capitals, underscores and dashes, so `podFolder` counts. What has to stay
  * is an exception with its reason, and an exception that nothing needs any more fails the run.
  */
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import { git, inRepository } from "./repository.ts";
+import { scriptArguments } from "./script-arguments.ts";
 
 const EXPRESSIONS =
   /\b(?:folders?|told|tells of|telling|asked for|taken in|turned away|is over|anew|mend(?:s|ed|ing)?|strangers?|furnish(?:es|ed|ings)?|last words)\b/gi;
+
+const USAGE = `Usage: npm run words [-- [--list] [PATH ...]]
+
+Counts expressions that belong to no vocabulary of Kubernetes, in the files below the PATHs or in all files of the
+repository. Exit codes: 0 none, 1 some, 2 usage error.
+
+  --list   print each place
+`;
 
 const TEXT_FILES = /\.(?:ts|md|sh|ya?ml|json|mjs|go|c|service)$/;
 
@@ -85,29 +93,22 @@ export function placesIn(
 }
 
 function main(): number {
-  let options: { readonly list: boolean; readonly paths: readonly string[] };
-  try {
-    const { values, positionals } = parseArgs({
-      allowPositionals: true,
-      options: { list: { type: "boolean", default: false } },
-    });
-    options = { list: values.list, paths: positionals };
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    return 2;
-  }
-  const files = git("ls-files", "--", ...options.paths)
+  const { values, positionals } = scriptArguments(USAGE, {
+    allowPositionals: true,
+    options: { list: { type: "boolean", default: false } },
+  });
+  const files = git("ls-files", "--", ...positionals)
     .split("\n")
     .filter((path) => TEXT_FILES.test(path));
   const found = files.map((path) => placesIn(path, readFileSync(inRepository(path), "utf8")));
   const places = found.flatMap((one) => one.places);
-  if (options.list)
+  if (values.list)
     for (const { path, line, expression } of places) process.stdout.write(`${path}:${line}: ${expression}\n`);
   for (const [area, of] of Map.groupBy(places, ({ path }) => path.split("/").slice(0, 2).join("/"))) {
     process.stdout.write(`${String(of.length).padStart(5)}  ${area}\n`);
   }
   const unneeded =
-    options.paths.length > 0 ? [] : EXCEPTIONS.filter((one) => !found.some(({ needed }) => needed.has(one)));
+    positionals.length > 0 ? [] : EXCEPTIONS.filter((one) => !found.some(({ needed }) => needed.has(one)));
   for (const { reason } of unneeded) process.stdout.write(`an exception is not needed any more: ${reason}\n`);
   process.stdout.write(
     `${places.length} expressions in ${new Set(places.map(({ path }) => path)).size} of ${files.length} files\n`,

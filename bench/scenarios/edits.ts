@@ -8,8 +8,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { configMaps } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
-import { upAll } from "../kubelet-hand.ts";
+import { upAll } from "../kubelet-driver.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
 import { editedSpec, unlessThere } from "../volume-fixtures.ts";
@@ -20,8 +20,8 @@ const PODS_EACH = 20;
 /** The Go kubelet syncs each pod about once in 60 to 90 seconds. */
 const EDIT_LIMIT_MS = 200_000;
 
-export async function edits({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
-  const { agent } = hand;
+export async function edits({ world, driver, label }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = driver;
   if (agent === undefined) throw new Error("only an agent mounts ConfigMaps");
   const { api, namespace } = world;
   const groups = groupsOf(label, size.editedPods);
@@ -40,8 +40,8 @@ export async function edits({ world, hand, label }: Stage, size: Size): Promise<
     });
     for (const each of await Promise.all(seen)) times.push(...each);
   }
-  await Promise.all(groups.flatMap(({ names }) => names.map((name) => hand.down(name))));
-  await hand.tidy();
+  await Promise.all(groups.flatMap(({ names }) => names.map((name) => driver.down(name))));
+  await driver.tidy();
   return {
     figures: [
       { benchmark: "B8", name: "edit to file p50", unit: "ms", value: median(times), samples: times },

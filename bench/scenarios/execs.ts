@@ -7,11 +7,11 @@ import { readFile } from "node:fs/promises";
 import { type RequestOptions, request } from "node:https";
 import type { Socket } from "node:net";
 import { webSocket } from "../../test/support/websocket-client.ts";
+import type { Figure } from "../candidates.ts";
 import { Collector } from "../collector.ts";
-import type { Outcome, Stage } from "../hand.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
 import { quantile } from "../statistics.ts";
-import type { Figure } from "../subjects.ts";
 import { forever, type World } from "../world.ts";
 
 const TIMEOUT_SECONDS = 60;
@@ -25,33 +25,33 @@ const EXECS_PER_POD = 10;
 /** Resolves when the command has succeeded. */
 type Exec = () => Promise<void>;
 
-export async function execs({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
+export async function execs({ world, driver, label }: Stage, size: Size): Promise<Outcome> {
   const count = Math.ceil(size.execsAtOnce / EXECS_PER_POD);
   const names = Array.from({ length: count }, (_, index) => `${label}-execs-${index}`);
   for (const name of names) {
-    const visit = world.exits.next();
-    await hand.up(name, "visitor");
-    await visit;
+    const connected = world.exitTrigger.next();
+    await driver.up(name, "triggered");
+    await connected;
   }
   const figures: Figure[] = [];
-  if (hand.agent === undefined) {
-    const exec = inTurn(await atRuntime(world, count));
+  if (driver.agent === undefined) {
+    const exec = roundRobin(await atRuntime(world, count));
     for (const title of ["at the node", "through the API server"]) figures.push(...(await measured(title, exec, size)));
   } else {
     using collector = await Collector.of(world);
     const atNode = names.map((name) => async () => {
       await collector.ask(`/run/${world.namespace}/${name}/app?cmd=true`, "POST");
     });
-    figures.push(...(await measured("at the node", inTurn(atNode), size)));
+    figures.push(...(await measured("at the node", roundRobin(atNode), size)));
     const streams = await Promise.all(names.map((name) => byWebSocket(world, name)));
-    figures.push(...(await measured("through the API server", inTurn(streams), size)));
+    figures.push(...(await measured("through the API server", roundRobin(streams), size)));
   }
-  for (const name of names) await hand.down(name);
-  await hand.tidy();
+  for (const name of names) await driver.down(name);
+  await driver.tidy();
   return { figures };
 }
 
-function inTurn(each: readonly Exec[]): Exec {
+function roundRobin(each: readonly Exec[]): Exec {
   let turn = 0;
   return async () => {
     turn += 1;

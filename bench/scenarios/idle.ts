@@ -3,10 +3,10 @@
  * same for as long again while collectors query all metrics of each agent. All agents run at the same time.
  */
 import { pause } from "../../test/cluster/wait.ts";
+import { askedWith, type Figure } from "../candidates.ts";
 import { Collector } from "../collector.ts";
-import type { Stage } from "../hand.ts";
+import type { Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
-import { askedWith, type Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
 export interface IdleStage extends Stage {
@@ -19,13 +19,13 @@ const COLLECTED = ["/metrics", "/metrics/cadvisor", "/metrics/resource", "/stats
 
 /** Returns the figures of each stage, in the order of the stages. */
 export async function idle(stages: readonly IdleStage[], size: Size): Promise<readonly (readonly Figure[])[]> {
-  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.up(name, "pause")));
+  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.driver.up(name, "pause")));
   await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
   const unasked = await usedDuring(stages, () => pause(size.idleCountedMs));
   const asked = await usedDuring(stages, async () => {
     await Promise.all(stages.map((stage) => collect(stage, size)));
   });
-  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.down(name)));
+  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.driver.down(name)));
   return stages.map(({ pods }, index) => [
     ...figuresOf(unasked[index], { cpu: `idle with ${pods} pods`, memory: `RSS with ${pods} pods` }),
     { benchmark: "B10", name: `PSS with ${pods} pods`, unit: "MB", value: unasked[index]?.pssMb ?? Number.NaN },
@@ -75,7 +75,7 @@ async function usedDuring(stages: readonly IdleStage[], wait: () => Promise<void
   });
 }
 
-async function reading({ world, hand: { agent } }: IdleStage): Promise<Reading> {
+async function reading({ world, driver: { agent } }: IdleStage): Promise<Reading> {
   if (agent === undefined) throw new Error("a client without an agent is always idle");
   const [agentMs, runtimeMs] = [await processCpuMs(agent.pid), await world.runtimeCpuMs()];
   return { atMs: performance.now(), agentMs, runtimeMs, ...(await processMemory(agent.pid)) };

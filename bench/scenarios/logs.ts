@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { pods } from "../../src/api/resources.ts";
 import { BUSYBOX_IMAGE } from "../../test/cluster/images.ts";
 import { waitUntil } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
-import { kubeletHand, podBy } from "../kubelet-hand.ts";
+import type { Figure } from "../candidates.ts";
+import { kubeletDriver, podBy } from "../kubelet-driver.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import { isReady } from "../pod-watcher.ts";
 import type { Size } from "../sizes.ts";
 import { median } from "../statistics.ts";
-import type { Figure } from "../subjects.ts";
 import { processCpuMs } from "../usage.ts";
 import { forever, type World } from "../world.ts";
 
@@ -26,13 +26,13 @@ const LINES = [
 ] as const;
 
 /** Stops the agent of the stage, starts one that does not rotate logs, and stops that one too. */
-export async function logs({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
+export async function logs({ world, driver: before, label }: Stage, size: Size): Promise<Outcome> {
   if (before.agent === undefined) throw new Error("only an agent serves logs");
   await before.agent.stop();
   const { certFile, keyFile } = await world.cluster.api.clientCertificate("bench-reader", ["system:masters"]);
   const settings = { containerLogMaxSize: "-1", tlsCertFile: certFile, tlsPrivateKeyFile: keyFile };
   const agent = await world.startAgent(before.agent.name, settings);
-  const hand = kubeletHand(world, agent);
+  const driver = kubeletDriver(world, agent);
   const connections = new Agent({
     keepAlive: true,
     rejectUnauthorized: false,
@@ -45,11 +45,11 @@ export async function logs({ world, hand: before, label }: Stage, size: Size): P
       const name = `${label}-logs-${lineBytes}`;
       await writeLog(world, name, { lineBytes, lines: Math.ceil(size.logBytes / lineBytes) });
       figures.push(...(await readings({ world, connections, name }, agent.pid, title, size)));
-      await hand.down(name);
+      await driver.down(name);
     }
   } finally {
     connections.destroy();
-    await hand.end();
+    await driver.end();
   }
   return { figures };
 }

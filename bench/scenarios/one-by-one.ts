@@ -1,11 +1,11 @@
 /** Starts pods one after the other, waits a moment and deletes each: B1, B7 without a burst, and B11. */
 import { pause } from "../../test/cluster/wait.ts";
 import { type Request, requestsFor } from "../audit.ts";
-import type { Outcome, Stage } from "../hand.ts";
-import { observe } from "../life.ts";
+import type { Figure } from "../candidates.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
+import { observe } from "../pod-observations.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
-import type { Figure } from "../subjects.ts";
 import { processCpuMs } from "../usage.ts";
 
 /** With less, the signal comes before a program can handle it. Random, so as not to align with a poll every second. */
@@ -16,17 +16,17 @@ const REST_MS = 500;
 
 export const randomAge = () => pause(AGE_MS_MIN + Math.random() * (AGE_MS_MAX - AGE_MS_MIN));
 
-export async function oneByOne({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
+export async function oneByOne({ world, driver, label }: Stage, size: Size): Promise<Outcome> {
   const names = Array.from({ length: size.sequentialPods }, (_, index) => `${label}-single-${index}`);
   const [starts, ends]: [number[], number[]] = [[], []];
-  const { agent } = hand;
+  const { agent } = driver;
   const agentBefore = agent === undefined ? 0 : await processCpuMs(agent.pid);
   const runtimeBefore = await world.runtimeCpuMs();
   for (const name of names) {
-    starts.push(await hand.up(name, "pause"));
+    starts.push(await driver.up(name, "pause"));
     await randomAge();
-    ends.push(await hand.down(name));
-    await hand.tidy();
+    ends.push(await driver.down(name));
+    await driver.tidy();
     await pause(REST_MS);
   }
   const runtimeMs = ((await world.runtimeCpuMs()) - runtimeBefore) / names.length;

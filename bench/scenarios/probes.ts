@@ -7,11 +7,11 @@ import type { Container, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../../test/cluster/images.ts";
 import { pause } from "../../test/cluster/wait.ts";
 import { readExposition } from "../../test/support/exposition.ts";
+import type { Figure } from "../candidates.ts";
 import { Collector } from "../collector.ts";
-import type { Outcome, Stage } from "../hand.ts";
-import { upAll } from "../kubelet-hand.ts";
+import { upAll } from "../kubelet-driver.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
-import type { Figure } from "../subjects.ts";
 import { processCpuMs } from "../usage.ts";
 
 const PORT = 8080;
@@ -34,9 +34,9 @@ const specOf = (...containers: readonly Container[]): Partial<PodSpec> => ({
 });
 const one = (probes: Partial<Container>) => specOf(serving("app", PORT, probes));
 
-export async function probes({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
-  const { agent } = hand;
-  if (agent === undefined) throw new Error("only an agent asks");
+export async function probes({ world, driver, label }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = driver;
+  if (agent === undefined) throw new Error("only an agent sends probes");
   using collector = await Collector.of(world);
 
   const during = async (name: string, spec: Partial<PodSpec>, countedMs: number) => {
@@ -49,8 +49,8 @@ export async function probes({ world, hand, label }: Stage, size: Size): Promise
     await pause(countedMs);
     const [after, cpuAfterMs] = [await countsOf(collector), await processCpuMs(agent.pid)];
     const loopDelayMs = await loopDelayOf(collector);
-    await Promise.all(names.map((each) => hand.down(each)));
-    await hand.tidy();
+    await Promise.all(names.map((each) => driver.down(each)));
+    await driver.tidy();
     return {
       cpuMs: cpuAfterMs - cpuBeforeMs,
       put: after.put - before.put,

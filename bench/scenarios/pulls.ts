@@ -4,13 +4,13 @@
 import type { PodSpec } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
-import { kubeletHand, podBy } from "../kubelet-hand.ts";
+import type { Figure } from "../candidates.ts";
+import { kubeletDriver, podBy } from "../kubelet-driver.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import { isReady } from "../pod-watcher.ts";
 import type { Size } from "../sizes.ts";
 import { SlowRegistry } from "../slow-registry.ts";
 import { median } from "../statistics.ts";
-import type { Figure } from "../subjects.ts";
 import { forever, type World } from "../world.ts";
 
 const BIG = "deckhand/served-1";
@@ -22,22 +22,22 @@ const SETTINGS = [
 ] as const;
 
 /** Stops the agent of the stage, starts one for each setting, and leaves none running. */
-export async function pulls({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
+export async function pulls({ world, driver: before, label }: Stage, size: Size): Promise<Outcome> {
   const { agent } = before;
   if (agent === undefined) throw new Error("only an agent has a setting for pulls");
   await agent.stop();
   const figures: Figure[] = [];
   for (const [index, { title, configuration }] of SETTINGS.entries()) {
-    const hand = kubeletHand(world, await world.startAgent(agent.name, configuration));
+    const driver = kubeletDriver(world, await world.startAgent(agent.name, configuration));
     await pause(size.settleMs);
-    figures.push(...(await pulledBehind({ world, hand, label: `${label}-pull-${index}` }, size, title)));
-    await hand.end();
+    figures.push(...(await pulledBehind({ world, driver, label: `${label}-pull-${index}` }, size, title)));
+    await driver.end();
   }
   return { figures };
 }
 
 async function pulledBehind(stage: Stage, size: Size, title: string): Promise<readonly Figure[]> {
-  const { world, hand, label } = stage;
+  const { world, driver, label } = stage;
   const registry = await SlowRegistry.open(world, { repository: BIG, blobMs: size.bigPullMs });
   const [bigImage, images] = [registry.image(BIG), SMALL.map((repository) => registry.image(repository))];
   try {
@@ -46,7 +46,7 @@ async function pulledBehind(stage: Stage, size: Size, title: string): Promise<re
     const starts = await Promise.all(images.map((image, index) => start(world, `${label}-small-${index}`, image)));
     const bigMs = await big;
     const names = [`${label}-big`, ...images.map((_, index) => `${label}-small-${index}`)];
-    await Promise.all(names.map((name) => hand.down(name)));
+    await Promise.all(names.map((name) => driver.down(name)));
     return [
       { benchmark: "B21", name: `${title}, p50 Ready`, unit: "ms", value: median(starts), samples: starts },
       { benchmark: "B21", name: `${title}, last Ready`, unit: "ms", value: Math.max(...starts) },

@@ -1,9 +1,9 @@
 /** Restarts an agent while pods run; one pod is created while no agent runs: B18. */
 import { pods } from "../../src/api/resources.ts";
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
 import { healthy } from "../healthz.ts";
-import { kubeletHand, podOf } from "../kubelet-hand.ts";
+import { kubeletDriver, podOf } from "../kubelet-driver.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import { isReady } from "../pod-watcher.ts";
 import type { Size } from "../sizes.ts";
 import { processCpuMs } from "../usage.ts";
@@ -14,7 +14,7 @@ const AWAY_MS = 3_000;
 const COUNTED_MS = 9_000;
 
 /** Stops the agent of the stage and leaves none running. */
-export async function recovery({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
+export async function recovery({ world, driver: before, label }: Stage, size: Size): Promise<Outcome> {
   const { agent } = before;
   if (agent === undefined) throw new Error("only an agent can come back");
   const names = Array.from({ length: size.recoveryPods }, (_, index) => `${label}-staying-${index}`);
@@ -37,9 +37,9 @@ export async function recovery({ world, hand: before, label }: Stage, size: Size
     if (since.some((seen) => !isReady(seen))) throw new Error(`${name} was not ready for a while after the restart`);
     if (containersOf(world, name) !== containers[index]) throw new Error(`${name} was restarted with its agent`);
   }
-  const hand = kubeletHand(world, again);
-  await Promise.all([...names, newcomer].map((name) => hand.down(name)));
-  await hand.end();
+  const driver = kubeletDriver(world, again);
+  await Promise.all([...names, newcomer].map((name) => driver.down(name)));
+  await driver.end();
   return {
     figures: [
       { benchmark: "B18", name: "restart to healthz", unit: "ms", value: healthyMs - launchedMs },

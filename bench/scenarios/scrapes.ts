@@ -1,23 +1,23 @@
 /** Measures what queries of the statistics of a node with many pods cost, and the agent's memory afterwards (B26). */
 import type { Summary } from "../../src/domain/stats/summary-shape.ts";
 import { pause, waitUntil } from "../../test/cluster/wait.ts";
+import type { Figure } from "../candidates.ts";
 import { Collector } from "../collector.ts";
-import type { Outcome, Stage } from "../hand.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
 import { median } from "../statistics.ts";
-import type { Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
 /** Longer than any agent caches its statistics. */
 const BETWEEN_MS = 2_000;
 const ENDPOINTS = ["/stats/summary", "/metrics/cadvisor", "/metrics/resource"] as const;
 
-export async function scrapes({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
-  const { agent } = hand;
-  if (agent === undefined) throw new Error("only an agent can be asked");
-  const names = Array.from({ length: size.scrapedPods }, (_, index) => `${label}-asked-${index}`);
+export async function scrapes({ world, driver, label }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = driver;
+  if (agent === undefined) throw new Error("only an agent serves metrics");
+  const names = Array.from({ length: size.scrapedPods }, (_, index) => `${label}-scraped-${index}`);
   for (let begin = 0; begin < names.length; begin += 20) {
-    await Promise.all(names.slice(begin, begin + 20).map((name) => hand.up(name, "pause")));
+    await Promise.all(names.slice(begin, begin + 20).map((name) => driver.up(name, "pause")));
   }
   using collector = await Collector.of(world);
   await waitUntil("all pods to be in the stats summary", 120_000, async () => {
@@ -41,7 +41,7 @@ export async function scrapes({ world, hand, label }: Stage, size: Size): Promis
   const cpuMs = (await processCpuMs(agent.pid)) - cpuBeforeMs;
   const { rssMb } = await processMemory(agent.pid);
   for (let begin = 0; begin < names.length; begin += 20) {
-    await Promise.all(names.slice(begin, begin + 20).map((name) => hand.down(name)));
+    await Promise.all(names.slice(begin, begin + 20).map((name) => driver.down(name)));
   }
   const times = [...samples].map(
     ([path, all]): Figure => ({

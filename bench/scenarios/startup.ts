@@ -1,8 +1,8 @@
 /** Measures the installed program on a node without pods: its start time, its size on disk and its memory. B25. */
 import { stat } from "node:fs/promises";
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
 import { healthy } from "../healthz.ts";
+import type { Outcome, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
 import { median } from "../statistics.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
@@ -11,8 +11,8 @@ import { processCpuMs, processMemory } from "../usage.ts";
 const SETTLE_MS = 5_000;
 
 /** Stops the agent of the stage and leaves none running. */
-export async function startup({ world, hand }: Stage, size: Size): Promise<Outcome> {
-  const { agent } = hand;
+export async function startup({ world, driver }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = driver;
   if (agent === undefined) throw new Error("only an agent can be started");
   await agent.stop();
   const samples: {

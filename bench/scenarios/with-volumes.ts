@@ -1,6 +1,6 @@
 /** Starts pods with volumes sequentially: with a service account's token (B2, B7), and with all ordinary types (B3). */
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, PodKind, Stage } from "../hand.ts";
+import type { Outcome, PodKind, Stage } from "../pod-driver.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
 import { createVolumeSources } from "../volume-fixtures.ts";
@@ -35,14 +35,14 @@ export async function withVolumes(stage: Stage, size: Size): Promise<Outcome> {
   };
 }
 
-async function lives({ hand, label }: Stage, kind: PodKind, count: number) {
+async function lives({ driver, label }: Stage, kind: PodKind, count: number) {
   const [starts, ends]: [number[], number[]] = [[], []];
   for (let index = 0; index < count; index += 1) {
     const name = `${label}-${kind}-${index}`;
-    starts.push(await hand.up(name, kind));
+    starts.push(await driver.up(name, kind));
     await randomAge();
-    ends.push(await hand.down(name));
-    await hand.tidy();
+    ends.push(await driver.down(name));
+    await driver.tidy();
     await pause(REST_MS);
   }
   return { starts, ends };

@@ -2,7 +2,7 @@
  * The runtime as a separate process: it can die, hang and come back. Work in progress for its callers is lost with it.
  */
 import { linkSignals } from "../../src/concurrency/link-signals.ts";
-import { unlessAborted } from "../../src/concurrency/unless-aborted.ts";
+import { raceAbort } from "../../src/concurrency/race-abort.ts";
 import { RuntimeError } from "../../src/ports/runtime-error.ts";
 import type { NodeState } from "./node-state.ts";
 
@@ -67,7 +67,7 @@ export class Server {
   ): Promise<T> {
     const resumed = new Promise<void>((resolve) => this.#resumed.push(resolve));
     return this.#begin(operation, signal, async (s) => {
-      await unlessAborted(resumed, s);
+      await raceAbort(resumed, s);
       return run(s);
     });
   }
@@ -81,7 +81,7 @@ export class Server {
     }
     const work: Work = { operation, stop: (error) => link.abort(error) };
     this.#work.add(work);
-    return unlessAborted(result, link.signal).finally(() => {
+    return raceAbort(result, link.signal).finally(() => {
       this.#work.delete(work);
       link[Symbol.dispose]();
     });

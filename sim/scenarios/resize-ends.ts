@@ -6,7 +6,7 @@ import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../../src/api/resources.ts";
 import { quantityValue } from "../../src/base/quantity.ts";
 import { shortages } from "../../src/domain/admission/resource-fit.ts";
-import { containerNamed } from "../../src/domain/pod/every-container.ts";
+import { containerNamed } from "../../src/domain/pod/containers.ts";
 import { isTerminal } from "../../src/domain/pod-status/phase.ts";
 import { effective } from "../../src/domain/resize/actuation.ts";
 import {
@@ -57,9 +57,10 @@ function wrongWait(
   wholesStay: boolean,
 ): readonly string[] {
   const pending = resizePending(pod);
-  if (sameAllocation(allocationOf(pod), has)) return pending === undefined ? [] : ["has all it wants, and waits"];
-  if (pending === undefined) return ["has not what it wants, and does not say so"];
-  if (pending.observedGeneration !== generationOf(pod)) return [`waits for what it wanted before`];
+  if (sameAllocation(allocationOf(pod), has))
+    return pending === undefined ? [] : ["has the requested resources and reports a pending resize"];
+  if (pending === undefined) return ["lacks the requested resources and reports no pending resize"];
+  if (pending.observedGeneration !== generationOf(pod)) return ["reports a pending resize of an old generation"];
   const isNever = wholesStay && !sameRequirements(pod.spec?.resources, has.podLevel);
   if (isNever !== (pending.reason === "Infeasible")) return [`waits, ${pending.reason}: ${pending.message}`];
   const others = standing.flatMap((one) => (one.pod === pod ? [] : [withAllocation(one.pod, one.has)]));
@@ -67,7 +68,7 @@ function wrongWait(
     | { readonly allocatable?: Readonly<Record<string, string>> }
     | undefined;
   const isShort = shortages(pod, others, own?.allocatable ?? {}).length > 0;
-  return isNever || isShort ? [] : [`waits though there is room: ${pending.message}`];
+  return isNever || isShort ? [] : [`waits although capacity is free: ${pending.message}`];
 }
 
 /**

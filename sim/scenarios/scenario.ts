@@ -24,7 +24,7 @@ export interface Stage {
   readonly pod: (name: string) => Pod | undefined;
   readonly remove: (name: string, graceSeconds?: number) => void;
   /** Adds an ephemeral container to an existing pod. */
-  readonly lookIn: (name: string, container: EphemeralContainer) => void;
+  readonly addEphemeralContainer: (name: string, container: EphemeralContainer) => void;
   /** Changes the resources that an existing pod requests, by container or for the pod as a whole. */
   readonly resize: (
     name: string,
@@ -150,7 +150,7 @@ export function makeStage(world: World, node: SimNode, agent: AgentFactory): Sta
       const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
       writes.delete(POD_KIND, { namespace: "default", name }, options, ADMIN);
     },
-    lookIn(name, container) {
+    addEphemeralContainer(name, container) {
       const before = find(name);
       if (before === undefined) return;
       const spec = { containers: [], ...before.spec, ephemeralContainers: [container] };

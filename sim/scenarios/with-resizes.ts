@@ -52,7 +52,7 @@ const hasNow =
     const limits = { cpu: `${milli}m`, memory: `${bytes / MIB}Mi` };
     const shown = reported?.resources?.limits;
     if (shown?.["cpu"] !== limits.cpu || shown["memory"] !== limits.memory) {
-      wrong.push(`${name} tells ${JSON.stringify(reported?.resources)}`);
+      wrong.push(`${name} reports ${JSON.stringify(reported?.resources)}`);
     }
     if (
       JSON.stringify(reported?.allocatedResources) !==

@@ -197,7 +197,7 @@ export const withRoles: readonly Scenario[] = [
     name: "somebody looks in",
     steps: [
       [3_000, ({ create }) => void create(pod("a", {}))],
-      [8_000, ({ lookIn }) => lookIn("a", container("debug", exits(2_000, 0)))],
+      [8_000, ({ addEphemeralContainer }) => addEphemeralContainer("a", container("debug", exits(2_000, 0)))],
     ],
     lastsMs: 60_000,
     wrong: all(isRunning("a"), startsAre("a", 2)),

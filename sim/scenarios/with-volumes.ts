@@ -4,7 +4,7 @@
  */
 import { configMaps, secrets } from "../../src/api/resources.ts";
 import { podDirectory } from "../../src/domain/pod/pod-names.ts";
-import { markerDirectory, subPathsDirectory } from "../../src/domain/volumes/layout.ts";
+import { readyFileDirectory, subPathsDirectory } from "../../src/domain/volumes/layout.ts";
 import { ApiError } from "../../src/ports/api-error.ts";
 import { MountError } from "../../src/ports/mounts.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
@@ -269,7 +269,7 @@ export const withVolumes: readonly Scenario[] = [
           node.crashMachine();
           // The disk has kept these of the directories that an agent had removed, in no particular order.
           node.files.makeDirectory(`${subPathsDirectory(directory)}/scratch/app/8`, 0o750);
-          node.files.makeDirectory(markerDirectory(directory, "empty-dir", "memory"), 0o750);
+          node.files.makeDirectory(readyFileDirectory(directory, "empty-dir", "memory"), 0o750);
           await node.files.port.removeTree(`${directory}/volumes`);
         },
       ],
@@ -289,14 +289,14 @@ export const withVolumes: readonly Scenario[] = [
         ({ node, pod }) => {
           // By now the disk has synced what was written long ago.
           const directory = podDirectory(ROOT, pod("a")?.metadata?.uid ?? "");
-          node.files.disk.syncName(`${markerDirectory(directory, "empty-dir", "memory")}/ready`);
+          node.files.disk.syncName(`${readyFileDirectory(directory, "empty-dir", "memory")}/ready`);
           node.crashMachine();
         },
       ],
       [13_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
     ],
     fault: ({ name, target }, nowMs) =>
-      name === "own" && nowMs > 13_000 && nowMs < 13_400
+      name === "applyFsGroup" && nowMs > 13_000 && nowMs < 13_400
         ? { kind: "fail", effect: "none", error: new MountError(name, target, "unresponsive", "not now") }
         : undefined,
     lastsMs: 120_000,

@@ -33,9 +33,9 @@ function wrongOf(stage: Stage, workload: Workload, { plan, uid }: Made, faults: 
   const name = plan.pod.metadata?.name ?? "";
   const pod = stage.pod(name);
   if (plan.fate.kind !== "stays") {
-    return pod?.metadata?.uid === uid ? [`${name} was taken away and is still there, ${pod.status?.phase}`] : [];
+    return pod?.metadata?.uid === uid ? [`${name} was deleted and still exists, ${pod.status?.phase}`] : [];
   }
-  if (pod?.metadata?.uid !== uid) return [`${name} is gone, and nobody took it away`];
+  if (pod?.metadata?.uid !== uid) return [`${name} is gone although no user deleted it`];
   const { phase, reason = "" } = pod.status ?? {};
   const isCritical = (plan.pod.spec?.priority ?? 0) >= CRITICAL;
   if (phase === "Failed" && FOR_OTHERS.includes(reason) && !isCritical && asksForRoom(plan.pod)) return [];

@@ -37,7 +37,7 @@ export function noteCall(call: PortCall, { world, node }: Stage, sometimes: Some
 
 /** Notes whether an agent died while volumes were torn down, a hook ran, or a resize was in progress or waiting. */
 export function noteDeath({ world, node, oracle }: Stage, sometimes: Sometimes): void {
-  if (oracle.lives.hooksUnderWay) sometimes.note("the agent died while a hook was run");
+  if (oracle.lifecycle.hooksUnderWay) sometimes.note("the agent died while a hook was run");
   if (oracle.resizes.isUnderWay) sometimes.note("the agent died in the midst of a resize");
   for (const stored of world.api.store.values(kindOf(pods)))
     if (resizePending(stored as unknown as Pod) !== undefined) sometimes.note("the agent died while a resize waited");

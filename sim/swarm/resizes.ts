@@ -1,10 +1,10 @@
 /** Plans resizes of running pods: to more, to less, to more than the node has, back again, several times in a row. */
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
-import { isSidecar } from "../../src/domain/pod/every-container.ts";
+import { isSidecar } from "../../src/domain/pod/containers.ts";
 import { specOf } from "../../src/domain/resources/pod-resources.ts";
 import { scripted, scriptOf } from "../fake-runtime/behaviour.ts";
 import type { Draw } from "./draw.ts";
-import type { PodDeed, PodPlan } from "./workload.ts";
+import type { PodAction, PodPlan } from "./workload.ts";
 
 /** Flag of a node that cannot change pod-level resources: such a resize can never be granted there. */
 export const WHOLE_PODS_STAY = "--feature-gates=InPlacePodLevelResourcesVerticalScaling=false";
@@ -51,12 +51,12 @@ export function withResizes(draw: Draw, plan: PodPlan, activeMs: number): PodPla
   const wishes: Wishes = { shape, usesMemory: mayUse && shape !== "requests" && draw.chance(0.7) };
   const made = begun(draw, pod, wishes);
   const lastMs = plan.fate.kind === "stays" ? activeMs - 5_000 : plan.fate.atMs;
-  const resizes = drawTimes(draw, plan.createMs, lastMs).map((atMs) => drawDeed(draw, made, wishes, atMs));
-  const isShort = resizes.some((deed) => memoryOf(deed).some((text) => Number.parseInt(text, 10) <= USED_MIB));
+  const resizes = drawTimes(draw, plan.createMs, lastMs).map((atMs) => drawAction(draw, made, wishes, atMs));
+  const isShort = resizes.some((action) => memoryOf(action).some((text) => Number.parseInt(text, 10) <= USED_MIB));
   return {
     ...plan,
     pod: made,
-    deeds: [...plan.deeds, ...resizes],
+    actions: [...plan.actions, ...resizes],
     // With a limit below its usage the pod would not run after a restart.
     ...(wishes.usesMemory && isShort && { end: "crashes" as const }),
   };
@@ -116,7 +116,7 @@ function drawTimes(draw: Draw, createMs: number, lastMs: number): readonly numbe
   return times;
 }
 
-function drawDeed(draw: Draw, { spec }: Pod, { shape, usesMemory }: Wishes, atMs: number): PodDeed {
+function drawAction(draw: Draw, { spec }: Pod, { shape, usesMemory }: Wishes, atMs: number): PodAction {
   const common = { kind: "resizes", atMs, isAtDeath: draw.chance(0.2) } as const;
   const wish = () => ({
     cpu: draw.pick(draw.chance(0.2) ? MUCH_CPU_MILLIS : CPU_MILLIS),
@@ -136,7 +136,7 @@ function drawDeed(draw: Draw, { spec }: Pod, { shape, usesMemory }: Wishes, atMs
 }
 
 /** The memory limits that a resize requests. */
-const memoryOf = (deed: PodDeed): readonly string[] =>
-  deed.kind !== "resizes"
+const memoryOf = (action: PodAction): readonly string[] =>
+  action.kind !== "resizes"
     ? []
-    : [...Object.values(deed.containers), deed.whole].flatMap((one) => one?.limits?.["memory"] ?? []);
+    : [...Object.values(action.containers), action.whole].flatMap((one) => one?.limits?.["memory"] ?? []);

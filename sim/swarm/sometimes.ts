@@ -23,7 +23,7 @@ const MOUNT_PHASES: ReadonlyMap<string, string> = new Map([
   ["bind", "binding a disk"],
   ["bindSubPath", "binding a part of a volume"],
   ["mountDevice", "mounting a device"],
-  ["own", "handing a volume to a group"],
+  ["applyFsGroup", "handing a volume to a group"],
   ["unmount", "unmounting"],
   ["removeTree", "removing what a volume held"],
 ]);

@@ -11,7 +11,7 @@ import {
   GUARDED_IMAGE,
   LOCAL_IMAGE,
   type ObjectPlan,
-  type PodDeed,
+  type PodAction,
   type PodPlan,
   PULL_SECRET,
   type Workload,
@@ -84,12 +84,12 @@ export class User {
     if (this.#stage.pod(name) !== undefined) return this.#after(RETRY_MS, () => this.#create(plan));
     const uid = this.#stage.create(plan.pod);
     this.made.push({ plan, uid });
-    const { fate, deeds } = plan;
-    for (const deed of deeds) {
+    const { fate, actions } = plan;
+    for (const action of actions) {
       const act = () => {
-        if (this.#stage.pod(name)?.metadata?.uid === uid) this.#do(name, deed);
+        if (this.#stage.pod(name)?.metadata?.uid === uid) this.#do(name, action);
       };
-      this.#at(deed.atMs, deed.kind === "resizes" && deed.isAtDeath ? () => this.#atDeath(act) : act);
+      this.#at(action.atMs, action.kind === "resizes" && action.isAtDeath ? () => this.#atDeath(act) : act);
     }
     if (fate.kind === "stays") return;
     // At the time of the plan, however long the predecessor took to terminate.
@@ -115,14 +115,14 @@ export class User {
     });
   }
 
-  #do(name: string, deed: PodDeed): void {
-    if (deed.kind === "looksIn") return this.#stage.lookIn(name, deed.container);
+  #do(name: string, action: PodAction): void {
+    if (action.kind === "debugs") return this.#stage.addEphemeralContainer(name, action.container);
     const { node, world, resize, pod } = this.#stage;
     const phase = pod(name)?.status?.phase;
     if (phase === "Succeeded" || phase === "Failed") return;
     if (!node.isRunning) this.#sometimes.note("a pod was resized while no agent ran");
     if (world.api.isAway) this.#sometimes.note("a pod was resized and the agent could not be told");
-    resize(name, deed.containers, deed.whole);
+    resize(name, action.containers, action.whole);
   }
 
   #noteChange({ kind, name }: ObjectPlan): void {

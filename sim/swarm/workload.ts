@@ -21,7 +21,7 @@ import {
   type VolumePart,
 } from "../workload/volume-parts.ts";
 import { Draw } from "./draw.ts";
-import { drawRivals, LATE_CLASS, withLife } from "./lives.ts";
+import { drawRivals, LATE_CLASS, withLifecycleFeatures } from "./lifecycle-features.ts";
 import { WHOLE_PODS_STAY, withResizes } from "./resizes.ts";
 
 export interface ObjectPlan {
@@ -38,8 +38,8 @@ export type PodFate =
   | { readonly kind: "forced"; readonly atMs: number };
 
 /** What a user does to an existing pod. */
-export type PodDeed =
-  | { readonly kind: "looksIn"; readonly atMs: number; readonly container: Container }
+export type PodAction =
+  | { readonly kind: "debugs"; readonly atMs: number; readonly container: Container }
   | {
       readonly kind: "resizes";
       readonly atMs: number;
@@ -55,7 +55,7 @@ export interface PodPlan {
   readonly pod: Pod;
   readonly createMs: number;
   readonly fate: PodFate;
-  readonly deeds: readonly PodDeed[];
+  readonly actions: readonly PodAction[];
   /**
    * The pod's expected outcome unless a user deletes it; "yields": it may be rejected, or preempted by a more important
    * pod.
@@ -123,10 +123,12 @@ export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
     ],
   };
   const pods = named("p", draw.whole(1, PODS_MAX)).flatMap((name) => drawLives(draw, name, known, activeMs));
-  const lives = new Draw(random.split("lives"));
-  const runtimeClasses = lives.chance(0.3) ? [{ name: LATE_CLASS, atMs: lives.whole(FIRST_MS, activeMs / 2) }] : [];
-  const lived = pods.map((plan) => withLife(lives, plan, { activeMs, runtimeClasses }));
-  const rivals = lives.chance(0.3) ? drawRivals(lives, activeMs) : [];
+  const lifecycle = new Draw(random.split("lives"));
+  const runtimeClasses = lifecycle.chance(0.3)
+    ? [{ name: LATE_CLASS, atMs: lifecycle.whole(FIRST_MS, activeMs / 2) }]
+    : [];
+  const lived = pods.map((plan) => withLifecycleFeatures(lifecycle, plan, { activeMs, runtimeClasses }));
+  const rivals = lifecycle.chance(0.3) ? drawRivals(lifecycle, activeMs) : [];
   const resizes = new Draw(random.split("resizes"));
   const resized = lived.map((plan) => (resizes.chance(RESIZED) ? withResizes(resizes, plan, activeMs) : plan));
   const flags = resizes.chance(0.4) ? [WHOLE_PODS_STAY] : [];
@@ -178,7 +180,7 @@ function drawPod(draw: Draw, name: string, known: Known, createMs: number, activ
       ...(image === GUARDED_IMAGE ? { imagePullSecrets: [{ name: PULL_SECRET }] } : {}),
     },
   });
-  return { pod, createMs, fate: drawFate(draw, createMs, activeMs), deeds: [], end: waits ? "waits" : end };
+  return { pod, createMs, fate: drawFate(draw, createMs, activeMs), actions: [], end: waits ? "waits" : end };
 }
 
 function drawFate(draw: Draw, createMs: number, activeMs: number): PodFate {

@@ -12,11 +12,11 @@ import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
-import { createKernelSettings } from "../wire/host/kernel-settings.ts";
 import { hostKeys } from "../wire/host/keys.ts";
 import { hostLogFiles } from "../wire/host/log-files.ts";
 import { hostRandom } from "../wire/host/random.ts";
-import { createPacketChains } from "../wire/iptables/packet-chains.ts";
+import { createSysctls } from "../wire/host/sysctls.ts";
+import { createIptablesChains } from "../wire/iptables/iptables-chains.ts";
 import { createKernelMessages } from "../wire/kmsg/kernel-messages.ts";
 import { createMounts } from "../wire/mounts/mounts.ts";
 import { openTracing } from "../wire/otlp/open-tracing.ts";
@@ -76,9 +76,9 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog, s
       cgroups: (driver) => cgroupsOf(options, driver, { systemd, log: processLog.of("resources") }),
       keys: hostKeys,
       host: {
-        settings: createKernelSettings(),
+        sysctls: createSysctls(),
         messages: createKernelMessages({ clock: hostClock }),
-        chains: createPacketChains(),
+        chains: createIptablesChains(),
       },
       process: createOwnProcess(),
       tracer: tracing?.tracer ?? noTracer,

@@ -7,12 +7,12 @@ import { AdmissionContextReader } from "../controllers/sync-loop/admission-conte
 import type { PodAllocator } from "../controllers/sync-loop/allocation.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
 import { VOLUME_PLUGINS, volumeSources } from "../controllers/volumes/plugins/volume-plugins.ts";
-import type { UidFacts } from "../domain/journal/facts.ts";
+import type { JournaledPod } from "../domain/journal/journaled-pod.ts";
 import { declaredFeatures } from "../domain/node/declared-features.ts";
 import type { Journal } from "../ports/journal.ts";
 import { endRequestsOf, type Wiring } from "./wiring.ts";
 
-export type MakePodAllocator = (wiring: Wiring, facts: ReadonlyMap<string, UidFacts>) => PodAllocator;
+export type MakePodAllocator = (wiring: Wiring, journaledPods: ReadonlyMap<string, JournaledPod>) => PodAllocator;
 
 /**
  * Allocators in call order: each sees what the earlier ones allocated. The list is empty because this agent has no
@@ -23,13 +23,16 @@ export const POD_ALLOCATORS: readonly MakePodAllocator[] = [];
 
 interface AdmissionLoopParts {
   readonly journal: Journal;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly localNode: LocalNode;
   readonly allocators: readonly MakePodAllocator[];
 }
 
-export function admissionLoop(wiring: Wiring, { journal, facts, localNode, allocators }: AdmissionLoopParts): SyncLoop {
-  const { ports, options, cells, events, metrics, watches } = wiring;
+export function admissionLoop(
+  wiring: Wiring,
+  { journal, journaledPods, localNode, allocators }: AdmissionLoopParts,
+): SyncLoop {
+  const { ports, options, cells, events, metrics, watched } = wiring;
   const { gates } = options;
   const declared = gates.NodeDeclaredFeatures ? (declaredFeatures(gates) ?? []) : undefined;
   return new SyncLoop({
@@ -45,18 +48,18 @@ export function admissionLoop(wiring: Wiring, { journal, facts, localNode, alloc
     endRequests: endRequestsOf(cells),
     preemptions: cells.endRequests.preemption,
     sourcesReady: cells.sourcesReady,
-    facts,
-    allocators: allocators.map((make) => make(wiring, facts)),
-    context: admissionContext(wiring, localNode, declared),
+    journaledPods,
+    allocators: allocators.map((make) => make(wiring, journaledPods)),
+    context: admissionContextReader(wiring, localNode, declared),
     declaredFeatures: declared,
     resize: { ...options.managers, podLevelResizes: gates.InPlacePodLevelResourcesVerticalScaling },
     podMetrics: metrics.pods,
     resizeMetrics: metrics.resizes,
-    watch: watches.syncLoop,
+    heartbeat: watched.syncLoop,
   });
 }
 
-const admissionContext = (
+const admissionContextReader = (
   { ports, options, cells }: Wiring,
   localNode: LocalNode,
   declared: readonly string[] | undefined,
@@ -71,7 +74,7 @@ const admissionContext = (
     runtimeClasses: cells.runtimeClasses,
     runtimeHealth: cells.runtimeHealth,
     pressure: cells.pressure,
-    nodeHolds: cells.nodeHolds,
+    nodeNotReadyReasons: cells.nodeNotReadyReasons,
     nodeName: options.node.name,
     allowedUnsafeSysctls: options.pods.allowedUnsafeSysctls,
     gates: {

@@ -7,15 +7,15 @@ import type { Loop, Wiring } from "./wiring.ts";
 export function nodeStateLoops(wiring: Wiring, journal: Pick<Journal, "note">): readonly Loop[] {
   const { ports, cells } = wiring;
   const { clock } = ports;
-  const { nodeReport, runtimeHealth, tiers, sourcesReady } = cells;
-  const { nodeRegistered, ownNode, nodeHolds, clientCertificate, servingState } = cells;
-  const ofCluster = [nodeReport, nodeRegistered, ownNode, nodeHolds, clientCertificate, servingState];
+  const { nodeReport, runtimeHealth, qosCgroups, sourcesReady } = cells;
+  const { nodeRegistered, ownNode, nodeNotReadyReasons, clientCertificate, servingState } = cells;
+  const ofCluster = [nodeReport, nodeRegistered, ownNode, nodeNotReadyReasons, clientCertificate, servingState];
   const options: NodeStatesOptions = {
     journal,
     clock,
     nodeReport,
     waitInputs: () => waitInputs(wiring),
-    waitCells: [runtimeHealth, tiers, sourcesReady, ...(ports.api === undefined ? [] : ofCluster)],
+    waitCells: [runtimeHealth, qosCgroups, sourcesReady, ...(ports.api === undefined ? [] : ofCluster)],
   };
   return [(shutdown) => watchNodeStates(options, shutdown)];
 }
@@ -23,7 +23,7 @@ export function nodeStateLoops(wiring: Wiring, journal: Pick<Journal, "note">): 
 const waitInputs = (wiring: Wiring): WaitInputs => ({
   nowWallMs: wiring.ports.clock.wallMs(),
   runtime: wiring.cells.runtimeHealth.value,
-  tiers: wiring.cells.tiers.value,
+  qosCgroups: wiring.cells.qosCgroups.value,
   sourcesReady: wiring.cells.sourcesReady.value,
   cluster: wiring.ports.api === undefined ? undefined : clusterInputs(wiring),
 });
@@ -33,7 +33,7 @@ function clusterInputs({ options, cells }: Wiring): ClusterInputs {
   return {
     registration: cells.nodeRegistered.value,
     ownNode: cells.ownNode.value,
-    holds: cells.nodeHolds.value,
+    notReadyReasons: cells.nodeNotReadyReasons.value,
     reportTrouble: cells.nodeReport.value.trouble,
     clientCertificate: rotates ? cells.clientCertificate.value : undefined,
     servingCertificate: serving.kind === "cluster" ? cells.servingState.value : undefined,

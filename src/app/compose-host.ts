@@ -1,13 +1,13 @@
 /** Host tasks of the agent: kernel settings, kernel messages, and the iptables chains that other programs expect. */
 import { errorText } from "../base/error-text.ts";
-import { settleKernelSettings } from "../controllers/host/kernel-settings.ts";
+import { runIptablesChains } from "../controllers/host/iptables-chains.ts";
 import { runOomWatcher } from "../controllers/host/oom-watcher.ts";
-import { runPacketChains } from "../controllers/host/packet-chains.ts";
+import { applySysctls } from "../controllers/host/sysctls.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import type { KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
 /** Tasks that remain once the agent runs. */
-export interface HostDuties {
+export interface HostTasks {
   readonly watchesOom: boolean;
 }
 
@@ -15,7 +15,7 @@ export interface HostDuties {
 export async function prepareHost(
   { host, logOf }: Pick<KubeletPorts, "host" | "logOf">,
   { configuration, gates }: CompiledOptions,
-): Promise<HostDuties> {
+): Promise<HostTasks> {
   const log = logOf("host");
   const inUserNamespace = gates.KubeletInUserNamespace;
   const unreadable = await host.messages.requireReadable().then(
@@ -26,11 +26,11 @@ export async function prepareHost(
   if (unreadable !== undefined)
     log.info(2, "Failed to create an oomWatcher (running in UserNS, ignoring)", { err: unreadable });
   const protect = configuration.protectKernelDefaults;
-  await settleKernelSettings({ settings: host.settings, log, protect, inUserNamespace });
+  await applySysctls({ sysctls: host.sysctls, log, protect, inUserNamespace });
   return { watchesOom: unreadable === undefined };
 }
 
-export function hostLoops({ ports, options, events }: Wiring, { watchesOom }: HostDuties): readonly Loop[] {
+export function hostLoops({ ports, options, events }: Wiring, { watchesOom }: HostTasks): readonly Loop[] {
   const { clock, files, machine, host, logOf } = ports;
   const log = logOf("host");
   const watcher = { clock, files, machine, events, log, messages: host.messages, nodeName: options.node.name };
@@ -38,7 +38,7 @@ export function hostLoops({ ports, options, events }: Wiring, { watchesOom }: Ho
   return [
     ...(watchesOom ? [(shutdown: AbortSignal) => runOomWatcher({ ...watcher, reportedFile }, shutdown)] : []),
     ...(options.configuration.makeIPTablesUtilChains
-      ? [(shutdown: AbortSignal) => runPacketChains({ clock, log, chains: host.chains }, shutdown)]
+      ? [(shutdown: AbortSignal) => runIptablesChains({ clock, log, chains: host.chains }, shutdown)]
       : []),
   ];
 }

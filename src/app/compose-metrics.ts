@@ -4,11 +4,11 @@
  */
 import type { Registry } from "../base/metrics/registry.ts";
 import type { LatestTable } from "../concurrency/latest-table.ts";
-import { countedApi } from "../controllers/metrics/counted-api.ts";
-import { countedCgroups } from "../controllers/metrics/counted-cgroups.ts";
-import { countedImages, countedRuntime } from "../controllers/metrics/counted-runtime.ts";
+import { instrumentedApi } from "../controllers/metrics/instrumented-api.ts";
+import { instrumentedCgroups } from "../controllers/metrics/instrumented-cgroups.ts";
+import { instrumentedImages, instrumentedRuntime } from "../controllers/metrics/instrumented-runtime.ts";
 import { watchNodeStartup } from "../controllers/metrics/node-startup.ts";
-import { watchPodLives } from "../controllers/metrics/pod-lives.ts";
+import { watchPodLatencies } from "../controllers/metrics/pod-latencies.ts";
 import { VOLUME_PLUGINS } from "../controllers/volumes/plugins/volume-plugins.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import {
@@ -26,23 +26,23 @@ import { GATES } from "./options/feature-gate-table.ts";
 import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
 import type { Cells, KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
-export function countedPorts(ports: KubeletPorts, metrics: KubeletMetrics): KubeletPorts {
+export function instrumentedPorts(ports: KubeletPorts, metrics: KubeletMetrics): KubeletPorts {
   const { clock, api } = ports;
   const parts = { clock, runtimeMetrics: metrics.runtime, podMetrics: metrics.pods };
-  const countedBelow = { clock, metrics: metrics.node };
+  const cgroupParts = { clock, metrics: metrics.node };
   return {
     ...ports,
-    runtime: countedRuntime(ports.runtime, parts),
-    images: countedImages(ports.images, parts),
+    runtime: instrumentedRuntime(ports.runtime, parts),
+    images: instrumentedImages(ports.images, parts),
     cgroups: (driver) => {
       const { pods, machine } = ports.cgroups(driver);
-      return { pods: countedCgroups(pods, countedBelow), machine: countedCgroups(machine, countedBelow) };
+      return { pods: instrumentedCgroups(pods, cgroupParts), machine: instrumentedCgroups(machine, cgroupParts) };
     },
-    api: api === undefined ? undefined : countedClients(api, ports, metrics),
+    api: api === undefined ? undefined : instrumentedClients(api, ports, metrics),
   };
 }
 
-function countedClients(
+function instrumentedClients(
   { main, heartbeats, events, ...rest }: NonNullable<KubeletPorts["api"]>,
   { clock }: KubeletPorts,
   metrics: KubeletMetrics,
@@ -50,9 +50,9 @@ function countedClients(
   const parts = { clock, metrics: metrics.api, host: rest.host };
   return {
     ...rest,
-    main: countedApi(main, parts),
-    heartbeats: countedApi(heartbeats, parts),
-    events: countedApi(events, parts),
+    main: instrumentedApi(main, parts),
+    heartbeats: instrumentedApi(heartbeats, parts),
+    events: instrumentedApi(events, parts),
   };
 }
 
@@ -61,7 +61,8 @@ export function metricsLoops({ ports, cells, metrics }: Wiring): readonly Loop[]
   const { clock, process } = ports;
   const { admittedPods, podOutcomes, pullsUnderWay, nodeRegistered, nodeSynced } = cells;
   return [
-    (shutdown) => watchPodLives({ clock, admittedPods, podOutcomes, pullsUnderWay, metrics: metrics.pods }, shutdown),
+    (shutdown) =>
+      watchPodLatencies({ clock, admittedPods, podOutcomes, pullsUnderWay, metrics: metrics.pods }, shutdown),
     async (shutdown) => {
       const begin = await process.begin();
       await watchNodeStartup({ clock, nodeRegistered, nodeSynced, begin, metrics: metrics.node.startup }, shutdown);

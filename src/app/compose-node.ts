@@ -10,7 +10,7 @@ import { runCsiNode } from "../controllers/node/csi-node.ts";
 import { type LeaseParts, runLease } from "../controllers/node/lease.ts";
 import { LocalNode } from "../controllers/node/local-node.ts";
 import { type NodeStatusParts, runNodeStatus } from "../controllers/node/node-status.ts";
-import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
+import { runPodCidr, setPodCidr } from "../controllers/node/pod-cidr.ts";
 import { type RegisterParts, runRegistration } from "../controllers/node/register.ts";
 import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { type CgroupDriverParts, learnCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
@@ -48,15 +48,15 @@ const cgroupDriverParts = ({ ports, options, cells, metrics }: Wiring): CgroupDr
   cgroups: cells.cgroups,
 });
 
-const imageListParts = ({ ports, cells, watches }: Wiring): Parameters<typeof runImageList>[0] => ({
+const imageListParts = ({ ports, cells, watched }: Wiring): Parameters<typeof runImageList>[0] => ({
   images: ports.images,
   clock: ports.clock,
   nodeImages: cells.nodeImages,
   log: ports.logOf("images"),
-  watch: watches.imageList,
+  heartbeat: watched.imageList,
 });
 
-function resourcesOf({ ports, options, cells, events, watches }: Wiring): ResourcesController {
+function resourcesOf({ ports, options, cells, events, watched }: Wiring): ResourcesController {
   const settings: NodeGroupSettings = {
     nodeName: options.node.name,
     cgroupRoot: parseCgroupPath(options.cgroups.root),
@@ -69,19 +69,29 @@ function resourcesOf({ ports, options, cells, events, watches }: Wiring): Resour
   };
   const log = ports.logOf("resources");
   const { clock, machine } = ports;
-  const { cgroups, admittedPods, tiers } = cells;
-  const watch = watches.nodeGroups;
-  return new ResourcesController({ clock, machine, cgroups, admittedPods, tiers, events, log, settings, watch });
+  const { cgroups, admittedPods, qosCgroups } = cells;
+  const heartbeat = watched.nodeGroups;
+  return new ResourcesController({
+    clock,
+    machine,
+    cgroups,
+    admittedPods,
+    qosCgroups,
+    events,
+    log,
+    settings,
+    heartbeat,
+  });
 }
 
-const nodeUsageParts = ({ ports, options, cells, watches }: Wiring): NodeUsageParts => ({
+const nodeUsageParts = ({ ports, options, cells, watched }: Wiring): NodeUsageParts => ({
   machine: ports.machine,
   images: ports.images,
   clock: ports.clock,
   log: ports.logOf("stats"),
   cgroups: cells.cgroups,
   nodeUsage: cells.nodeUsage,
-  watch: watches.nodeUsage,
+  heartbeat: watched.nodeUsage,
   rootDirectory: options.directories.root,
   signals: signalsOf(measuredThresholds(options), options.cgroups.enforced.has("pods")),
 });
@@ -109,7 +119,7 @@ function standaloneLoops({ ports, options, cells }: Wiring): readonly Loop[] {
     async () => services.set(new Map()),
     async () => runtimeClasses.set(new Map()),
     (shutdown) => runReferencedObjects({ api: undefined, clock, random, admittedPods, referencedObjects }, shutdown),
-    (shutdown) => givePodCidr(options.node.podCidr, { runtime, clock, log: ports.logOf("node") }, shutdown),
+    (shutdown) => setPodCidr(options.node.podCidr, { runtime, clock, log: ports.logOf("node") }, shutdown),
   ];
 }
 
@@ -123,8 +133,8 @@ const snapshotReader = ({ ports, options, cells }: Wiring): SnapshotReader =>
     pressure: cells.pressure,
     nodeImages: cells.nodeImages,
     volumesInUse: cells.volumesInUse,
-    nodeHolds: cells.nodeHolds,
-    tiers: cells.tiers,
+    nodeNotReadyReasons: cells.nodeNotReadyReasons,
+    qosCgroups: cells.qosCgroups,
     rootDirectory: options.directories.root,
     options: nodeOptions(options),
   });
@@ -132,14 +142,15 @@ const snapshotReader = ({ ports, options, cells }: Wiring): SnapshotReader =>
 function clusterLoops(wiring: Wiring, api: ApiPorts): readonly Loop[] {
   const { ports, options, cells } = wiring;
   const { clock, random, runtime } = ports;
-  const { ownNode, nodeHolds, services, runtimeClasses, desiredPods, admittedPods, referencedObjects } = cells;
+  const { ownNode, nodeNotReadyReasons, services, runtimeClasses, desiredPods, admittedPods, referencedObjects } =
+    cells;
   const log = ports.logOf("node");
   const nodeName = options.node.name;
   const snapshots = snapshotReader(wiring);
   const objects = { api: api.main, clock, random, log: ports.logOf("cluster-objects") };
   return [
     (shutdown) => runOwnNode({ api: api.main, clock, random, log, ownNode, nodeName }, shutdown),
-    (shutdown) => runCsiNode({ api: api.main, clock, log, ownNode, nodeHolds, nodeName }, shutdown),
+    (shutdown) => runCsiNode({ api: api.main, clock, log, ownNode, nodeNotReadyReasons, nodeName }, shutdown),
     (shutdown) => runServices({ ...objects, services }, shutdown),
     (shutdown) => runRuntimeClasses({ ...objects, desiredPods, runtimeClasses }, shutdown),
     (shutdown) => runReferencedObjects({ api: api.main, clock, random, admittedPods, referencedObjects }, shutdown),
@@ -171,10 +182,10 @@ const registrationParts = (
 
 /** Loops of the node's status and its lease. */
 function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader): readonly Loop[] {
-  const { ports, options, cells, events, watches } = wiring;
+  const { ports, options, cells, events, watched } = wiring;
   const { clock, random } = ports;
   const { ownNode, nodeRegistered, nodeSynced, nodeReport } = cells;
-  const { heartbeats } = watches;
+  const heartbeats = watched.api;
   assert(heartbeats !== undefined, "a node with an API server has heartbeats");
   const log = ports.logOf("node");
   // Heartbeats detect problems for all three clients: a hanging path to the server blocks each of them.
@@ -197,7 +208,7 @@ function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader
     cgroups: { version: options.cgroups.version },
     cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },
     onRepeatedFailure,
-    watch: heartbeats.nodeStatus,
+    heartbeat: heartbeats.nodeStatus,
   };
   const lease: LeaseParts = {
     api: api.heartbeats,
@@ -207,7 +218,7 @@ function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader
     ownNode,
     options: { nodeName: options.node.name, leaseDurationSeconds: options.node.leaseDurationSeconds },
     onRepeatedFailure,
-    watch: heartbeats.lease,
+    heartbeat: heartbeats.lease,
   };
   return [(shutdown) => runNodeStatus(status, shutdown), (shutdown) => runLease(lease, shutdown)];
 }

@@ -4,10 +4,10 @@ import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Semaphore } from "../concurrency/semaphore.ts";
 import { unlessShutDown } from "../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../concurrency/wait-for-value.ts";
-import { Endings } from "../controllers/endings/endings.ts";
+import { TerminationTracker } from "../controllers/endings/termination-tracker.ts";
 import { type ContainerGcOptions, collectContainers } from "../controllers/housekeeping/container-gc.ts";
-import { type LeftoversOptions, removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
 import { LogRotation } from "../controllers/housekeeping/log-rotation.ts";
+import { cleanUpOrphans, type OrphanCleanupOptions } from "../controllers/housekeeping/orphan-cleanup.ts";
 import { ImagePulls } from "../controllers/images/pulls.ts";
 import { runApiSource } from "../controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../controllers/pod-sources/file-source.ts";
@@ -96,7 +96,7 @@ export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
   const probes = probeLoop(wiring, parts);
   return [
     ...(ports.api === undefined ? [] : statusLoops(wiring, ports.api.main)),
-    (shutdown) => endings(wiring, parts).run(shutdown),
+    (shutdown) => terminationTracker(wiring, parts).run(shutdown),
     (shutdown) => probes.run(shutdown),
     (shutdown) => volumeLoop(wiring, parts, shutdown).run(shutdown),
     () => checkResolverFile(resolver, { files, events }),
@@ -120,7 +120,7 @@ function statusLoops({ ports, options, cells, metrics }: Wiring, api: ApiServer)
     admittedPods: cells.admittedPods,
     podOutcomes: cells.podOutcomes,
     probeResults: cells.probeResults,
-    blockedEnds: cells.blockedEnds,
+    blockedTerminations: cells.blockedTerminations,
     publishTroubles: cells.publishTroubles,
     qosClass: podQosClass,
     runtimeName: () => runtimeName(runtimeHealth.value),
@@ -135,17 +135,17 @@ function statusLoops({ ports, options, cells, metrics }: Wiring, api: ApiServer)
   ];
 }
 
-const endings = ({ ports, cells, events }: Wiring, { journal }: PodLoopParts): Endings =>
-  new Endings({
+const terminationTracker = ({ ports, cells, events }: Wiring, { journal }: PodLoopParts): TerminationTracker =>
+  new TerminationTracker({
     clock: ports.clock,
     journal,
     events,
     log: ports.logOf("endings"),
     admittedPods: cells.admittedPods,
-    endSteps: cells.endSteps,
+    terminationSteps: cells.terminationSteps,
     mountState: cells.mountState,
     publishTroubles: cells.publishTroubles,
-    blockedEnds: cells.blockedEnds,
+    blockedTerminations: cells.blockedTerminations,
   });
 
 /**
@@ -156,7 +156,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
   const { ports, options, cells, events, metrics } = wiring;
   const cgroups = await unlessShutDown(shutdown, async () => {
     const found = await waitForValue(cells.cgroups, isDefined, shutdown);
-    await waitForValue(cells.tiers, ({ kind }) => kind === "ready", shutdown);
+    await waitForValue(cells.qosCgroups, ({ kind }) => kind === "ready", shutdown);
     return found;
   });
   if (cgroups === undefined) return;
@@ -178,9 +178,9 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
     sourcesReady,
     nodeName: options.node.name,
     containerLogLinks: directories.containerLogLinks,
-    look: (uid, signal) => parts.looks.look(uid, signal),
+    inspect: (uid, signal) => parts.runtimeCache.inspect(uid, signal),
   };
-  const leftovers: LeftoversOptions = {
+  const orphans: OrphanCleanupOptions = {
     ...cleaning,
     ...directories,
     cgroups: cgroups.pods,
@@ -194,7 +194,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
     worker.run(shutdown),
     pulls.run(shutdown),
     collectContainers(garbage, shutdown),
-    removeLeftovers(leftovers, shutdown),
+    cleanUpOrphans(orphans, shutdown),
   ]);
 }
 
@@ -209,7 +209,11 @@ function logRotation({ ports, options, cells }: Wiring): readonly Loop[] {
   return [(shutdown) => new LogRotation(parts).run(shutdown)];
 }
 
-function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts, shutdown: AbortSignal): VolumeLoop {
+function volumeLoop(
+  wiring: Wiring,
+  { journal, journaledPods, localNode }: PodLoopParts,
+  shutdown: AbortSignal,
+): VolumeLoop {
   const { ports, options, cells, events } = wiring;
   const { clock, random, files, mounts } = ports;
   return new VolumeLoop({
@@ -224,7 +228,7 @@ function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts,
     volumesInUse: cells.volumesInUse,
     ports: { clock, random, files, mounts, api: ports.api?.main, journal, events, log: ports.logOf("volumes") },
     localNode: () => localNode.read(shutdown),
-    facts,
+    journaledPods,
     rootDir: options.directories.root,
     nodeName: options.node.name,
     plugins: VOLUME_PLUGINS,
@@ -233,7 +237,7 @@ function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts,
   });
 }
 
-function probeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts): ProbeLoop {
+function probeLoop(wiring: Wiring, { journal, journaledPods, localNode }: PodLoopParts): ProbeLoop {
   const { ports, cells, events, metrics } = wiring;
   return new ProbeLoop({
     clock: ports.clock,
@@ -247,7 +251,7 @@ function probeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts):
     probeResults: cells.probeResults,
     journal,
     events,
-    facts,
+    journaledPods,
     log: ports.logOf("probes"),
     metrics: metrics.probes,
     cpus: async () => (await ports.machine.facts()).cpus,

@@ -4,7 +4,7 @@
  * in sync with their files.
  */
 import type { X509Certificate } from "node:crypto";
-import { SharedReading } from "../concurrency/shared-reading.ts";
+import { CachedReading } from "../concurrency/cached-reading.ts";
 import { answerNode, answerPod, type Records, readRecords } from "../controllers/explain/explanations.ts";
 import { runClientCa } from "../controllers/identity/client-ca.ts";
 import { selfSignedPaths } from "../controllers/identity/self-signed.ts";
@@ -32,9 +32,9 @@ import { systemLogsRoute } from "../server/routes/system-logs.ts";
 import { flagzRoute, statuszRoute } from "../server/routes/zpages.ts";
 import type { ReviewClients } from "./api-clients.ts";
 import { servingLoops } from "./compose-identity.ts";
+import { localPod, localPods } from "./local-pods.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { encodeConfiguration } from "./options/decode-configuration.ts";
-import { podAsKnown, podsAsKnown } from "./pods-as-known.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 import type { Cells, KubeletPorts, Loop } from "./wiring.ts";
 
@@ -115,7 +115,7 @@ async function listen(
       accessLog: new AccessLog(ports.logOf("access"), clock),
       observer,
       router: new Router([...plainRoutes(wiring), ...wiring.otherRoutes]),
-      switches: server.switches,
+      toggles: server.toggles,
       access,
       limiter,
       streamIdleMs: server.streamIdleMs,
@@ -133,7 +133,7 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
   const monotonicMs = () => clock.monotonicMs();
   return [
     ...healthRoutes(checks, ports.logOf("healthz")),
-    podsRoute(() => podsAsKnown({ cells, options }, wallMs()), monotonicMs),
+    podsRoute(() => localPods({ cells, options }, wallMs()), monotonicMs),
     runningPodsRoute(ports.runtime),
     ...explainRoutes(explanationsOf({ ports, options }), wallMs),
     configzRoute(() => encodeConfiguration({ ...configuration, ...selfSignedFiles(options) })),
@@ -149,7 +149,7 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
       runtime: ports.runtime,
       podRuntimeStatus: cells.podRuntimeStatus,
       log: ports.logOf("server"),
-      podNamed: (namespace, name) => podAsKnown({ cells, options }, namespace, name, wallMs()),
+      podNamed: (namespace, name) => localPod({ cells, options }, namespace, name, wallMs()),
       splitStreams: gates.PodLogsQuerySplitStreams,
     }),
   ];
@@ -157,14 +157,14 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
 
 /** Clients that ask within a second share one reading of the journal. */
 function explanationsOf({ ports, options }: Pick<ServerWiring, "ports" | "options">): Explanations {
-  const reading = new SharedReading<"records", Records>({
+  const reading = new CachedReading<"records", Records>({
     clock: ports.clock,
     details: ["records"],
     read: () => readRecords(ports, options.directories.root),
   });
   return {
-    pod: async (question, signal) => answerPod(await reading.ask("records", signal), question),
-    node: async (signal) => answerNode(await reading.ask("records", signal)),
+    pod: async (question, signal) => answerPod(await reading.read("records", signal), question),
+    node: async (signal) => answerNode(await reading.read("records", signal)),
   };
 }
 

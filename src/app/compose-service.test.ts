@@ -2,15 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { keptLog } from "../../test/support/quiet-log.ts";
-import { Turns } from "../concurrency/turns.ts";
-import { loopsSign, runService } from "./compose-service.ts";
+import { LoopHeartbeats } from "../concurrency/loop-heartbeats.ts";
+import { loopsCheck, runService } from "./compose-service.ts";
 
 function begin(everyMs: number) {
   const clock = new ManualClock();
   const said: string[] = [];
   const manager = {
-    tell: (news: string) => {
-      said.push(`${clock.monotonicMs()} ${news}`);
+    notify: (state: string) => {
+      said.push(`${clock.monotonicMs()} ${state}`);
       return Promise.resolve();
     },
   };
@@ -21,21 +21,21 @@ function begin(everyMs: number) {
 
 test("[1.18] the watchdog is notified only while every loop is within its own limit", async () => {
   const { clock, said, wiring, stop, ready } = begin(10_000);
-  const turns = new Turns(clock);
-  const lease = turns.expect("lease", 15_000);
-  const slow = turns.expect("sync loop", 35_000);
-  lease.turned();
-  slow.turned();
-  const running = runService(wiring, [loopsSign(turns)], ready.promise, stop.signal);
+  const heartbeats = new LoopHeartbeats(clock);
+  const lease = heartbeats.expect("lease", 15_000);
+  const slow = heartbeats.expect("sync loop", 35_000);
+  lease.beat();
+  slow.beat();
+  const running = runService(wiring, [loopsCheck(heartbeats)], ready.promise, stop.signal);
   await clock.advance(20_000);
   assert.deepEqual(said, ["0 alive", "10000 alive"], "the lease took no turn for 20 s");
-  lease.turned();
+  lease.beat();
   await clock.advance(10_000);
   assert.deepEqual(said.slice(2), ["30000 alive"]);
-  lease.turned();
+  lease.beat();
   await clock.advance(10_000);
   assert.deepEqual(said.slice(3), [], "now the sync loop is late");
-  slow.turned();
+  slow.beat();
   const outside = Promise.withResolvers<void>();
   const waiting = lease.waits(outside.promise);
   await clock.advance(30_000);

@@ -3,14 +3,14 @@
  * Does nothing without a service manager.
  */
 
-import type { Turns } from "../concurrency/turns.ts";
-import { untilAborted } from "../concurrency/until-aborted.ts";
+import { aborted } from "../concurrency/aborted.ts";
+import type { LoopHeartbeats } from "../concurrency/loop-heartbeats.ts";
 import {
   feedWatchdog,
+  notifyService,
+  notifyUntilAcknowledged,
   type ServiceParts,
-  tellService,
-  tellUntilSaid,
-  type VitalSign,
+  type WatchdogCheck,
 } from "../controllers/service/service.ts";
 import type { Watchdog } from "../domain/service/watchdog.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
@@ -21,10 +21,10 @@ export interface ServiceWiring extends Omit<ServiceParts, "manager"> {
 }
 
 /** Covers more than the health checks of the server: every watched loop, by its name. */
-export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
+export const loopsCheck = (heartbeats: Pick<LoopHeartbeats, "late">): WatchdogCheck => ({
   name: "loops",
   check: () => {
-    const late = turns.late();
+    const late = heartbeats.late();
     return late.length === 0 ? undefined : late.join(", ");
   },
 });
@@ -32,15 +32,15 @@ export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
 /** Runs until the signal aborts, then reports `stopping` as the last state. */
 export async function runService(
   { manager, watchdog, ...rest }: ServiceWiring,
-  signs: readonly VitalSign[],
+  checks: readonly WatchdogCheck[],
   ready: Promise<void>,
   shutdown: AbortSignal,
 ): Promise<void> {
   if (manager === undefined) return;
   const parts = { ...rest, manager };
-  const feeding = watchdog.kind === "on" ? feedWatchdog(watchdog.everyMs, signs, parts, shutdown) : undefined;
-  await Promise.race([ready, untilAborted(shutdown)]);
-  if (!shutdown.aborted) await tellUntilSaid("ready", parts, shutdown);
-  await Promise.all([untilAborted(shutdown), feeding]);
-  await tellService("stopping", parts, new AbortController().signal);
+  const feeding = watchdog.kind === "on" ? feedWatchdog(watchdog.everyMs, checks, parts, shutdown) : undefined;
+  await Promise.race([ready, aborted(shutdown)]);
+  if (!shutdown.aborted) await notifyUntilAcknowledged("ready", parts, shutdown);
+  await Promise.all([aborted(shutdown), feeding]);
+  await notifyService("stopping", parts, new AbortController().signal);
 }

@@ -4,17 +4,17 @@ import type { ImagePulls } from "../controllers/images/pulls.ts";
 import type { LocalNode } from "../controllers/node/local-node.ts";
 import { readHostResolver } from "../controllers/pod-workers/host-resolver.ts";
 import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
-import { UserRanges } from "../controllers/pod-workers/user-ranges.ts";
+import { UserNamespaceAllocator } from "../controllers/pod-workers/user-namespace-allocator.ts";
 import type {
-  PodLooks,
   PodWorkerCells,
   PodWorkerPorts,
   PodWorkerSettings,
+  RuntimeCache,
 } from "../controllers/pod-workers/worker-options.ts";
 import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
 import { swapSettings } from "../controllers/resources/swap-settings.ts";
 import { idSpace } from "../domain/container-config/user-namespace.ts";
-import type { UidFacts } from "../domain/journal/facts.ts";
+import type { JournaledPod } from "../domain/journal/journaled-pod.ts";
 import { userAgentOf } from "../domain/probes/http-get.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import type { Cgroups } from "../ports/cgroups.ts";
@@ -34,9 +34,9 @@ const START_PATIENCE_MS = 5_000;
 /** Parts that the pod loops share besides the wiring. */
 export interface PodLoopParts {
   readonly journal: Journal;
-  readonly facts: ReadonlyMap<string, UidFacts>;
-  readonly looks: PodLooks;
-  readonly asides: EventSink;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
+  readonly runtimeCache: RuntimeCache;
+  readonly journalEvents: EventSink;
   readonly localNode: LocalNode;
 }
 
@@ -49,14 +49,14 @@ interface WorkerParts extends PodLoopParts {
 export const makeWorkers = async (wiring: Wiring, parts: WorkerParts, shutdown: AbortSignal): Promise<PodWorkers> =>
   new PodWorkers(
     workerPorts(wiring, parts),
-    workerCells(wiring.cells, parts.looks),
+    workerCells(wiring.cells, parts.runtimeCache),
     await workerSettings(wiring, parts, shutdown),
-    parts.facts,
+    parts.journaledPods,
   );
 
 const workerPorts = (
   { ports, events, metrics }: Wiring,
-  { cgroups, journal, asides, pulls }: WorkerParts,
+  { cgroups, journal, journalEvents, pulls }: WorkerParts,
 ): PodWorkerPorts => ({
   runtime: ports.runtime,
   files: ports.files,
@@ -68,7 +68,7 @@ const workerPorts = (
   cgroups,
   journal,
   events,
-  asides,
+  journalEvents,
   pulls,
   podMetrics: metrics.pods,
   imageMetrics: metrics.images,
@@ -77,7 +77,7 @@ const workerPorts = (
   log: ports.logOf("pod-workers"),
 });
 
-const workerCells = (cells: Cells, looks: PodLooks): PodWorkerCells => ({
+const workerCells = (cells: Cells, runtimeCache: RuntimeCache): PodWorkerCells => ({
   admittedPods: cells.admittedPods,
   endRequests: endRequestsOf(cells),
   sourcesReady: cells.sourcesReady,
@@ -92,9 +92,9 @@ const workerCells = (cells: Cells, looks: PodLooks): PodWorkerCells => ({
   mountState: cells.mountState,
   volumesKnown: cells.volumesKnown,
   probeResults: cells.probeResults,
-  endSteps: cells.endSteps,
+  terminationSteps: cells.terminationSteps,
   endingPods: cells.endingPods,
-  looks,
+  runtimeCache,
   statusFailures: cells.statusFailures,
 });
 
@@ -121,7 +121,7 @@ async function workerSettings(
       seccompRoot: `${options.directories.root}/seccomp`,
       thermalPaths: await ports.machine.thermalPaths(),
     },
-    userRanges: await userRanges(wiring),
+    userNamespaces: await userNamespaces(wiring),
     selinux: machine.selinux,
     stopSignals: options.gates.ContainerStopSignals,
     backoffCapMs: pods.restartBackoffMsMax,
@@ -147,12 +147,12 @@ const resourcePlan = async ({ options }: Wiring, cgroups: Cgroups, machine: Mach
   });
 
 /** Fails startup if the subordinate ID range is unusable, as the Go kubelet does. */
-async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges> {
+async function userNamespaces({ ports, options, cells }: Wiring): Promise<UserNamespaceAllocator> {
   const { podRuntimeStatus } = cells;
   const given = await ports.machine.subordinateIds("kubelet");
   const space = idSpace(given, options.pods.idsPerPod, options.node.podsMax);
   if (space.kind === "unusable") throw new Error(`create user namespace manager: ${space.message}`);
-  return new UserRanges({
+  return new UserNamespaceAllocator({
     files: ports.files,
     log: ports.logOf("pod-workers"),
     rootDir: options.directories.root,

@@ -4,40 +4,42 @@
  * runtime starts when the runtime first reports ready, so that a kubelet started before its runtime waits and then
  * continues.
  */
-import { Turns } from "../concurrency/turns.ts";
+import { LoopHeartbeats } from "../concurrency/loop-heartbeats.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { logEventSink } from "../controllers/events/log-sink.ts";
 import { JournalEventSink, teeEventSink } from "../controllers/explain/journal-event-sink.ts";
-import { watchTroubles } from "../controllers/explain/watch-troubles.ts";
+import { noteRuntimeHealth } from "../controllers/explain/runtime-health-notes.ts";
 import { createJournal } from "../controllers/journal/journal.ts";
 import { logJournalProblem } from "../controllers/journal/log-problem.ts";
-import { Observer } from "../controllers/pleg/observer.ts";
 import { Pleg } from "../controllers/pleg/pleg.ts";
+import { PodInspector } from "../controllers/pleg/pod-inspector.ts";
 import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
 import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
-import { foldFacts } from "../domain/journal/facts.ts";
+import { foldJournaledPods } from "../domain/journal/journaled-pod.ts";
 import { decisionRecord } from "../domain/journal/records.ts";
 import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
-import { withCheckpoints } from "../domain/resize/takeover.ts";
+import { adoptCheckpoints } from "../domain/resize/adopt-checkpoints.ts";
 import { staticPodFacts } from "../domain/static-pods/static-pod-uid.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import { admissionLoop, type MakePodAllocator, POD_ALLOCATORS } from "./compose-admission.ts";
 import { nodeStateLoops } from "./compose-explain.ts";
 import { hostLoops, prepareHost } from "./compose-host.ts";
 import { clientCertificateLoops } from "./compose-identity.ts";
-import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
+import { instrumentedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
 import { localNodeOf, nodeLoops } from "./compose-node.ts";
 import { podLoops, podSources } from "./compose-pods.ts";
+import { nameOfPod } from "./local-pods.ts";
+import { podLog } from "./logging/pod-log.ts";
+import { watchLoops } from "./loop-watchdog.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
-import { watchLoops } from "./watched-loops.ts";
 import { type Cells, type KubeletPorts, type Loop, makeCells, type Wiring } from "./wiring.ts";
 
 export interface Kubelet {
   /** Ends when `shutdown` aborts and every loop has ended; pods stay as they are. Rejects when a loop fails. */
   run(shutdown: AbortSignal): Promise<void>;
   /** Heartbeats of the watched loops, for the health checks. */
-  readonly turns: Turns;
+  readonly heartbeats: LoopHeartbeats;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;
   /** The given ports with their calls counted, for modules that run beside the kubelet. */
@@ -53,15 +55,17 @@ export function compose(
   const metrics = kubeletMetrics(() => given.clock.monotonicMs());
   readConstants(metrics.registry, options);
   readCells(metrics.registry, cells, options);
-  const ports = countedPorts(given, metrics);
-  const turns = new Turns(given.clock);
-  const watches = watchLoops(turns, options, given.api !== undefined);
+  const podName = (uid: string) => nameOfPod(cells, uid);
+  const logOf = (module: string) => podLog(given.logOf(module), podName);
+  const ports = instrumentedPorts({ ...given, logOf }, metrics);
+  const heartbeats = new LoopHeartbeats(given.clock);
+  const watched = watchLoops(heartbeats, options, given.api !== undefined);
   return {
     cells,
     metrics,
     ports,
-    turns,
-    run: (shutdown) => run({ ports, options, cells, metrics, watches }, allocators, shutdown),
+    heartbeats,
+    run: (shutdown) => run({ ports, options, cells, metrics, watched }, allocators, shutdown),
   };
 }
 
@@ -72,7 +76,7 @@ async function run(
 ): Promise<void> {
   const { ports, options, cells } = composed;
   const { clock, files, logOf } = ports;
-  const duties = await prepareHost(ports, options);
+  const hostTasks = await prepareHost(ports, options);
   const recorder = ports.api === undefined ? undefined : eventRecorder(composed, ports.api.events);
   const journal = createJournal({
     files,
@@ -87,12 +91,12 @@ async function run(
   journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
   const checkpoints = { files, rootDir: options.directories.root, log: logOf("checkpoints") };
   const found = await readCheckpoints(checkpoints);
-  const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);
+  const journaledPods = adoptCheckpoints(foldJournaledPods(records), found.allocated, found.actuated);
   const { runtimeHealth, desiredPods, admittedPods, podOutcomes, sourcesReady } = cells;
   const runtime = runtimeLoops(wiring, shutdown);
   const localNode = localNodeOf(wiring);
   const sources = podSources(wiring, journal, staticPodFacts(records));
-  const syncLoop = admissionLoop(wiring, { journal, facts, localNode, allocators });
+  const syncLoop = admissionLoop(wiring, { journal, journaledPods, localNode, allocators });
   const loops: readonly Loop[] = [
     ...runtime.loops,
     ...sources.loops,
@@ -102,45 +106,45 @@ async function run(
     ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
     ...clientCertificateLoops(wiring),
     ...nodeLoops(wiring),
-    ...hostLoops(wiring, duties),
+    ...hostLoops(wiring, hostTasks),
     ...metricsLoops(wiring),
-    ...podLoops(wiring, { journal, facts, looks: runtime.observer, asides: journalEvents, localNode }),
-    (signal) => watchTroubles({ runtimeHealth, clock, journalEvents }, signal),
+    ...podLoops(wiring, { journal, journaledPods, runtimeCache: runtime.inspector, journalEvents, localNode }),
+    (signal) => noteRuntimeHealth({ runtimeHealth, clock, journalEvents }, signal),
     ...nodeStateLoops(wiring, journal),
   ];
   try {
     await runAll(loops, shutdown);
   } finally {
-    await journal.rest();
+    await journal.close();
   }
 }
 
 /** Loops that observe the runtime's pods and its health. */
 function runtimeLoops(
-  { ports, cells, metrics, watches }: Wiring,
+  { ports, cells, metrics, watched }: Wiring,
   shutdown: AbortSignal,
-): { readonly observer: Observer; readonly loops: readonly Loop[] } {
+): { readonly inspector: PodInspector; readonly loops: readonly Loop[] } {
   const { clock, random, runtime } = ports;
   const { podRuntimeStatus, listedSandboxes, statusFailures, runtimeHealth } = cells;
   const plegMetrics = metrics.pleg;
   const log = ports.logOf("pleg");
-  const observer = new Observer({ runtime, clock, podRuntimeStatus, listedSandboxes, plegMetrics, shutdown });
+  const inspector = new PodInspector({ runtime, clock, podRuntimeStatus, listedSandboxes, plegMetrics, shutdown });
   const pleg = new Pleg({
     runtime,
     clock,
     random,
-    observer,
+    inspector,
     listedSandboxes,
     statusFailures,
     plegMetrics,
     queue: metrics.queue("pod_looks"),
-    watch: watches.runtimeList,
+    heartbeat: watched.runtimeList,
     log,
   });
   const lastListedMs = () => pleg.lastListedMs;
-  const health = { runtime, clock, runtimeHealth, log, lastListedMs, watch: watches.runtimeHealth };
+  const health = { runtime, clock, runtimeHealth, log, lastListedMs, heartbeat: watched.runtimeHealth };
   return {
-    observer,
+    inspector,
     loops: [(signal) => pleg.run(signal), (signal) => watchRuntimeHealth(health, signal)],
   };
 }

@@ -1,10 +1,10 @@
 /** The adapters that `deckhand doctor` uses. */
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
-import { createKernelSettings } from "../wire/host/kernel-settings.ts";
 import { hostKeys } from "../wire/host/keys.ts";
-import { askOnce } from "../wire/kube-api/ask-once.ts";
-import { createHostSigns } from "../wire/proc-stats/host-signs.ts";
+import { createSysctls } from "../wire/host/sysctls.ts";
+import { oneShotRequest } from "../wire/kube-api/one-shot-request.ts";
+import { createHostInspector } from "../wire/proc-stats/host-inspector.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
 import type { OpenDoctor } from "./commands/doctor.ts";
 
@@ -14,12 +14,12 @@ export const openDoctor: OpenDoctor = async ({ runtime: { endpoint, imageEndpoin
     ports: {
       clock: hostClock,
       machine: createMachine(),
-      signs: createHostSigns(),
-      kernel: createKernelSettings(),
+      inspector: createHostInspector(),
+      kernel: createSysctls(),
       keys: hostKeys,
       runtime: cri.runtime,
       images: cri.images,
-      ask: (connection, path, signal) => askOnce(connection, path, hostClock, signal),
+      ask: (connection, path, signal) => oneShotRequest(connection, path, hostClock, signal),
     },
     close: async () => cri.close(),
   };

@@ -1,7 +1,7 @@
-/** The child process of `deckhand doctor`: runs all checks and reports them in one line. See doctor/apart.ts. */
+/** The child process of `deckhand doctor`: runs all checks and reports them in one line. See doctor/run-in-child.ts. */
 import { hostClock } from "../wire/host/clock.ts";
 import { doctorCommand } from "./commands/doctor.ts";
-import { COLORED, type DoctorAnswer } from "./doctor/apart.ts";
+import { COLORED, type DoctorAnswer } from "./doctor/run-in-child.ts";
 import { openDoctor } from "./open-doctor.ts";
 import { readMachine } from "./options/machine-facts.ts";
 

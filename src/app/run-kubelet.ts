@@ -20,20 +20,20 @@ import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi, type ReviewClients } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
 import { compose, type Kubelet } from "./compose.ts";
-import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
+import { composeMetricsServer } from "./compose-metrics-server.ts";
 import { serverLoops } from "./compose-server.ts";
-import { loopsSign, runService } from "./compose-service.ts";
+import { loopsCheck, runService } from "./compose-service.ts";
 import { statsOf } from "./compose-stats.ts";
 import { checkpointDirectory, streaming } from "./compose-streams.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { ProcessLog } from "./logging/log.ts";
+import { SYNC_LOOP } from "./loop-watchdog.ts";
 import { watchMemory } from "./memory-limit.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
-import { reportSetupFailure } from "./setup-failure.ts";
-import { SYNC_LOOP } from "./watched-loops.ts";
+import { reportSetupFailure } from "./report-setup-failure.ts";
 import type { KubeletPorts, Loop } from "./wiring.ts";
 
 const DIRECTORY_MODE = 0o750;
@@ -87,7 +87,7 @@ async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
   const healthChecks = [
     pingCheck,
     logCheck(() => processLog.flush()),
-    syncLoopCheck(hostClock, options.pods.syncEveryMs, () => kubelet.turns.lastMs(SYNC_LOOP)),
+    syncLoopCheck(hostClock, options.pods.syncEveryMs, () => kubelet.heartbeats.lastMs(SYNC_LOOP)),
   ];
   const { checks, loops } = serversOf(parts, kubelet, healthChecks, signal);
   const { promise: ready, resolve: onTried } = Promise.withResolvers<void>();
@@ -103,7 +103,7 @@ async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
     kubelet.run(signal),
     ...loops.map((loop) => loop(signal)),
     runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, signal),
-    runService(service, [...healthChecks, loopsSign(kubelet.turns)], ready, signal),
+    runService(service, [...healthChecks, loopsCheck(kubelet.heartbeats)], ready, signal),
     watchMemory(memory, (error) => lifetime.fail(error), signal),
   ]);
 }
@@ -118,12 +118,12 @@ function serversOf(
   const { ports, cells, metrics } = kubelet;
   // Stats use the uncounted ports: their runtime calls are not counted, as in the Go kubelet.
   const stats = statsOf({ ports: given, options, cells }, signal);
-  const figures = composeFigures(ports, metrics, [
+  const metricsServer = composeMetricsServer(ports, metrics, [
     () => stats.volumeFamilies(signal),
     () => stats.logFamilies(signal),
     async () => certificateFamilies({ ports, options, cells }),
   ]);
-  const checks = healthChecks.map(figures.countedCheck);
+  const checks = healthChecks.map(metricsServer.countedCheck);
   const streams = streaming(ports, options, cells, metrics.streams);
   const loops = serverLoops({
     ports,
@@ -131,8 +131,8 @@ function serversOf(
     cells,
     reviews,
     checks,
-    otherRoutes: [...streams, ...figures.routes, ...statsRoutes(stats)],
-    observer: figures.observer,
+    otherRoutes: [...streams, ...metricsServer.routes, ...statsRoutes(stats)],
+    observer: metricsServer.observer,
     process: {
       startedWallMs,
       platform: `node${process.versions.node}`,

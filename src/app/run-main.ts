@@ -5,9 +5,9 @@ import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
 import { runProgram } from "./commands/program.ts";
+import { readEmbeddedDoc } from "./embedded-docs.ts";
 import { DOCTOR_HELPER, helperCommand } from "./helper-command.ts";
 import { readMachine } from "./options/machine-facts.ts";
-import { readPaper } from "./papers.ts";
 
 /** Returns the exit code. */
 export function runMain(): Promise<number> {
@@ -28,19 +28,19 @@ export function runMain(): Promise<number> {
     {
       openOrphans: async (options) => (await import("./open-orphans.ts")).openOrphans(options),
       doctor: async (args, io) =>
-        (await import("./doctor/apart.ts")).doctorApart(args, io, helperCommand(DOCTOR_HELPER)),
+        (await import("./doctor/run-in-child.ts")).doctorInChild(args, io, helperCommand(DOCTOR_HELPER)),
       explainPorts: { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
-      readPaper,
+      readEmbeddedDoc,
       runKubectl: async (args) => (await import("./run-kubectl.ts")).runKubectl(args),
     },
   );
 }
 
-let isHeard = false;
+let isStdoutGuarded = false;
 
 function writeOut(text: string): void {
-  if (!isHeard) process.stdout.once("error", endQuietly);
-  isHeard = true;
+  if (!isStdoutGuarded) process.stdout.once("error", endQuietly);
+  isStdoutGuarded = true;
   process.stdout.write(text);
 }
 

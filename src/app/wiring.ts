@@ -1,12 +1,12 @@
 /**
  * The ports and cells of the kubelet, by name. `compose` and its helpers name each member that a loop gets, so the
- * compiler shows which loops read and write a cell: a loop's types demand `Latest` or `ReadTable` to read, `LatestCell`
- * or `LatestTable` to write.
+ * compiler shows which loops read and write a cell: a loop's types demand `Latest` or `ReadonlyTable` to read,
+ * `LatestCell` or `LatestTable` to write.
  */
 import type { Service } from "../api/gen/core-v1.ts";
 import { JoinedTable } from "../concurrency/joined-table.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
-import { LatestTable, type ReadTable } from "../concurrency/latest-table.ts";
+import { LatestTable, type ReadonlyTable } from "../concurrency/latest-table.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
@@ -16,18 +16,18 @@ import type { ServingCertificate } from "../domain/identity/serving-certificate.
 import type { PullProgress } from "../domain/images/pull-progress.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
-import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
+import { NO_NOT_READY_REASONS, type NotReadyReasons } from "../domain/node/node-status.ts";
 import { NO_REPORT, type NodeReport, type NodeSync, type OwnNode, type Registration } from "../domain/node/own-node.ts";
 import { NO_PRESSURE, type Observations } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
 import { END_REQUESTERS, type EndRequest, type EndRequesterName, foldEndRequests } from "../domain/pod/end-request.ts";
-import type { EndNews, EndReport, StepReport } from "../domain/pod/ending.ts";
+import type { BlockedTermination, StepReport, TerminationReport } from "../domain/pod/ending.ts";
 import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import type { ProbeResult } from "../domain/probes/verdicts.ts";
-import type { TiersState } from "../domain/resources/tiers-state.ts";
+import type { QosCgroupState } from "../domain/resources/qos-cgroup-state.ts";
 import type { Image } from "../domain/runtime/image.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import type { Sandbox } from "../domain/runtime/sandbox.ts";
@@ -38,22 +38,22 @@ import type { EventSink } from "../ports/event-sink.ts";
 import type { HostFiles } from "../ports/host-files.ts";
 import type { HttpFetch } from "../ports/http-fetch.ts";
 import type { Images } from "../ports/images.ts";
+import type { IptablesChains } from "../ports/iptables-chains.ts";
 import type { KernelMessages } from "../ports/kernel-messages.ts";
-import type { KernelSettings } from "../ports/kernel-settings.ts";
 import type { Keys } from "../ports/keys.ts";
 import type { Log } from "../ports/log.ts";
 import type { LogFiles } from "../ports/log-files.ts";
 import type { Machine } from "../ports/machine.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { OwnProcess } from "../ports/own-process.ts";
-import type { PacketChains } from "../ports/packet-chains.ts";
 import type { Prober } from "../ports/prober.ts";
 import type { Random } from "../ports/random.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import type { Stats } from "../ports/stats.ts";
+import type { Sysctls } from "../ports/sysctls.ts";
 import type { Tracer } from "../ports/tracer.ts";
+import type { WatchedLoops } from "./loop-watchdog.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
-import type { LoopWatches } from "./watched-loops.ts";
 
 /** Input of the client certificate loop: how the API server's clients authenticate. */
 export interface ClientCredentials {
@@ -67,9 +67,9 @@ export interface ClientCredentials {
 }
 
 export interface HostPorts {
-  readonly settings: KernelSettings;
+  readonly sysctls: Sysctls;
   readonly messages: KernelMessages;
-  readonly chains: PacketChains;
+  readonly chains: IptablesChains;
 }
 
 export interface ApiPorts {
@@ -111,7 +111,7 @@ const END_REQUESTER_NAMES = Object.keys(END_REQUESTERS) as readonly EndRequester
 export type EndRequestTables = Readonly<Record<EndRequesterName, LatestTable<string, EndRequest>>>;
 
 /** All end requests as one table. */
-export const endRequestsOf = ({ endRequests }: Pick<Cells, "endRequests">): ReadTable<string, EndRequest> =>
+export const endRequestsOf = ({ endRequests }: Pick<Cells, "endRequests">): ReadonlyTable<string, EndRequest> =>
   new JoinedTable(
     END_REQUESTER_NAMES.map((name) => endRequests[name]),
     foldEndRequests,
@@ -129,12 +129,12 @@ export interface Cells {
   readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
   readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
   readonly endingPods: LatestCell<ReadonlySet<string>>; // pod-workers
-  readonly endSteps: LatestTable<string, EndReport>; // pod-workers
+  readonly terminationSteps: LatestTable<string, TerminationReport>; // pod-workers
   readonly publishTroubles: LatestTable<string, StepReport>; // status
-  readonly blockedEnds: LatestTable<string, EndNews>; // endings
+  readonly blockedTerminations: LatestTable<string, BlockedTermination>; // endings
   readonly probeResults: LatestTable<string, ProbeResult>; // probes, by container id
   readonly cgroups: LatestCell<NodeCgroups | undefined>; // resources, once
-  readonly tiers: LatestCell<TiersState>; // resources
+  readonly qosCgroups: LatestCell<QosCgroupState>; // resources
   readonly ownNode: LatestCell<OwnNode>; // cluster-objects
   readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
   readonly runtimeClasses: LatestCell<RuntimeClasses>; // cluster-objects
@@ -149,7 +149,7 @@ export interface Cells {
   readonly mountState: LatestTable<string, PodVolumes>; // volumes
   readonly volumesKnown: LatestCell<boolean>; // volumes, once
   readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes
-  readonly nodeHolds: LatestCell<NodeHolds>; // node, its CSINode; shutdown, once built
+  readonly nodeNotReadyReasons: LatestCell<NotReadyReasons>; // node, its CSINode; shutdown, once built
   readonly clientCertificate: LatestCell<CertificateState>; // identity, its client certificate
   readonly servingState: LatestCell<CertificateState>; // identity, its serving certificate from the cluster
   readonly servingCertificate: LatestCell<ServingCertificate | undefined>; // identity
@@ -170,12 +170,12 @@ export const makeCells = (): Cells => ({
   runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
   podOutcomes: new LatestTable(),
   endingPods: new LatestCell<ReadonlySet<string>>(new Set()),
-  endSteps: new LatestTable(),
+  terminationSteps: new LatestTable(),
   publishTroubles: new LatestTable(),
-  blockedEnds: new LatestTable(),
+  blockedTerminations: new LatestTable(),
   probeResults: new LatestTable(),
   cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
-  tiers: new LatestCell<TiersState>({ kind: "pending" }),
+  qosCgroups: new LatestCell<QosCgroupState>({ kind: "pending" }),
   ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
   services: new LatestCell<ReadonlyMap<string, Service> | undefined>(undefined),
   runtimeClasses: new LatestCell<RuntimeClasses>(undefined),
@@ -190,7 +190,7 @@ export const makeCells = (): Cells => ({
   mountState: new LatestTable(),
   volumesKnown: new LatestCell(false),
   volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
-  nodeHolds: new LatestCell(NO_HOLDS),
+  nodeNotReadyReasons: new LatestCell(NO_NOT_READY_REASONS),
   clientCertificate: new LatestCell(NO_CERTIFICATE),
   servingState: new LatestCell(NO_CERTIFICATE),
   servingCertificate: new LatestCell<ServingCertificate | undefined>(undefined),
@@ -203,7 +203,7 @@ export interface Wiring {
   readonly cells: Cells;
   readonly events: EventSink;
   readonly metrics: KubeletMetrics;
-  readonly watches: LoopWatches;
+  readonly watched: WatchedLoops;
 }
 
 export type Loop = (shutdown: AbortSignal) => Promise<void>;

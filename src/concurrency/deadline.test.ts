@@ -9,7 +9,7 @@ import { DeadlineError, withDeadline } from "./deadline.ts";
 const never = new AbortController().signal;
 
 /** Work that ends only when its signal aborts, as every external call must. */
-const untilAborted = (signal: AbortSignal) =>
+const rejectOnAbort = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 test("withDeadline settles as the work does, and leaves no timer or listener", async () => {
@@ -27,7 +27,7 @@ test("withDeadline settles as the work does, and leaves no timer or listener", a
 test("withDeadline rejects with DeadlineError at the limit, not 1 ms earlier", async () => {
   const clock = new VirtualClock();
   const ends: unknown[] = [];
-  const work = withDeadline(clock, 100, never, untilAborted).catch((error: unknown) => ends.push(error));
+  const work = withDeadline(clock, 100, never, rejectOnAbort).catch((error: unknown) => ends.push(error));
   await clock.advance(99);
   assert.deepEqual(ends, []);
   await clock.advance(1);
@@ -38,7 +38,7 @@ test("withDeadline rejects with DeadlineError at the limit, not 1 ms earlier", a
 test("withDeadline rejects with the parent's reason when the parent aborts, and cancels its timer", async () => {
   const clock = new VirtualClock();
   const parent = new AbortController();
-  const work = withDeadline(clock, 100, parent.signal, untilAborted);
+  const work = withDeadline(clock, 100, parent.signal, rejectOnAbort);
   parent.abort(new Error("pod gone"));
   await assert.rejects(work, new Error("pod gone"));
   assert.equal(clock.pending, 0);

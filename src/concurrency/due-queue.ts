@@ -17,7 +17,7 @@ export class DueQueue<K> {
   readonly #due = new Map<K, Entry<K>>();
   readonly #heap = new TimeHeap<Entry<K>>();
   #orders = 0;
-  #alarm: { readonly atMs: number; readonly cancel: () => void } | undefined;
+  #wakeup: { readonly atMs: number; readonly cancel: () => void } | undefined;
 
   constructor(clock: Clock, fire: (key: K) => void) {
     this.#clock = clock;
@@ -46,22 +46,22 @@ export class DueQueue<K> {
   }
 
   close(): void {
-    this.#alarm?.cancel();
-    this.#alarm = undefined;
+    this.#wakeup?.cancel();
+    this.#wakeup = undefined;
     this.#due.clear();
     this.#heap.clear();
   }
 
   #arm(): void {
     const next = this.#heap.first();
-    if (next === undefined || (this.#alarm !== undefined && this.#alarm.atMs <= next.atMs)) return;
-    this.#alarm?.cancel();
+    if (next === undefined || (this.#wakeup !== undefined && this.#wakeup.atMs <= next.atMs)) return;
+    this.#wakeup?.cancel();
     const cancel = this.#clock.after(next.atMs - this.#clock.monotonicMs(), () => this.#ring());
-    this.#alarm = { atMs: next.atMs, cancel };
+    this.#wakeup = { atMs: next.atMs, cancel };
   }
 
   #ring(): void {
-    this.#alarm = undefined;
+    this.#wakeup = undefined;
     const nowMs = this.#clock.monotonicMs();
     const due: K[] = [];
     for (let next = this.#heap.takeDue(nowMs); next !== undefined; next = this.#heap.takeDue(nowMs)) {

@@ -1,11 +1,11 @@
 /** Several tables read as one. The value of a key is folded from all tables that contain it, in table order. */
-import type { ReadTable } from "./latest-table.ts";
+import type { ReadonlyTable } from "./latest-table.ts";
 
-export class JoinedTable<K, V> implements ReadTable<K, V> {
-  readonly #tables: readonly ReadTable<K, V>[];
+export class JoinedTable<K, V> implements ReadonlyTable<K, V> {
+  readonly #tables: readonly ReadonlyTable<K, V>[];
   readonly #fold: (first: V, next: V) => V;
 
-  constructor(tables: readonly ReadTable<K, V>[], fold: (first: V, next: V) => V) {
+  constructor(tables: readonly ReadonlyTable<K, V>[], fold: (first: V, next: V) => V) {
     this.#tables = tables;
     this.#fold = fold;
   }

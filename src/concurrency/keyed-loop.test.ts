@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
+import { aborted } from "./aborted.ts";
 import { KeyedLoop, type KeyedLoopOptions } from "./keyed-loop.ts";
 import { LatestTable } from "./latest-table.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 function world(options: Partial<KeyedLoopOptions<string>> & Pick<KeyedLoopOptions<string>, "turn">) {
   const clock = new ManualClock();
@@ -13,11 +13,11 @@ function world(options: Partial<KeyedLoopOptions<string>> & Pick<KeyedLoopOption
   const loop = new KeyedLoop<string>({ clock, onBug, shutdown: stop.signal, ...options });
   const table = new LatestTable<string, number>();
   loop.watch(table, (key) => loop.wake(key));
-  const running = loop.run(() => untilAborted(stop.signal));
+  const running = loop.run(() => aborted(stop.signal));
   return { clock, stop, bugs, loop, table, running };
 }
 
-test("keyed loop runs a turn for a key when a watched table changes and when its alarm fires", async () => {
+test("keyed loop runs a turn for a key when a watched table changes and when its wakeup fires", async () => {
   const turns: string[] = [];
   const w = world({
     turn: async (key, { wakeIn }) => {
@@ -55,7 +55,7 @@ test("keyed loop reports a turn that throws, and retries it only if a retry dela
   }
 });
 
-test("keyed loop waits for the running turn at shutdown, and drops its watches and alarms", async () => {
+test("keyed loop waits for the running turn at shutdown, and drops its watches and wakeups", async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   let turns = 0;
   const w = world({
@@ -81,18 +81,18 @@ test("keyed loop waits for the running turn at shutdown, and drops its watches a
   assert.deepEqual([turns, w.clock.timersPending], [1, 0]);
 });
 
-test("keyed loop calls onAlarm for an alarm that fires, not for a cancelled one", async () => {
-  const alarms: string[] = [];
+test("keyed loop calls onWakeup for a wakeup that fires, not for a cancelled one", async () => {
+  const wakeups: string[] = [];
   const w = world({
     turn: async (_key, { wakeIn }) => wakeIn(1_000),
-    onAlarm: (key) => alarms.push(key),
+    onWakeup: (key) => wakeups.push(key),
   });
   w.loop.wake("a");
   w.loop.wake("b");
   await w.clock.advance(0);
-  w.loop.cancelAlarm("b");
+  w.loop.cancelWakeup("b");
   await w.clock.advance(1_000);
-  assert.deepEqual(alarms, ["a"]);
+  assert.deepEqual(wakeups, ["a"]);
   w.stop.abort();
   await w.running;
 });

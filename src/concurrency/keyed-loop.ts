@@ -21,7 +21,7 @@ export interface KeyedLoopOptions<K> {
   /** A turn that threw is retried after this delay. Default: at the next wake. */
   readonly afterBugMs?: number;
   /** Default: wakes the key. */
-  readonly onAlarm?: (key: K) => void;
+  readonly onWakeup?: (key: K) => void;
   readonly shutdown: AbortSignal;
   readonly queue?: TurnObserver<K> | undefined;
 }
@@ -32,16 +32,16 @@ interface Watched<W> {
 
 export class KeyedLoop<K> {
   readonly #worker: KeyedWorker<K>;
-  readonly #alarms: TimerQueue<K>;
+  readonly #wakeups: TimerQueue<K>;
   readonly #unwatch: (() => void)[] = [];
 
-  constructor({ clock, turn, onBug, afterBugMs, onAlarm, shutdown, queue }: KeyedLoopOptions<K>) {
-    this.#alarms = new TimerQueue<K>(clock, onAlarm ?? ((key) => this.wake(key)));
+  constructor({ clock, turn, onBug, afterBugMs, onWakeup, shutdown, queue }: KeyedLoopOptions<K>) {
+    this.#wakeups = new TimerQueue<K>(clock, onWakeup ?? ((key) => this.wake(key)));
     this.#worker = new KeyedWorker<K>({
-      turn: (key, signal) => turn(key, { signal, wakeIn: (ms) => this.#alarms.wakeIn(key, ms) }),
+      turn: (key, signal) => turn(key, { signal, wakeIn: (ms) => this.#wakeups.wakeIn(key, ms) }),
       onBug: (key, error) => {
         onBug(key, error);
-        if (afterBugMs !== undefined) this.#alarms.wakeIn(key, afterBugMs);
+        if (afterBugMs !== undefined) this.#wakeups.wakeIn(key, afterBugMs);
       },
       shutdown,
       ...(queue && { queue }),
@@ -62,8 +62,8 @@ export class KeyedLoop<K> {
   }
 
   /** Cancels the key's scheduled turn. */
-  cancelAlarm(key: K): void {
-    this.#alarms.cancel(key);
+  cancelWakeup(key: K): void {
+    this.#wakeups.cancel(key);
   }
 
   watch<W>(table: Watched<W>, changed: (key: W) => void): void {
@@ -76,7 +76,7 @@ export class KeyedLoop<K> {
       await work();
     } finally {
       for (const unwatch of this.#unwatch.splice(0)) unwatch();
-      this.#alarms.close();
+      this.#wakeups.close();
       await this.#worker.drained();
     }
   }

@@ -3,7 +3,7 @@
  * `LatestCell`, a reader may miss values but never the last one. A watcher gets only the key, synchronously, and must
  * do no more than record it.
  */
-export interface ReadTable<K, V> {
+export interface ReadonlyTable<K, V> {
   get(key: K): V | undefined;
   keys(): readonly K[];
   readonly size: number;
@@ -11,7 +11,7 @@ export interface ReadTable<K, V> {
   watch(changed: (key: K) => void): () => void;
 }
 
-export class LatestTable<K, V> implements ReadTable<K, V> {
+export class LatestTable<K, V> implements ReadonlyTable<K, V> {
   readonly #values = new Map<K, V>();
   readonly #watchers = new Set<(key: K) => void>();
 

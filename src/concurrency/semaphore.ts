@@ -3,7 +3,7 @@
  * is released, so that a stuck holder cannot starve the others.
  */
 import type { Clock } from "../ports/clock.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { raceAbort } from "./race-abort.ts";
 
 export interface Permit extends Disposable {
   /**
@@ -56,7 +56,7 @@ export class Semaphore {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
     try {
-      await unlessAborted(promise, signal);
+      await raceAbort(promise, signal);
     } catch (error) {
       const index = this.#waiting.indexOf(resolve);
       // The permit was granted just as the caller aborted: grant it to the next.

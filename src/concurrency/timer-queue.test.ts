@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { TimerQueue } from "./timer-queue.ts";
 
-test("timer queue fires only the earliest alarm of a key", async () => {
+test("timer queue fires only the earliest wakeup of a key", async () => {
   const clock = new ManualClock();
   const fired: string[] = [];
   const timers = new TimerQueue<string>(clock, (key) => fired.push(key));

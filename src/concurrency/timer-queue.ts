@@ -7,7 +7,7 @@ import type { Clock } from "../ports/clock.ts";
 export class TimerQueue<K> {
   readonly #clock: Clock;
   readonly #fire: (key: K) => void;
-  readonly #alarms = new Map<K, { readonly dueMonotonicMs: number; readonly cancel: () => void }>();
+  readonly #wakeups = new Map<K, { readonly dueMonotonicMs: number; readonly cancel: () => void }>();
 
   #isClosed = false;
 
@@ -20,24 +20,24 @@ export class TimerQueue<K> {
   wakeIn(key: K, delayMs: number): void {
     if (this.#isClosed) return;
     const dueMonotonicMs = this.#clock.monotonicMs() + delayMs;
-    const set = this.#alarms.get(key);
+    const set = this.#wakeups.get(key);
     if (set !== undefined && set.dueMonotonicMs <= dueMonotonicMs) return;
     set?.cancel();
     const cancel = this.#clock.after(delayMs, () => {
-      this.#alarms.delete(key);
+      this.#wakeups.delete(key);
       this.#fire(key);
     });
-    this.#alarms.set(key, { dueMonotonicMs, cancel });
+    this.#wakeups.set(key, { dueMonotonicMs, cancel });
   }
 
   cancel(key: K): void {
-    this.#alarms.get(key)?.cancel();
-    this.#alarms.delete(key);
+    this.#wakeups.get(key)?.cancel();
+    this.#wakeups.delete(key);
   }
 
   close(): void {
     this.#isClosed = true;
-    for (const { cancel } of this.#alarms.values()) cancel();
-    this.#alarms.clear();
+    for (const { cancel } of this.#wakeups.values()) cancel();
+    this.#wakeups.clear();
   }
 }

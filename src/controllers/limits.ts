@@ -16,7 +16,7 @@ export const PENDING_KEY_BYTES_MAX = 64 * 1024;
 export const NODE_HOSTS_FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Size of the file with a pod's user namespace ID range. */
-export const USER_RANGES_FILE_BYTES_MAX = 64 * 1024;
+export const USER_NAMESPACE_FILE_BYTES_MAX = 64 * 1024;
 
 /** Size of the node's resolv.conf, as in the Go kubelet. */
 export const RESOLVER_FILE_BYTES_MAX = 10 * 1024 * 1024;

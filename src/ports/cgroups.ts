@@ -19,10 +19,10 @@ export interface Cgroups {
   /** The cgroup parent to pass to the runtime. */
   pathOf(name: CgroupName): string;
   /** Whether the kernel accounts swap, without which a swap limit cannot be set. The cgroup must exist. */
-  countsSwap(name: CgroupName): Promise<boolean>;
+  hasSwapAccounting(name: CgroupName): Promise<boolean>;
   exists(name: CgroupName): Promise<boolean>;
   /** Why the cgroup is missing or incomplete, in the Go kubelet's words; undefined if it exists. */
-  flaw(name: CgroupName): Promise<string | undefined>;
+  validationError(name: CgroupName): Promise<string | undefined>;
   /** Creates the cgroup with its parents, or updates the values of an existing one. */
   apply(name: CgroupName, values: CgroupValues): Promise<void>;
   /** Names of the direct children; empty if the cgroup does not exist. */

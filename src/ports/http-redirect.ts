@@ -3,7 +3,7 @@ import { hostAndPort } from "../domain/probes/container-port.ts";
 import { type HttpGet, urlOf } from "../domain/probes/http-get.ts";
 
 /** Maximum number of requests, including the first one. */
-const QUESTIONS_MAX = 10;
+const REQUESTS_MAX = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 export const isRedirect = (status: number): boolean => REDIRECTS.has(status);
@@ -14,23 +14,23 @@ export type Redirect =
   | { readonly kind: "follow"; readonly get: HttpGet }
   | { readonly kind: "refused"; readonly url: string; readonly detail: string };
 
-/** `questions`: the number of requests so far; `first`: the original request. */
+/** `requests`: the number of requests so far; `first`: the original request. */
 export function redirectOf(
   first: HttpGet,
-  asked: HttpGet,
+  current: HttpGet,
   { status, location = "" }: { readonly status: number; readonly location: string | undefined },
-  questions: number,
+  requests: number,
 ): Redirect {
   if (!isRedirect(status) || location === "") return { kind: "none" };
-  const url = URL.parse(location, urlOf(asked));
+  const url = URL.parse(location, urlOf(current));
   if (url === null) {
     const detail = `failed to parse Location header ${JSON.stringify(location)}`;
-    return { kind: "refused", url: urlOf(asked), detail };
+    return { kind: "refused", url: urlOf(current), detail };
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   if (host !== first.host.toLowerCase()) return { kind: "none" };
-  if (questions >= QUESTIONS_MAX) {
-    return { kind: "refused", url: location, detail: `stopped after ${QUESTIONS_MAX} redirects` };
+  if (requests >= REQUESTS_MAX) {
+    return { kind: "refused", url: location, detail: `stopped after ${REQUESTS_MAX} redirects` };
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     const detail = `unsupported protocol scheme ${JSON.stringify(url.protocol.slice(0, -1))}`;
@@ -40,7 +40,7 @@ export function redirectOf(
   const port = url.port === "" ? (scheme === "https" ? 443 : 80) : Number(url.port);
   const authority = keptHost(first, location) ?? hostAndPort(host, port);
   const kept = first.headers.filter(([name]) => name !== "Host" && name.toLowerCase() !== "referer");
-  const headers = [["Host", authority], ...kept, ["Referer", urlOf(asked)]] as const;
+  const headers = [["Host", authority], ...kept, ["Referer", urlOf(current)]] as const;
   return { kind: "follow", get: { scheme, host, port, target: `${url.pathname}${url.search}`, headers } };
 }
 

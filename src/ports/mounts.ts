@@ -62,7 +62,7 @@ export interface SubPathBind {
   readonly target: string;
 }
 
-export interface OwnershipPass {
+export interface FsGroupChange {
   readonly group: number;
   readonly readOnly: boolean;
   /** Does nothing if the volume's root already has the group and the mode. */
@@ -75,7 +75,7 @@ export interface OwnershipPass {
  * A file system may refuse a change of owner or mode, for example a network file system for root. As in the Go kubelet,
  * that is no failure, but it is reported.
  */
-export interface OwnershipOutcome {
+export interface FsGroupOutcome {
   /** Number of files inspected. 0: nothing needed to be done. */
   readonly files: number;
   /** For how many files a change was refused. */
@@ -91,7 +91,7 @@ export interface BlockFormat {
 }
 
 /** Statistics of the file system that contains a path. */
-export interface Room {
+export interface FilesystemStats {
   readonly capacityBytes: number;
   readonly freeBytes: number;
   readonly availableBytes: number;
@@ -100,15 +100,15 @@ export interface Room {
 }
 
 /** Disk usage of a directory and everything below it on the same file system. A file with several names counts once. */
-export interface Taken {
+export interface DiskUsage {
   readonly bytes: number;
   readonly inodes: number;
 }
 
-export interface Measured {
-  readonly room: Room;
+export interface VolumeUsage {
+  readonly filesystem: FilesystemStats;
   /** Only with "walk". */
-  readonly taken: Taken | undefined;
+  readonly usage: DiskUsage | undefined;
 }
 
 export type CheckOutcome = "clean" | "repaired" | "uncorrected" | "unavailable";
@@ -122,7 +122,7 @@ export interface Mounts {
    */
   share(path: string, signal: AbortSignal): Promise<void>;
   /** Whether the kernel supports tmpfs mounts that are never swapped out. */
-  knowsNoSwap(): Promise<boolean>;
+  supportsNoswap(): Promise<boolean>;
   /** Mounts a tmpfs. The directory must exist. */
   mountMemory(path: string, mount: MemoryMount, signal: AbortSignal): Promise<void>;
   mountHugepages(path: string, pageSize: string | undefined, signal: AbortSignal): Promise<void>;
@@ -141,7 +141,7 @@ export interface Mounts {
    * Reads a file of a volume whose users may change any name in it at any moment. Follows no link: rejects "unsafePath"
    * if a path component is one. Rejects "other" for anything but a regular file of at most `bytesMax`.
    */
-  readBelow(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>;
+  readBeneath(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>;
   /**
    * Unmounts everything mounted at `path` itself. Succeeds if nothing is. `lazy` detaches it at once, even if it is in
    * use.
@@ -159,9 +159,9 @@ export interface Mounts {
    * Gives a volume to a group, as `fsGroup` requires: all its content, then its root. Mounts inside it are other
    * volumes and remain as they are.
    */
-  own(path: string, pass: OwnershipPass, signal: AbortSignal): Promise<OwnershipOutcome>;
+  applyFsGroup(path: string, change: FsGroupChange, signal: AbortSignal): Promise<FsGroupOutcome>;
   /** Queries the file system; "walk" also inspects every file. Mounts inside `path` are not entered. */
-  measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<Measured>;
+  measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<VolumeUsage>;
   /**
    * Removes a directory and everything below it. Rejects "busy" before removing anything if there is a mount point
    * below it. Succeeds if it does not exist.

@@ -1,5 +1,5 @@
 /** This process as the kernel and the JavaScript engine see it. Every call measures again. */
-import type { ProcessFigures } from "../domain/metrics/process-families.ts";
+import type { ProcessStats } from "../domain/metrics/process-families.ts";
 
 export interface ProcessBegin {
   readonly processWallMs: number;
@@ -9,5 +9,5 @@ export interface ProcessBegin {
 
 export interface OwnProcess {
   begin(): Promise<ProcessBegin>;
-  facts(): Promise<ProcessFigures>;
+  facts(): Promise<ProcessStats>;
 }

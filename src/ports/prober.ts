@@ -40,7 +40,7 @@ export interface Prober {
   /** Queries grpc.health.v1 without TLS. Retries the connection until the time limit, as gRPC does. */
   grpc(
     target: ProbeTarget,
-    ask: { readonly service: string; readonly userAgent: string },
+    request: { readonly service: string; readonly userAgent: string },
     limitMs: number,
     signal: AbortSignal,
   ): Promise<GrpcHealth>;

@@ -1,5 +1,5 @@
 /** The service manager (systemd) that started this process and supervises it. */
-export type ServiceNews =
+export type ServiceState =
   /** The process has started its work. */
   | "ready"
   /** All parts of the process are working; sent repeatedly if the service has a watchdog. */
@@ -9,5 +9,5 @@ export type ServiceNews =
 
 export interface ServiceManager {
   /** Resolves when the message has been delivered; rejects if it could not be. */
-  tell(news: ServiceNews, signal: AbortSignal): Promise<void>;
+  notify(state: ServiceState, signal: AbortSignal): Promise<void>;
 }

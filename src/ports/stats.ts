@@ -3,7 +3,7 @@
  * is omitted, even if it disappears during the read. Rejects with the signal's reason, or when the machine's own
  * cgroups cannot be read.
  */
-import type { StatsReading } from "../domain/stats/figures.ts";
+import type { StatsReading } from "../domain/stats/stats-reading.ts";
 
 /**
  * How much is read of each cgroup. "usage": CPU and memory; "summary": also processes, pressure and networks;

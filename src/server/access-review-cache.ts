@@ -5,9 +5,9 @@
  */
 import { RecentMap } from "../base/recent-map.ts";
 import { DeadlineError, withDeadline } from "../concurrency/deadline.ts";
+import { raceAbort } from "../concurrency/race-abort.ts";
 import { Semaphore } from "../concurrency/semaphore.ts";
-import { SharedRuns } from "../concurrency/shared-runs.ts";
-import { unlessAborted } from "../concurrency/unless-aborted.ts";
+import { SingleFlightGroup } from "../concurrency/single-flight-group.ts";
 import type { Clock } from "../ports/clock.ts";
 
 export interface ReviewLimits {
@@ -41,7 +41,7 @@ export class AccessReviewCache<A> {
   readonly #shutdown: AbortSignal;
   readonly #semaphore: Semaphore;
   readonly #kept: RecentMap<string, { readonly answer: A; readonly untilMs: number }>;
-  readonly #reviews = new SharedRuns<string, A>();
+  readonly #reviews = new SingleFlightGroup<string, A>();
 
   constructor(clock: Clock, shutdown: AbortSignal, limits: ReviewLimits = REVIEW_LIMITS) {
     this.#clock = clock;
@@ -55,7 +55,7 @@ export class AccessReviewCache<A> {
   ask(key: string, put: (signal: AbortSignal) => Promise<Answer<A>>, signal: AbortSignal): Promise<A> {
     const kept = this.#kept.get(key);
     if (kept !== undefined && this.#clock.monotonicMs() < kept.untilMs) return Promise.resolve(kept.answer);
-    return unlessAborted(
+    return raceAbort(
       this.#reviews.join(key, () => this.#review(key, put)),
       signal,
     );
@@ -76,7 +76,7 @@ export class AccessReviewCache<A> {
       return await withDeadline(this.#clock, this.#limits.answerMsMax, this.#shutdown, async (signal) => {
         using permit = this.#semaphore.permit();
         await permit.acquire(signal);
-        return await unlessAborted(put(signal), signal);
+        return await raceAbort(put(signal), signal);
       });
     } catch (error) {
       if (error instanceof DeadlineError)

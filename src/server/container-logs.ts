@@ -6,7 +6,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { ContainerStatus, Pod } from "../api/gen/core-v1.ts";
 import { goQuote } from "../base/go-text.ts";
-import type { ReadTable } from "../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../concurrency/latest-table.ts";
 import { LogFormatter } from "../domain/logs/log-formatter.ts";
 import {
   type LogOptions,
@@ -16,7 +16,7 @@ import {
   wantedStreams,
 } from "../domain/logs/log-options.ts";
 import { logSource, runtimeId } from "../domain/logs/log-source.ts";
-import { everyContainer } from "../domain/pod/every-container.ts";
+import { allContainers } from "../domain/pod/containers.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { HostFiles } from "../ports/host-files.ts";
@@ -35,7 +35,7 @@ export interface ContainerLogsOptions {
   readonly runtime: Pick<Runtime, "containerStatus">;
   /** The pod as this node currently knows it; of two pods with the same name, the one that is not terminating. */
   readonly podNamed: (namespace: string, name: string) => Pod | undefined;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   /** Whether clients may request stdout or stderr alone. */
   readonly splitStreams: boolean;
 }
@@ -55,7 +55,7 @@ async function answer(options: ContainerLogsOptions, asked: RouteRequest, respon
   const wanted = accepted(parseLogOptions((name) => asked.query.get(name) ?? undefined));
   const pod = options.podNamed(namespace, podName);
   if (pod === undefined) throw new HttpError(404, `pod ${goQuote(podName)} does not exist`);
-  if (!everyContainer(pod.spec).some(({ name }) => name === container)) {
+  if (!allContainers(pod.spec).some(({ name }) => name === container)) {
     throw new HttpError(404, `container ${goQuote(container)} not found in pod ${goQuote(podName)}`);
   }
   const streams = accepted(wantedStreams(wanted.stream, options.splitStreams));

@@ -8,9 +8,9 @@ import { askPlainly, NodeCaller } from "../../test/support/node-caller.ts";
 import { type ServeOptions, serveApi } from "../../test/support/served-api.ts";
 import { FOR_SERVERS, type Identity, TestCertificates } from "../../test/support/test-certificates.ts";
 import { AccessReviewCache } from "./access-review-cache.ts";
-import { sendText } from "./answers.ts";
 import type { TokenAnswer } from "./authentication.ts";
 import { ANY_METHOD, plainRoute, READ } from "./plain-route.ts";
+import { sendText } from "./responses.ts";
 import { HttpError, type Route, type RouteRequest } from "./route.ts";
 import { systemLogsRoute } from "./routes/system-logs.ts";
 
@@ -125,7 +125,7 @@ describe("the node's API", () => {
     assert.equal(await answer("/configz/"), "404 404 page not found\n");
     assert.equal(await answer("/configz/x"), "404 404 page not found\n");
     assert.equal(await answer("/checkpoint"), "404 404 page not found\n"); // No route is registered below this prefix.
-    const { caller: closed } = await served(t, { switches: { debugging: false } });
+    const { caller: closed } = await served(t, { toggles: { debugging: false } });
     assert.equal((await closed.ask("/exec")).headers.location, "/exec/");
     assert.equal((await closed.ask("/exec/")).status, 405);
   });
@@ -147,7 +147,7 @@ describe("the node's API", () => {
   });
 
   test("[20.17] without debugging handlers exec and log routes are 405, configz and flags 404", async (t) => {
-    const { answer } = await served(t, { switches: { debugging: false } });
+    const { answer } = await served(t, { toggles: { debugging: false } });
     const closed = "405 Debug endpoints are disabled.\n";
     for (const path of [
       "/run/a/b/c",
@@ -167,7 +167,7 @@ describe("the node's API", () => {
   });
 
   test("[20.16] endpoints that are disabled one by one return 405 with their name", async (t) => {
-    const { answer } = await served(t, { switches: { profiling: false, debugFlags: false, systemLogs: false } });
+    const { answer } = await served(t, { toggles: { profiling: false, debugFlags: false, systemLogs: false } });
     assert.equal(await answer("/debug/pprof/"), "405 profiling endpoint is disabled.\n");
     assert.equal(await answer("/debug/pprof/heap", "POST"), "405 profiling endpoint is disabled.\n");
     assert.equal(await answer("/debug/flags/v"), "405 flags endpoint is disabled.\n");

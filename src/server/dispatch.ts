@@ -11,17 +11,17 @@ import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { Tracer } from "../ports/tracer.ts";
 import type { AccessLog } from "./access-log.ts";
-import { sendElsewhere, sendText } from "./answers.ts";
 import { type AuthenticationParts, authenticate } from "./authentication.ts";
 import { type AuthorizationParts, authorize } from "./authorization.ts";
 import type { ConnectionLimiter } from "./connection-limiter.ts";
+import { type EndpointToggles, READ_ONLY, rejectDisabled } from "./endpoint-toggles.ts";
 import { LIMITS } from "./limits.ts";
 import { type RequestLine, requestLine, requireBodiless, requirePlain } from "./request-line.ts";
 import { labelsOf, type RequestLabels, type RequestObserver } from "./request-observer.ts";
 import { inRequestSpan } from "./request-span.ts";
+import { redirect, sendText } from "./responses.ts";
 import { HttpError, type Route, type RouteRequest } from "./route.ts";
 import { forMethod, type Match, MethodNotAllowed, type Router, routeAt, SlashMissing } from "./router.ts";
-import { FOR_MONITORS, refuseClosed, type Switches } from "./switches.ts";
 
 export interface DispatchParts {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export interface DispatchParts {
   readonly accessLog: AccessLog;
   readonly observer: RequestObserver;
   readonly router: Router;
-  readonly switches: Switches;
+  readonly toggles: EndpointToggles;
   /** Undefined on the read-only port, which does not authenticate. */
   readonly access:
     | { readonly authentication: AuthenticationParts; readonly authorization: AuthorizationParts }
@@ -194,13 +194,13 @@ export class Dispatch {
 
   #matched({ method, endsInSlash }: RequestLine, path: PathParts): Match {
     const { router, access } = this.#parts;
-    const switches = access === undefined ? FOR_MONITORS : this.#parts.switches;
+    const toggles = access === undefined ? READ_ONLY : this.#parts.toggles;
     const isOpen = ({ switch: by, readOnlyPort }: Route) =>
-      access === undefined ? readOnlyPort : switches.debugging || by === "none";
+      access === undefined ? readOnlyPort : toggles.debugging || by === "none";
     const place = { path, endsInSlash };
     const found = router.at(path);
     if (access !== undefined || !found.some(({ route }) => isOpen(route))) {
-      refuseClosed(place, found[0]?.route.switch, switches);
+      rejectDisabled(place, found[0]?.route.switch, toggles);
     }
     return routeAt(router, place, method, isOpen);
   }
@@ -229,7 +229,7 @@ export class Dispatch {
     }
     const status = refusal?.status ?? 500;
     if (error instanceof SlashMissing) {
-      sendElsewhere(response, request.method, error.location + (line.query === "" ? "" : `?${line.query}`));
+      redirect(response, request.method, error.location + (line.query === "" ? "" : `?${line.query}`));
       return status;
     }
     sendText(response, status, errorText(error), {

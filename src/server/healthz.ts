@@ -8,10 +8,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { errorText } from "../base/error-text.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
-import { sendText } from "./answers.ts";
 import { ConnectionLimiter } from "./connection-limiter.ts";
 import { keepListening } from "./keep-listening.ts";
 import { HEALTHZ_LIMITS, LIMITS } from "./limits.ts";
+import { sendText } from "./responses.ts";
 
 export interface HealthCheck {
   readonly name: string;

@@ -11,11 +11,11 @@ import { FOR_SERVERS, type Identity, TestCertificates } from "../../test/support
 import type { Family } from "../base/metrics/family.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { AccessReviewCache } from "./access-review-cache.ts";
-import { sendText } from "./answers.ts";
 import type { TokenAnswer } from "./authentication.ts";
 import type { AuthorizationParts } from "./authorization.ts";
 import { LIMITS } from "./limits.ts";
 import { plainRoute, READ } from "./plain-route.ts";
+import { sendText } from "./responses.ts";
 import { answerMetrics } from "./stats/answer-metrics.ts";
 
 /** Never ends. */

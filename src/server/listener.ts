@@ -15,8 +15,8 @@ import type { SecureContextOptions } from "node:tls";
 import { errorText } from "../base/error-text.ts";
 import type { Latest } from "../concurrency/latest-cell.ts";
 import { linkSignals } from "../concurrency/link-signals.ts";
+import { onChange } from "../concurrency/on-change.ts";
 import { TokenBucket } from "../concurrency/token-bucket.ts";
-import { whenever } from "../concurrency/whenever.ts";
 import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -76,15 +76,15 @@ async function listen(
   serve(server, parts);
   // Connections are accepted here and passed to the HTTP server, so that a rejected connection costs no handshake. The
   // HTTP server itself never listens, but the event makes it enforce its time limits on slow clients.
-  const door = createServer({ noDelay: true }, (socket) => {
+  const listener = createServer({ noDelay: true }, (socket) => {
     if (limiter.admit(socket)) server.emit("connection", socket);
   });
   server.emit("listening");
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
-  const stop = () => door.close(() => resolve(undefined));
-  onDoorError(door, parts, resolve);
-  door.listen({ host: address, port, backlog: BACKLOG_MAX }, () => {
-    const bound = door.address();
+  const stop = () => listener.close(() => resolve(undefined));
+  onListenerError(listener, parts, resolve);
+  listener.listen({ host: address, port, backlog: BACKLOG_MAX }, () => {
+    const bound = listener.address();
     if (typeof bound !== "object" || bound === null) return;
     log.info(0, tls === undefined ? "Starting to listen read-only" : "Starting to listen", { ...bound });
     parts.onListening?.(bound);
@@ -98,7 +98,7 @@ async function listen(
   } finally {
     shutdown.removeEventListener("abort", stop);
     shutdown.removeEventListener("abort", abortedByNow);
-    door.close();
+    listener.close();
     limiter.closeAll();
     server.close();
     life.abort(new Error("no longer listening"));
@@ -106,10 +106,10 @@ async function listen(
 }
 
 /** A single failed accept, for example for lack of file descriptors, does not end the listener. */
-function onDoorError(door: Server, { clock, log }: ListenerParts, notListening: (error: Error) => void): void {
+function onListenerError(listener: Server, { clock, log }: ListenerParts, notListening: (error: Error) => void): void {
   const note = new TokenBucket(clock, ACCEPT_FAILURES);
-  door.on("error", (error) => {
-    if (!door.listening) notListening(error);
+  listener.on("error", (error) => {
+    if (!listener.listening) notListening(error);
     else if (note.tryTake()) log.error("Failed to accept a connection", error);
   });
 }
@@ -140,8 +140,8 @@ function createTlsServer(tls: TlsParts, parts: ListenerParts, signal: AbortSigna
       parts.log.error("Failed to serve the new certificate; the previous one stays in use", error);
     }
   };
-  void whenever(tls.certificate, swap, signal);
-  void whenever(tls.clientCa, swap, signal);
+  void onChange(tls.certificate, swap, signal);
+  void onChange(tls.clientCa, swap, signal);
   // Normal network noise: scanners, or clients that do not trust our certificate. Logged only at verbosity 4.
   server.on("tlsClientError", (error, socket) => {
     parts.log.info(4, "http: TLS handshake error", { peer: socket.remoteAddress, err: errorText(error) });

@@ -9,7 +9,7 @@ import { type ExpositionFormat, writeExposition } from "../base/metrics/expositi
 import type { Family } from "../base/metrics/family.ts";
 import { negotiateFormat, takesGzip } from "../base/metrics/negotiate.ts";
 import type { Registry } from "../base/metrics/registry.ts";
-import { SharedReading } from "../concurrency/shared-reading.ts";
+import { CachedReading } from "../concurrency/cached-reading.ts";
 import { processFamilies, processStartFamily } from "../domain/metrics/process-families.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OwnProcess } from "../ports/own-process.ts";
@@ -85,15 +85,15 @@ const packed = promisify(gzip);
 
 /** One collection for all requests within a second, with the formatted texts. */
 class SharedText {
-  readonly #collections: SharedReading<"all", Collection>;
+  readonly #collections: CachedReading<"all", Collection>;
 
   constructor(collect: () => Promise<readonly Family[]>, clock: Clock) {
     const read = async (): Promise<Collection> => ({ families: await collect(), written: new Map() });
-    this.#collections = new SharedReading({ clock, details: ["all"], read });
+    this.#collections = new CachedReading({ clock, details: ["all"], read });
   }
 
   async of(format: ExpositionFormat, isPacked: boolean, signal: AbortSignal): Promise<Uint8Array> {
-    const { families, written } = await this.#collections.ask("all", signal);
+    const { families, written } = await this.#collections.read("all", signal);
     const key = `${format} ${isPacked}`;
     const known = written.get(key) ?? write(families, format, isPacked);
     written.set(key, known);

@@ -1,6 +1,6 @@
 /** A route with an immediate, complete response. */
 import type { ServerResponse } from "node:http";
-import type { Method, Route, RouteRequest, RouteSwitch, Subresource } from "./route.ts";
+import type { Method, Route, RouteRequest, RouteToggle, Subresource } from "./route.ts";
 
 /** Some handlers of the Go kubelet ignore the method. */
 export const ANY_METHOD: readonly Method[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
@@ -9,7 +9,7 @@ export const READ: readonly Method[] = ["GET"];
 export interface PlainRoute {
   readonly methods: readonly Method[];
   readonly subresources: readonly Subresource[];
-  readonly switch?: RouteSwitch;
+  readonly switch?: RouteToggle;
   readonly readOnlyPort?: boolean;
 }
 

@@ -6,10 +6,10 @@
  */
 import { errorText } from "../base/error-text.ts";
 import { goQuote } from "../base/go-text.ts";
-import { changedWithin } from "../concurrency/changed-within.ts";
 import { linkSignals } from "../concurrency/link-signals.ts";
 import { Notifier } from "../concurrency/notifier.ts";
 import { sleep } from "../concurrency/sleep.ts";
+import { waitForChange } from "../concurrency/wait-for-change.ts";
 import type { LogFormatter } from "../domain/logs/log-formatter.ts";
 import { compressedName, type RotatedLog, rotatedLogs } from "../domain/logs/rotated-logs.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -110,7 +110,7 @@ class LogReader implements AsyncDisposable {
         await this.drain();
         if (await this.#moveOn(mayGrow, signal)) continue;
         if (!mayGrow) break;
-        await changedWithin(clock, [{ cell: hints, seen }], LOOK_AGAIN_MS, signal);
+        await waitForChange(clock, [{ cell: hints, seen }], LOOK_AGAIN_MS, signal);
         await sleep(clock, Math.max(0, lookedMs + PACE_MS - clock.monotonicMs()), signal);
       }
     } finally {

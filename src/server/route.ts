@@ -11,7 +11,7 @@ export type { Subresource };
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS";
 
 /** The configuration switch that disables the route, which then answers 405. "none": always enabled. */
-export type RouteSwitch = "none" | "debugging" | "profiling" | "debugFlags" | "systemLogs";
+export type RouteToggle = "none" | "debugging" | "profiling" | "debugFlags" | "systemLogs";
 
 export interface RouteRequest {
   readonly request: IncomingMessage;
@@ -31,7 +31,7 @@ export interface Route {
   readonly methods: readonly Method[];
   /** Node subresources, reviewed in this order; any of them grants access. */
   readonly subresources: readonly Subresource[];
-  readonly switch: RouteSwitch;
+  readonly switch: RouteToggle;
   /** Whether the read-only port, which does not authenticate, serves the route, too. */
   readonly readOnlyPort: boolean;
   /** Runs until the client disconnects: exempt from the usual response time limit. */

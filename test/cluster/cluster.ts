@@ -22,7 +22,6 @@ import {
 import { type CriProxy, startCriProxy } from "./cri-proxy.ts";
 import { down, endAbandoned, exclusively, MACHINE_LOCK, takeDown } from "./down.ts";
 import { buildImages, type Images } from "./images.ts";
-import { noteKernelSettings } from "./kernel-settings.ts";
 import { type ClusterLayout, layoutOf, type NodeLayout } from "./layout.ts";
 import { machineState } from "./leftovers.ts";
 import { withLock } from "./lock.ts";
@@ -42,6 +41,7 @@ import { endGently, isAlive, killHard, type Launch, launch, pauseHard, sendSigna
 import { ASK_EVERY_MS, apiStatus, waitReady } from "./ready.ts";
 import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
 import { takeSlot } from "./slots.ts";
+import { noteSysctls } from "./sysctls.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface NodeOptions {
@@ -169,7 +169,7 @@ async function claim(name: string): Promise<number> {
     throw new Error(`${taken} is there already: is a cluster ${name} up below another TMPDIR or DECKHAND_CLUSTERS?`);
   }
   return withLock(MACHINE_LOCK, async () => {
-    await noteKernelSettings();
+    await noteSysctls();
     return takeSlot(name, await machineState());
   });
 }

@@ -1,7 +1,6 @@
 /** Ends clusters, whoever made them, by their record, slot and cgroup. Fails with a list of everything that is left. */
 import { rm } from "node:fs/promises";
 import { killAllBelow, removeCgroup } from "./cgroups.ts";
-import { restoreKernelSettings } from "./kernel-settings.ts";
 import { layoutOf } from "./layout.ts";
 import { endLastCommands, leftoversOf, mountsBelow } from "./leftovers.ts";
 import { tryLock, withLock } from "./lock.ts";
@@ -9,6 +8,7 @@ import { leaveMachine } from "./network.ts";
 import { isAlive } from "./processes.ts";
 import { allRecords, readRecord } from "./record.ts";
 import { freeSlot, takenSlots } from "./slots.ts";
+import { restoreSysctls } from "./sysctls.ts";
 
 /**
  * Held while clusters check for each other: the first cluster records the machine's settings, and the last one restores
@@ -64,7 +64,7 @@ export async function takeDown(name: string): Promise<void> {
   const before = held.find((taken) => taken.slot === slot)?.before;
   const left = before === undefined ? [] : await leftoversOf(layout, before);
   await withLock(MACHINE_LOCK, async () => {
-    const kernel = (await isLast(name)) ? await restoreKernelSettings() : [];
+    const kernel = (await isLast(name)) ? await restoreSysctls() : [];
     if (left.length + kernel.length > 0) {
       throw new LeftBehindError(`cluster ${name} left behind:\n  ${[...left, ...kernel].join("\n  ")}`);
     }

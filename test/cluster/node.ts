@@ -11,7 +11,7 @@ import { command } from "./command.ts";
 import type { Program } from "./control-plane.ts";
 import { MIRRORED, PAUSE_IMAGE } from "./images.ts";
 import { type ClusterLayout, type NodeLayout, POD_RANGE, SERVICE_DNS } from "./layout.ts";
-import { behindOwnKernel, makeKernelSettings } from "./own-kernel.ts";
+import { behindOwnKernel, makeSysctls } from "./own-kernel.ts";
 import type { Parts } from "./parts.ts";
 
 export const AGENTS = ["none", "go", "deckhand"] as const;
@@ -41,7 +41,7 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
 export async function makeNodeDirectories(node: NodeLayout): Promise<void> {
   for (const directory of ["lib", "log", "log/pods", "cni"])
     await mkdir(join(node.directory, directory), { recursive: true });
-  await makeKernelSettings(node.directory);
+  await makeSysctls(node.directory);
 }
 
 export async function containerd(

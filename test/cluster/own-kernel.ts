@@ -24,7 +24,7 @@ const copies = (directory: string) => join(directory, "kernel");
  * Creates the copies, before an agent starts behind them. Values that an agent wrote stay with the node for the next
  * agent.
  */
-export async function makeKernelSettings(directory: string): Promise<void> {
+export async function makeSysctls(directory: string): Promise<void> {
   for (const [name, value] of Object.entries(BEGUN_WITH)) {
     const copy = join(copies(directory), name);
     await mkdir(dirname(copy), { recursive: true });

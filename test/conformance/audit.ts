@@ -4,7 +4,7 @@
  * created in those, and for which fields the node's agent rejected them.
  */
 import { VOLUME_PLUGINS, volumeSources } from "../../src/controllers/volumes/plugins/volume-plugins.ts";
-import { fieldsNotBuilt } from "../../src/domain/admission/not-built.ts";
+import { listUnsupportedFields } from "../../src/domain/admission/unsupported-fields.ts";
 import { featureOf } from "./features.ts";
 
 const SOURCES = volumeSources(VOLUME_PLUGINS);
@@ -64,7 +64,7 @@ export class Audit {
     if (owner === undefined) return;
     if (event.verb === "create" && subresource === undefined) {
       owner.pods.push(podOf(event, namespace));
-      for (const field of fieldsNotBuilt(event.requestObject ?? {}, SOURCES)) owner.asks.add(featureOf(field));
+      for (const field of listUnsupportedFields(event.requestObject ?? {}, SOURCES)) owner.asks.add(featureOf(field));
     }
     const { reason, message = "" } = event.requestObject?.status ?? {};
     const field = reason === "NotSupported" ? NOT_SUPPORTED.exec(message)?.groups?.["field"] : undefined;

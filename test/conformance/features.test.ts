@@ -15,7 +15,7 @@ describe("the feature that a rejected field belongs to", () => {
   }
 
   test("every field that a pod is rejected for has a feature whose rows are in the ledger", () => {
-    const source = readFileSync(inRepository("src/domain/admission/not-built.ts"), "utf8");
+    const source = readFileSync(inRepository("src/domain/admission/unsupported-fields.ts"), "utf8");
     const ids = new Set(readFileSync(inRepository("compat/ids.yaml"), "utf8").split(/\s+/));
     const fields = [...source.matchAll(/^ {2}\["([^"]+)", \(/gm)].map(([, field = ""]) =>
       field.startsWith("spec.") ? field : `spec.containers[0].${field}`,

@@ -1,7 +1,7 @@
 /**
  * The features that pods of upstream's tests request and that are not built yet: the feature of each rejected field,
  * and the rows of the compatibility ledger that build it. The list shrinks with the table of
- * src/domain/admission/not-built.ts.
+ * src/domain/admission/unsupported-fields.ts.
  */
 
 interface Feature {

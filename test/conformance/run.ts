@@ -5,9 +5,9 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { errorText } from "../../src/base/error-text.ts";
 import { inRepository, isDirty } from "../../tools/repository.ts";
+import { scriptArguments } from "../../tools/script-arguments.ts";
 import { interrupted } from "../cluster/interrupted.ts";
 import { runConformance } from "./conformance-run.ts";
 import { isNotBuilt } from "./features.ts";
@@ -18,15 +18,20 @@ import { places, readReport, writeReport } from "./report-file.ts";
 import { mergeReports, passed, type Report } from "./results.ts";
 import { PARTS, type Part, partOf } from "./suite.ts";
 
-const USAGE = `npm run conformance -- --agent go|deckhand
+const USAGE = `Usage: npm run conformance -- --agent go|deckhand [flags]
 
+Runs upstream's own tests on nodes of Deckhand or of the Go kubelet. A whole run updates docs/conformance.md.
+
+  --agent AGENT    the kubelet of the nodes: go or deckhand
   --focus RE       only tests whose text matches, as ginkgo's --focus
-  --procs N        how many parallel tests run at once (default 12)
-  --nodes N        on how many nodes (default 2; a report that is kept is of 2)
+  --procs N        number of parallel tests (default 12)
+  --nodes N        number of nodes (default 2; a report is kept only of 2)
   --subset         only the tests that CI runs
-  --part PART      only this part of them, added to the last report: parallel, slow, waiting or serial; may be given again
+  --part PART      only this part, added to the last report: parallel, slow, waiting or serial; may be given again
   --rerun-failed   only those that did not pass in the last run, added to its report
-  --broken         those of CI's tests that run pods, on Deckhand with its writes of pods' status dropped: all must fail
+  --broken         those of CI's tests that run pods, on a Deckhand that drops its writes of pods' status: all must fail
+
+Exit codes: 0 ok, 1 failed, 2 usage error.
 `;
 
 const file = (name: keyof typeof places) => inRepository(places[name]);
@@ -51,7 +56,7 @@ interface Wanted {
 }
 
 function wanted(argv: readonly string[]): Wanted | undefined {
-  const { values } = parseArgs({
+  const { values } = scriptArguments(USAGE, {
     args: [...argv],
     options: {
       agent: { type: "string" },

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { createJournal, type JournalLimits, type OpenJournal } from "../../src/controllers/journal/journal.ts";
-import { lookAtJournal, readJournal } from "../../src/controllers/journal/look.ts";
+import { readJournal, readJournalValues } from "../../src/controllers/journal/read-journal.ts";
 import { encodeLine } from "../../src/controllers/journal/segment-text.ts";
 import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
 import {
@@ -124,18 +124,18 @@ function remembering(start: Start): void {
     assert.equal(clock.timersPending, 0);
   });
 
-  test("rest writes pending notes, and later notes are not written", async () => {
+  test("close writes pending notes, and later notes are not written", async () => {
     const { journal, clock, files, directory } = start();
     await journal.replay();
     journal.note(decision("a", "last"));
-    await journal.rest();
+    await journal.close();
     journal.note(decision("a", "too late"));
     assert.equal(clock.timersPending, 0);
     assert.deepEqual(await readJournal(files, directory), [decision("a", "last")]);
     await start().journal.replay();
   });
 
-  test("lookAtJournal retries when compaction removes a segment, and returns unknown record kinds unchanged", async () => {
+  test("readJournalValues retries when compaction removes a segment, and returns unknown record kinds unchanged", async () => {
     const { journal, files, directory } = start();
     await journal.replay();
     await journal.append(admitted("a"));
@@ -152,12 +152,12 @@ function remembering(start: Start): void {
         throw new HostFileError("read", path, "notFound", "compacted away");
       },
     };
-    assert.deepEqual(await lookAtJournal(racing, directory), [
+    assert.deepEqual(await readJournalValues(racing, directory), [
       admitted("a"),
       { kind: "new", uid: "a", pod: "ns/a", wallMs: 1 },
     ]);
     assert.deepEqual(await readJournal(files, directory), [admitted("a")]);
-    assert.deepEqual(await lookAtJournal(files, `${directory}/nowhere`), []);
+    assert.deepEqual(await readJournalValues(files, `${directory}/nowhere`), []);
   });
 
   test("a record of exactly the size limit stays complete, and texts of a longer one are truncated", async () => {

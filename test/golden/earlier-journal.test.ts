@@ -2,18 +2,18 @@
  * A journal that the agent of commit b656062 wrote is read as that agent read it. The fixture is of a simulated node
  * with thirteen pods: liveness failures, failed pulls, missing Secrets, hooks, crashes, completion, rejection, a
  * resize, preemption, a static pod, and a kill of the agent. `facts.json` and `explained.json` are the output of that
- * commit's `foldFacts` and `deckhand explain pod -o json`.
+ * commit's `foldJournaledPods` and `deckhand explain pod -o json`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { FakeFiles } from "../../sim/fake-files.ts";
 import { createJournal } from "../../src/controllers/journal/journal.ts";
-import { lookAtJournal } from "../../src/controllers/journal/look.ts";
+import { readJournalValues } from "../../src/controllers/journal/read-journal.ts";
 import { toEntry } from "../../src/domain/explain/entry.ts";
 import { explain } from "../../src/domain/explain/explain.ts";
 import { explanationJson } from "../../src/domain/explain/show.ts";
-import { foldFacts } from "../../src/domain/journal/facts.ts";
+import { foldJournaledPods } from "../../src/domain/journal/journaled-pod.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const DIRECTORY = "/journal";
@@ -41,15 +41,15 @@ const plain = (...[, value]: readonly [string, unknown]): unknown => {
   return typeof value === "bigint" ? { bigint: String(value) } : value;
 };
 
-test("a journal of an earlier version gives the same facts, and no record is unknown", async () => {
+test("a journal of an earlier version gives the same pods, and no record is unknown", async () => {
   const journal = createJournal({
     files: await files(),
     directory: DIRECTORY,
     clock: new ManualClock(),
     onProblem: (problem) => assert.fail(JSON.stringify(problem)),
   });
-  const facts = Object.fromEntries(foldFacts(await journal.replay()));
-  assert.deepEqual(JSON.parse(JSON.stringify(facts, plain)), json("facts.json"));
+  const pods = Object.fromEntries(foldJournaledPods(await journal.replay()));
+  assert.deepEqual(JSON.parse(JSON.stringify(pods, plain)), json("facts.json"));
 });
 
 const without = (fields: Readonly<Record<string, unknown>>, name: string) =>
@@ -63,7 +63,7 @@ test("a journal of an earlier version is explained as before, apart from wording
     readonly nowWallMs: number;
     readonly pods: Readonly<Record<string, Explained>>;
   };
-  const entries = (await lookAtJournal(await files(), DIRECTORY)).map((value) => toEntry(value));
+  const entries = (await readJournalValues(await files(), DIRECTORY)).map((value) => toEntry(value));
   assert.ok(entries.every((entry) => entry !== undefined && entry.kind !== "unknown"));
   const known = entries.filter((entry) => entry !== undefined);
   assert.equal(Object.keys(pods).length, 13);

@@ -14,7 +14,7 @@ import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../src/base/quantity.ts";
 import { sharesOf, weightOf } from "../../src/domain/resources/cpu-units.ts";
 import { podRequests } from "../../src/domain/resources/pod-resources.ts";
-import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
+import { qosCgroupValues } from "../../src/domain/resources/qos-cgroups.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
 import { defaultPod } from "../../src/domain/static-pods/static-pod-defaults.ts";
@@ -40,7 +40,7 @@ import {
   waitForGroups,
   withoutContainerIds,
 } from "../support/guest-agents.ts";
-import { podsOfChance } from "../support/pods-of-chance.ts";
+import { randomPods } from "../support/random-pods.ts";
 import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 
@@ -98,7 +98,7 @@ function isPossible({ spec }: { readonly spec: PodSpec }): boolean {
 const SHAPES: readonly Case[] = [
   ...CASES.filter(({ name }) => RUNNING.has(name)),
   ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, SIZE.known),
-  ...podsOfChance(2 * SIZE.drawn, seed())
+  ...randomPods(2 * SIZE.drawn, seed())
     .map((spec, index) => ({ name: `drawn-${index}`, spec, expect: "cgroup" as const }))
     .filter(isPossible)
     .slice(0, SIZE.drawn),
@@ -188,7 +188,7 @@ interface Seen {
  * request is given.
  */
 const burstableWeight = (pods: readonly Pod[]) => {
-  const shares = qosTierValues(pods.map(defaultPod), []).find(([name]) => name.at(-1) === "burstable")?.[1].cpuShares;
+  const shares = qosCgroupValues(pods.map(defaultPod), []).find(([name]) => name.at(-1) === "burstable")?.[1].cpuShares;
   return String(weightOf(shares ?? sharesOf(0n)));
 };
 

@@ -10,13 +10,19 @@ import { sockets } from "./pieces/qemu.ts";
 import { endAbandoned, endGuest, listGuests } from "./records.ts";
 import { guestSnapshot } from "./snapshot.ts";
 
-const USAGE = `npm run guest -- [--name NAME] <verb>   (default name: dev, or DECKHAND_GUEST)
+const USAGE = `Usage: npm run guest -- [--name NAME] <verb>
 
-  build               makes the image and the kept guest, where they are not cached
-  shell               a shell in the guest; Ctrl-] leaves it
-  run FILE|COMMAND... a script of bash's, or a command, in the guest; its exit code is this command's
-  list                all guests
-  down                ends it
+Starts an emulated machine with cgroup v2 and systemd, resumes it, and ends it.
+
+  build                 builds the image and the guest that is resumed, unless they are cached
+  shell                 opens a shell in the guest; Ctrl-] leaves it
+  run FILE|COMMAND...   runs a bash script or a command in the guest and exits with its exit code
+  list                  lists all guests
+  down                  ends the guest
+
+  --name NAME           name of the guest (default: DECKHAND_GUEST, or dev)
+
+Exit codes: 0 ok, 1 failed, 2 usage error.
 `;
 
 /** Ctrl-], as in telnet. */
@@ -40,20 +46,26 @@ async function main(argv: readonly string[]): Promise<number> {
     case "shell":
       return shell(name);
     case "run":
-      return rest.length === 0 ? usage(2) : run(name, rest);
+      return rest.length === 0 ? usageError() : run(name, rest);
     case "list":
       for (const guest of await listGuests()) say(`${guest.name}\t${guest.state}`);
       return 0;
     case "down":
       return down(name);
+    case undefined:
+    case "help":
+    case "--help":
+    case "-h":
+      process.stdout.write(USAGE);
+      return 0;
     default:
-      return usage(verb === undefined || verb === "help" ? 0 : 2);
+      return usageError();
   }
 }
 
-function usage(code: number): number {
+function usageError(): number {
   process.stderr.write(USAGE);
-  return code;
+  return 2;
 }
 
 async function theGuest(name: string): Promise<Guest> {

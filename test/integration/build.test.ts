@@ -178,14 +178,14 @@ describe("npm run build", () => {
   test("builds an arm64 executable from the arm64 Node.js and the same bundle", async () => {
     mkdirSync(elsewhere.path("other"));
     const program = { ...(await builtProgram()), directory: elsewhere.path("other") };
-    const { executable: other, papers } = buildForOther(program, "arm64");
+    const { executable: other, docs } = buildForOther(program, "arm64");
     const content = readFileSync(other);
     const AARCH64 = 183;
     assert.deepEqual([content.subarray(1, 4).toString(), content.readUInt16LE(18)], ["ELF", AARCH64]);
     assert.ok(content.includes(readFileSync(bundle)), "the bundle is in it");
-    assert.notEqual(papers["sbom.cdx.json"], program.papers["sbom.cdx.json"], "it names its own Node");
-    assert.equal(papers["licences.txt"], program.papers["licences.txt"]);
-    assert.ok(content.includes(papers["sbom.cdx.json"] ?? ""), "its bill of materials is in it");
+    assert.notEqual(docs["sbom.cdx.json"], program.docs["sbom.cdx.json"], "it names its own Node");
+    assert.equal(docs["licences.txt"], program.docs["licences.txt"]);
+    assert.ok(content.includes(docs["sbom.cdx.json"] ?? ""), "its bill of materials is in it");
     figure("executable for arm64", content.length, "bytes");
   });
 
@@ -200,7 +200,7 @@ describe("npm run build", () => {
     elsewhere.linkPackages();
     const withGrpc = elsewhere.path("out/grpc.js");
     await buildBundle(withGrpc, elsewhere.path("entry.ts"));
-    const parts = { bundle: withGrpc, papers: {}, node: process.execPath, forHere: true };
+    const parts = { bundle: withGrpc, docs: {}, node: process.execPath, forHere: true };
     buildExecutable(parts, elsewhere.path("out/grpc"));
     const wanted = { status: 0, stdout: "unix:/nowhere 1\n", stderr: "" };
     assert.deepEqual(run(process.execPath, withGrpc), wanted);

@@ -12,12 +12,12 @@ import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../src/base/quantity.ts";
 import { specAllocation } from "../../src/domain/allocation/pod-allocation.ts";
 import { containerHash } from "../../src/domain/container-config/container-hash.ts";
-import { isSidecar } from "../../src/domain/pod/every-container.ts";
+import { isSidecar } from "../../src/domain/pod/containers.ts";
 import { cgroupPath, KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
 import { type HardThresholds, kubepodsValues, nodeAllocatable } from "../../src/domain/resources/node-allocatable.ts";
 import type { PodResourcePlan } from "../../src/domain/resources/pod-resource-plan.ts";
-import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
+import { qosCgroupValues } from "../../src/domain/resources/qos-cgroups.ts";
 import { parseResourceList, type ResourceList } from "../../src/domain/resources/resource-list.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
@@ -277,7 +277,7 @@ void suite("pods of every shape under the Go kubelet and through Deckhand's func
   test("[14.9] QoS cgroups have the CPU shares of their pods' requests, batch by batch", async () => {
     for (const [index, batch] of batches(CASES, ROOM).entries()) {
       const inBatch = pods.filter(({ name }) => batch.some((one) => one.name === name)).map(({ pod }) => pod);
-      for (const [name, values] of qosTierValues(inBatch, machine.hugepageSizes)) {
+      for (const [name, values] of qosCgroupValues(inBatch, machine.hugepageSizes)) {
         const tier = name.join("/");
         const theirs = () => tiers[index]?.get(tier) ?? assert.fail(`the Go kubelet has no ${tier}`);
         if (values.cpuShares !== undefined)

@@ -11,8 +11,8 @@ import { type Cluster, openCluster, startCluster } from "../cluster/cluster.ts";
 import { command, tryCommand } from "../cluster/command.ts";
 import { down } from "../cluster/down.ts";
 import { AGNHOST_IMAGE, BUSYBOX_IMAGE } from "../cluster/images.ts";
-import { machineKernelSettings, readKernelSettings } from "../cluster/kernel-settings.ts";
 import { allRecords, readRecord } from "../cluster/record.ts";
+import { machineSysctls, readSysctls } from "../cluster/sysctls.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { CLI, runPod } from "./cluster-world.ts";
 
@@ -34,7 +34,7 @@ async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
 const podIp = (cluster: Cluster, name: string) => cluster.kubectl("get", "pod", name, "-o", "jsonpath={.status.podIP}");
 
 test("up, a pod with its token, logs, exec and a Service, and down work twice in a row", async (t) => {
-  const kernelBefore = await machineKernelSettings();
+  const kernelBefore = await machineSysctls();
   for (let cycle = 1; cycle <= 2; cycle += 1) {
     const startedMs = performance.now();
     const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
@@ -66,7 +66,7 @@ test("up, a pod with its token, logs, exec and a Service, and down work twice in
     }
     assert.equal(await exists(cluster.layout.directory), false);
     // Another cluster on the machine may still need the kernel settings; the last one to end restores them.
-    if ((await allRecords()).length === 0) assert.deepEqual(await readKernelSettings(), kernelBefore);
+    if ((await allRecords()).length === 0) assert.deepEqual(await readSysctls(), kernelBefore);
   }
 });
 

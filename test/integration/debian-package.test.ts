@@ -52,10 +52,10 @@ describe("the Debian package", () => {
     const program = directory.path(`deckhand-${version}`);
     directory.write(`deckhand-${version}`, `#!/bin/sh\necho deckhand ${version}\n`);
     chmodSync(program, 0o755);
-    const papers = { "licences.txt": "the licences\n", "sbom.cdx.json": "{}\n" };
+    const docs = { "licences.txt": "the licences\n", "sbom.cdx.json": "{}\n" };
     const source = {
       executable: program,
-      papers,
+      docs,
       version,
       kubernetes: "1.36.4",
       architecture: "amd64",

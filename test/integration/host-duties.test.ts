@@ -12,10 +12,10 @@ import { after, before, suite, test } from "node:test";
 import { coreEvents } from "../../src/api/resources.ts";
 import { KERNEL_TUNABLES } from "../../src/domain/host/kernel-tunables.ts";
 import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
-import { readKernelSettings } from "../cluster/kernel-settings.ts";
 import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { behindOwnKernel, kernelSettingCopy } from "../cluster/own-kernel.ts";
 import { buildParts } from "../cluster/parts.ts";
+import { readSysctls } from "../cluster/sysctls.ts";
 import { waitUntil } from "../cluster/wait.ts";
 
 let cluster: Cluster;
@@ -27,7 +27,7 @@ let goProgram: string;
 let machineBefore: Readonly<Record<string, string>>;
 
 before(async () => {
-  machineBefore = await readKernelSettings();
+  machineBefore = await readSysctls();
   goProgram = (await buildParts()).path("kubelet");
   cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand" }, { agent: "go" }] });
   const [first, second] = cluster.nodes;
@@ -87,7 +87,7 @@ suite("an agent's duties for its machine", () => {
         return JSON.stringify(await settingsOf(node)) === JSON.stringify(wanted);
       });
     }
-    assert.deepEqual(await readKernelSettings(), machineBefore);
+    assert.deepEqual(await readSysctls(), machineBefore);
   });
 
   test("[1.15] wrong kernel settings under --protect-kernel-defaults stop both agents with the same error, and are not written", async () => {

@@ -28,10 +28,10 @@ describe("an installed agent", () => {
   let pods: ClusterPods;
   let root: PackageRoot;
   let executable: string;
-  let papers: Readonly<Record<string, string>>;
+  let docs: Readonly<Record<string, string>>;
 
   before(async () => {
-    ({ executable, papers } = await builtProgram());
+    ({ executable, docs } = await builtProgram());
     parts = await buildParts();
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
@@ -95,7 +95,7 @@ describe("an installed agent", () => {
 
   const ours = (version: string) =>
     buildDeb(
-      { executable, papers, version, kubernetes: "1.36.4", architecture: "amd64", epoch: 1_700_000_000 },
+      { executable, docs, version, kubernetes: "1.36.4", architecture: "amd64", epoch: 1_700_000_000 },
       directory.root,
     );
 
@@ -120,7 +120,7 @@ describe("an installed agent", () => {
   });
 
   test("the image runs under the node's runtime, as deckhand and as kubelet", async () => {
-    buildImageArchive({ executable, papers, version: "0.0.0", architecture: "amd64" }, directory.root);
+    buildImageArchive({ executable, docs, version: "0.0.0", architecture: "amd64" }, directory.root);
     const ctr = `${parts.path("ctr")} --address ${node.containerdSocket} --namespace deckhand`;
     const { pid } = cluster.component(`anchor@${node.name}`);
     /**

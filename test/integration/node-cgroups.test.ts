@@ -7,11 +7,11 @@ import { test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
 import { LatestTable } from "../../src/concurrency/latest-table.ts";
-import { Turns } from "../../src/concurrency/turns.ts";
+import { LoopHeartbeats } from "../../src/concurrency/loop-heartbeats.ts";
 import { type NodeCgroups, ResourcesController } from "../../src/controllers/resources/resources.ts";
 import { KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
+import type { QosCgroupState } from "../../src/domain/resources/qos-cgroup-state.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
-import type { TiersState } from "../../src/domain/resources/tiers-state.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
 import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
@@ -60,12 +60,12 @@ void test("[14.8][14.9] kubepods and its QoS cgroups are created, follow the pod
   const controller = new ResourcesController({
     cgroups: new LatestCell<NodeCgroups | undefined>({ pods, machine: on([]) }),
     admittedPods,
-    tiers: new LatestCell<TiersState>({ kind: "pending" }),
+    qosCgroups: new LatestCell<QosCgroupState>({ kind: "pending" }),
     machine: { facts: () => Promise.resolve({ ...facts, ...names }) },
     events: { emit: (_, type, reason, message) => reported.push(`${type} ${reason} ${message}`) },
     clock,
     log: { info: () => {}, error: (message, error) => reported.push(`${message}: ${String(error)}`) },
-    watch: new Turns(clock).expect("any", 0),
+    heartbeat: new LoopHeartbeats(clock).expect("any", 0),
     settings: {
       nodeName: "n1",
       cgroupRoot: [PARENT],

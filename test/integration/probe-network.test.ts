@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Probe } from "../../src/api/gen/core-v1.ts";
 import { LagMeter } from "../../src/concurrency/lag-meter.ts";
-import { ask, questionOf } from "../../src/controllers/probes/ask.ts";
-import { ExecRuns } from "../../src/controllers/probes/exec-runs.ts";
+import { ExecLimiter } from "../../src/controllers/probes/exec-limiter.ts";
+import { probeRequestOf, runProbe } from "../../src/controllers/probes/run-probe.ts";
 import type { ProbeOutcome } from "../../src/domain/probes/outcome.ts";
 import { probesOf } from "../../src/domain/probes/probe-spec.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
@@ -48,7 +48,7 @@ describe("probes over the network", () => {
   const parts = {
     clock: hostClock,
     prober: createProber(hostClock),
-    execs: new ExecRuns({ runtime: { execSync: () => assert.fail() }, clock: hostClock, cpus: async () => 1 }),
+    execs: new ExecLimiter({ runtime: { execSync: () => assert.fail() }, clock: hostClock, cpus: async () => 1 }),
     lag: new LagMeter(hostClock),
     userAgent: "kube-probe/1.36",
   };
@@ -57,8 +57,8 @@ describe("probes over the network", () => {
     const container = { name: "app", livenessProbe: { ...probe, timeoutSeconds } };
     const [spec] = probesOf(container);
     assert.ok(spec !== undefined);
-    const asked = { spec, pod: {}, container, id: "c", ip: "127.0.0.1", life: forever };
-    return ask(questionOf(asked, parts), parts, forever);
+    const inputs = { spec, pod: {}, container, id: "c", ip: "127.0.0.1", life: forever };
+    return runProbe(probeRequestOf(inputs, parts), parts, forever);
   };
 
   const kinds = (): readonly Probe[] => [

@@ -9,7 +9,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { serviceManagerOf } from "../../src/wire/host/service-manager.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { command } from "../cluster/command.ts";
-import { behindOwnKernel, makeKernelSettings } from "../cluster/own-kernel.ts";
+import { behindOwnKernel, makeSysctls } from "../cluster/own-kernel.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { listenForNotices, type NotifyListener } from "../support/notify-listener.ts";
@@ -48,7 +48,7 @@ describe("a service manager", () => {
         podLogsDir: directory.path("logs"),
       }),
     );
-    await makeKernelSettings(directory.path("machine"));
+    await makeSysctls(directory.path("machine"));
     listener = await listenForNotices(directory.root);
   });
 
@@ -90,14 +90,14 @@ describe("a service manager", () => {
   test("[1.18] receives notifications from the process itself, the only ones that it accepts", async () => {
     const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: listener.socket });
     assert.ok(manager !== undefined);
-    for (const news of ["ready", "alive", "stopping"] as const) await manager.tell(news, forever);
+    for (const state of ["ready", "alive", "stopping"] as const) await manager.notify(state, forever);
     await waitUntil("three messages", 5_000, () => Promise.resolve(listener.heard.length >= 3));
     assert.deepEqual(textsFrom(process.pid), ["READY=1", "WATCHDOG=1", "STOPPING=1"]);
   });
 
   test("that cannot be reached makes notifications fail, and without NOTIFY_SOCKET there is none", async () => {
     const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: directory.path("nowhere") });
-    await assert.rejects(manager?.tell("ready", forever) ?? Promise.resolve(), /Failed to notify init system/);
+    await assert.rejects(manager?.notify("ready", forever) ?? Promise.resolve(), /Failed to notify init system/);
     assert.equal(serviceManagerOf({ NOTIFY_SOCKET: "" }), undefined);
     assert.equal(serviceManagerOf({}), undefined);
   });

@@ -43,7 +43,7 @@ export function readExposition(text: string, format: "text" | "openMetrics" = "t
       else throw new Error(`a type out of place: ${line}`);
       continue;
     }
-    if (line.startsWith("#")) throw new Error(`a comment nobody wrote: ${line}`);
+    if (line.startsWith("#")) throw new Error(`an unknown comment: ${line}`);
     const sample = readSample(line);
     if (current === undefined || !belongs(sample.name, current)) throw new Error(`a sample out of place: ${line}`);
     current.samples.push(sample);

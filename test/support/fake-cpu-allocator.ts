@@ -1,6 +1,6 @@
 /** A minimal CPU manager: the container "app" of every pod gets one exclusive set of CPUs, as long as there are any. */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
-import type { ReadTable } from "../../src/concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../src/concurrency/latest-table.ts";
 import type { AllocationOutcome, PodAllocator } from "../../src/controllers/sync-loop/allocation.ts";
 import {
   type ContainerAllocations,
@@ -8,15 +8,15 @@ import {
   type PodAllocation,
   withContainerAllocation,
 } from "../../src/domain/allocation/pod-allocation.ts";
-import type { UidFacts } from "../../src/domain/journal/facts.ts";
+import type { JournaledPod } from "../../src/domain/journal/journaled-pod.ts";
 import type { AdmittedPod } from "../../src/domain/pod/admitted-pod.ts";
 import { podNameOfObject } from "../../src/domain/pod/pod-names.ts";
 
 export interface FakeCpuParts {
   /** Each set goes to one container. */
   readonly sets: readonly string[];
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
 }
 
 export class FakeCpuAllocator implements PodAllocator {
@@ -47,12 +47,12 @@ export class FakeCpuAllocator implements PodAllocator {
   }
 
   #used(): ReadonlySet<string> {
-    const { admittedPods, facts } = this.#parts;
+    const { admittedPods, journaledPods } = this.#parts;
     const published = admittedPods.keys().flatMap((uid): readonly (readonly [string, ContainerAllocations])[] => {
       const verdict = admittedPods.get(uid)?.verdict;
       return verdict?.kind === "admitted" ? [[uid, verdict.allocation.containers]] : [];
     });
-    const journaled = [...facts.values()].map(
+    const journaled = [...journaledPods.values()].map(
       ({ uid, allocated, finishedWallMs }) =>
         [uid, finishedWallMs === undefined ? (allocated?.containerAllocations ?? {}) : {}] as const,
     );

@@ -30,11 +30,11 @@ export interface Happened {
 
 export const NOTHING: Happened = { started: [], ended: [], unmounted: [] };
 
-const DIRECTORY = "/var/lib/guest-eyes";
+const DIRECTORY = "/var/lib/guest-recorder";
 const TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
 const PODS = "/var/lib/kubelet/pods/";
 /** The name of a container and a mount that the recorder creates itself, to check that it still records. */
-const SAMPLE = "eye-sample";
+const SAMPLE = "recorder-sample";
 const SEEN_MS = 5 * 60_000;
 const EVENT = /\/tasks\/(?<what>start|exit) (?<body>\{.*\})$/;
 
@@ -69,7 +69,7 @@ export async function podMountsIn(guest: Guest): Promise<readonly string[]> {
   return lines.filter((line) => line.split(" ")[4]?.startsWith(PODS) === true).toSorted();
 }
 
-export class GuestEyes {
+export class GuestRecorder {
   readonly #guest: Guest;
   readonly #names = new Map<string, string>();
 
@@ -78,19 +78,19 @@ export class GuestEyes {
   }
 
   /** Starts recording. Recording ends when the guest reboots or `open` is called again. */
-  static async open(guest: Guest): Promise<GuestEyes> {
+  static async open(guest: Guest): Promise<GuestRecorder> {
     const note = (unit: string, command: string) =>
       `systemd-run --quiet --unit ${unit} -p StandardOutput=append:${DIRECTORY}/${unit} ${command}`;
     const columns = "--noheadings --raw -o ACTION,OLD-TARGET,TARGET";
     await guest.must(`
-      systemctl stop eye-events eye-mounts 2>/dev/null || true
+      systemctl stop recorder-events recorder-mounts 2>/dev/null || true
       rm -rf ${DIRECTORY}
       mkdir ${DIRECTORY}
-      ${note("eye-events", "/usr/local/bin/ctr -n k8s.io events")}
-      ${note("eye-mounts", `stdbuf -oL findmnt --poll=umount,move,remount ${columns}`)}`);
-    const eyes = new GuestEyes(guest);
-    await eyes.#learnNames();
-    return eyes;
+      ${note("recorder-events", "/usr/local/bin/ctr -n k8s.io events")}
+      ${note("recorder-mounts", `stdbuf -oL findmnt --poll=umount,move,remount ${columns}`)}`);
+    const recorder = new GuestRecorder(guest);
+    await recorder.#learnNames();
+    return recorder;
   }
 
   /**
@@ -99,14 +99,14 @@ export class GuestEyes {
    */
   async happened(except: readonly EndedPod[]): Promise<Happened> {
     await this.#learnNames();
-    const place = `${PODS}${SAMPLE}`;
+    const path = `${PODS}${SAMPLE}`;
     const isOurs = (line: string) => line.includes(SAMPLE);
     await this.#guest.must(`ctr -n k8s.io run --rm --net-host ${BUSYBOX_IMAGE} ${SAMPLE} true`);
-    await waitUntil("the eyes to see", SEEN_MS, async () => {
+    await waitUntil("the recorder to see its sample", SEEN_MS, async () => {
       // On a busy machine, findmnt misses a mount that comes and goes between two reads of the mount table. An agent
       // may remove the directory.
       await this.#guest.must(
-        `mkdir -p ${place}; mount -t tmpfs eyes ${place}; sleep 2; umount ${place}; rmdir ${place} || [ ! -e ${place} ]`,
+        `mkdir -p ${path}; mount -t tmpfs none ${path}; sleep 2; umount ${path}; rmdir ${path} || [ ! -e ${path} ]`,
       );
       const { started, ended, unmounted } = await this.#noted([]);
       return started.some(isOurs) && ended.some(isOurs) && unmounted.some(isOurs);
@@ -118,7 +118,7 @@ export class GuestEyes {
 
   async #noted(except: readonly EndedPod[]): Promise<Happened> {
     const [events = "", mounts = ""] = (
-      await this.#guest.must(`cd ${DIRECTORY}; cat eye-events; echo ---; cat eye-mounts`)
+      await this.#guest.must(`cd ${DIRECTORY}; cat recorder-events; echo ---; cat recorder-mounts`)
     ).split("---\n");
     const reported = events.split("\n").flatMap((line) => {
       const { what, body = "{}" } = EVENT.exec(line)?.groups ?? {};

@@ -23,7 +23,7 @@ export interface PullCall {
 export interface Asking {
   readonly image?: string;
   readonly policy?: string;
-  readonly asker?: string;
+  readonly requester?: string;
   readonly uid?: string;
   readonly spec?: Partial<PodSpec>;
   readonly signal?: AbortSignal;
@@ -95,10 +95,10 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
     inspection,
     podOf,
     ensure: async (asking: Asking = {}) => {
-      const { image = "busybox", policy = "Always", asker = "app", signal = end.signal } = asking;
-      const tell = (type: string, reason: string, message: string) =>
-        void reported.push(`${asker}: ${type} ${reason}: ${message}`);
-      const request = { pod: podOf(asking), asker, image, policy, sandbox: SANDBOX, tell };
+      const { image = "busybox", policy = "Always", requester = "app", signal = end.signal } = asking;
+      const emit = (type: string, reason: string, message: string) =>
+        void reported.push(`${requester}: ${type} ${reason}: ${message}`);
+      const request = { pod: podOf(asking), requester, image, policy, sandbox: SANDBOX, emit };
       return pulls.ensure(request, signal);
     },
     setSecret: (name: string, resourceVersion: string, auths: unknown) => {

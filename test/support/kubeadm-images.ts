@@ -1,6 +1,6 @@
 /**
- * The images that kubeadm asks for, made of our own binaries and kept as OCI archives under the very names: the static pods of a control plane, CoreDNS
- * and kube-proxy. With them and the pause image that every guest has, nothing is pulled.
+ * The images that kubeadm requires, made of our own binaries and kept as OCI archives under the same names: the static
+ * pods of a control plane, CoreDNS and kube-proxy. With them and the pause image that every guest has, nothing is pulled.
  */
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
@@ -56,7 +56,8 @@ export async function kubeadmImages(parts: Parts): Promise<KubeadmImages> {
 async function requestedNames(parts: Parts): Promise<readonly string[]> {
   const args = ["config", "images", "list", `--kubernetes-version=${KUBERNETES_VERSION}`];
   const names = (await command(parts.path("kubeadm"), args)).split("\n").filter((name) => name !== "");
-  if (!names.includes(PAUSE_IMAGE)) throw new Error(`kubeadm wants another pause than ${PAUSE_IMAGE}: ${names.join()}`);
+  if (!names.includes(PAUSE_IMAGE))
+    throw new Error(`kubeadm requires another pause image than ${PAUSE_IMAGE}: ${names.join()}`);
   return names.filter((name) => name !== PAUSE_IMAGE);
 }
 
@@ -64,7 +65,7 @@ async function requestedNames(parts: Parts): Promise<readonly string[]> {
 function programOf(image: string): ProgramName {
   const [name] = basename(image).split(":");
   const found = PROGRAMS.find((one) => one === name);
-  if (found === undefined) throw new Error(`kubeadm asks for an image that is not known here: ${image}`);
+  if (found === undefined) throw new Error(`kubeadm requires an unknown image: ${image}`);
   return found;
 }
 

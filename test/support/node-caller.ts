@@ -68,7 +68,7 @@ export class NodeCaller implements Disposable {
 }
 
 function gone(): never {
-  throw new Error("two connections were closed while they were asked");
+  throw new Error("two connections were closed during their requests");
 }
 
 /** Sends a request over plain HTTP. */

@@ -3,7 +3,7 @@
  * change.
  */
 import type { ResourceAmounts } from "../../src/domain/node/capacity.ts";
-import { NO_HOLDS, type NodeOptions, type NodeSnapshot } from "../../src/domain/node/node-status.ts";
+import { NO_NOT_READY_REASONS, type NodeOptions, type NodeSnapshot } from "../../src/domain/node/node-status.ts";
 import { NO_PRESSURE } from "../../src/domain/node/pressure.ts";
 import type { RuntimeHealth } from "../../src/domain/node/runtime-health.ts";
 import type { MachineFacts } from "../../src/ports/machine.ts";
@@ -76,7 +76,7 @@ export const nodeSnapshot = (change: Partial<NodeSnapshot> = {}): NodeSnapshot =
   pressure: NO_PRESSURE,
   images: [],
   volumesInUse: undefined,
-  holds: NO_HOLDS,
-  tiers: { kind: "ready" },
+  notReadyReasons: NO_NOT_READY_REASONS,
+  qosCgroups: { kind: "ready" },
   ...change,
 });

@@ -92,7 +92,7 @@ export const view = (sandboxes: readonly SandboxStatus[], containers: readonly P
 export function snapshot(more: Partial<PodSnapshot> = {}): PodSnapshot {
   return {
     pod: pod(),
-    found: undefined,
+    initialStatus: undefined,
     view: view([], []),
     wallMs: NOW_MS,
     monotonicMs: 1_000_000,

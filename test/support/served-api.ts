@@ -13,12 +13,12 @@ import type { AuthorizationParts } from "../../src/server/authorization.ts";
 import { parseCertificates } from "../../src/server/certificate-pem.ts";
 import { ConnectionLimiter } from "../../src/server/connection-limiter.ts";
 import { Dispatch } from "../../src/server/dispatch.ts";
+import type { EndpointToggles } from "../../src/server/endpoint-toggles.ts";
 import { LIMITS } from "../../src/server/limits.ts";
 import { runListener } from "../../src/server/listener.ts";
 import type { RequestLabels } from "../../src/server/request-observer.ts";
 import type { Route } from "../../src/server/route.ts";
 import { Router } from "../../src/server/router.ts";
-import type { Switches } from "../../src/server/switches.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 
 export interface SaidLine {
@@ -36,7 +36,7 @@ export interface ServeOptions {
   readonly anonymous?: boolean;
   readonly tokens?: AuthenticationParts["tokens"];
   readonly authorization?: AuthorizationParts;
-  readonly switches?: Partial<Switches>;
+  readonly toggles?: Partial<EndpointToggles>;
   readonly streamsMax?: number;
   readonly streamIdleMs?: number;
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
@@ -74,7 +74,7 @@ export function serveApi(options: ServeOptions) {
         },
       },
       router: new Router(options.routes),
-      switches: { debugging: true, profiling: true, debugFlags: true, systemLogs: true, ...options.switches },
+      toggles: { debugging: true, profiling: true, debugFlags: true, systemLogs: true, ...options.toggles },
       access:
         options.readOnly === true
           ? undefined

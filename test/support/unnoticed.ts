@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { pause } from "../cluster/wait.ts";
 import type { Guest } from "../guest/guest.ts";
 import { readyFlips } from "./audit.ts";
-import { containersIn, type EndedPod, GuestEyes, NOTHING, podMountsIn } from "./guest-eyes.ts";
+import { containersIn, type EndedPod, GuestRecorder, NOTHING, podMountsIn } from "./guest-eyes.ts";
 import { begun } from "./guest-workload.ts";
 import type { GuestNode } from "./joined-guest.ts";
 import { changesSince } from "./pod-faults.ts";
@@ -35,9 +35,9 @@ export async function unnoticed<T>(
   act: () => Promise<T>,
 ): Promise<T> {
   const { guest } = node;
-  const takeLook = async () => ({ ...(await lookAt(guest, ended)), more: await look() });
-  const eyes = await GuestEyes.open(guest);
-  const [before, sinceWallMs] = [await takeLook(), Date.now()];
+  const inspect = async () => ({ ...(await inspectGuest(guest, ended)), more: await look() });
+  const recorder = await GuestRecorder.open(guest);
+  const [before, sinceWallMs] = [await inspect(), Date.now()];
   for (const name of pods) {
     const { phase } = node.pods.latest(name)?.status ?? {};
     const running = before.containers.filter(({ pod }) => pod === name).length;
@@ -46,8 +46,8 @@ export async function unnoticed<T>(
   const answer = await act();
   await node.healthy();
   await pause(SETTLE_MS);
-  assert.deepEqual(await takeLook(), before);
-  assert.deepEqual(await eyes.happened(ended), NOTHING);
+  assert.deepEqual(await inspect(), before);
+  assert.deepEqual(await recorder.happened(ended), NOTHING);
   const changes = pods
     .filter((name) => !mayBeUnready.includes(name))
     .flatMap((name) => changesSince(name, node.pods.versions(name), sinceWallMs));
@@ -62,7 +62,7 @@ export async function unnoticed<T>(
   return answer;
 }
 
-async function lookAt(guest: Guest, ended: readonly EndedPod[]) {
+async function inspectGuest(guest: Guest, ended: readonly EndedPod[]) {
   const isOther = (pod: string) => !ended.some(({ name }) => name === pod);
   const counts = Object.entries(await begun(guest));
   return {

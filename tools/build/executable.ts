@@ -28,7 +28,7 @@ const MAIN = "deckhand.js";
 export interface ExecutableParts {
   readonly bundle: string;
   /** Assets of the executable, by name. */
-  readonly papers: Readonly<Record<string, string>>;
+  readonly docs: Readonly<Record<string, string>>;
   /** Path of a Node of the running release. */
   readonly node: string;
   /** Whether `node` is for this machine: only then can it use code that is compiled here. */
@@ -38,13 +38,13 @@ export interface ExecutableParts {
 export function buildExecutable(parts: ExecutableParts, output: string): { readonly stripped: boolean } {
   const work = join(dirname(output), ".executable");
   rmSync(work, { recursive: true, force: true });
-  mkdirSync(join(work, "papers"), { recursive: true });
+  mkdirSync(join(work, "docs"), { recursive: true });
   try {
     const node = join(work, "node");
     copyFileSync(parts.node, node);
     const stripped = parts.forHere && strip(node);
-    const papers = Object.entries(parts.papers).map(([name, content]) => {
-      const file = join(work, "papers", name);
+    const docs = Object.entries(parts.docs).map(([name, content]) => {
+      const file = join(work, "docs", name);
       writeFileSync(file, content);
       return [name, file] as const;
     });
@@ -59,7 +59,7 @@ export function buildExecutable(parts: ExecutableParts, output: string): { reado
       execArgv: NODE_OPTIONS,
       // The environment and the command line cannot add options.
       execArgvExtension: "none",
-      assets: Object.fromEntries(papers),
+      assets: Object.fromEntries(docs),
     };
     writeFileSync(join(work, "sea.json"), JSON.stringify(sea));
     // V8 accepts compiled code only under the flags that it was compiled under.

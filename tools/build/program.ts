@@ -5,14 +5,14 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildBundle } from "./bundle.ts";
 import { contentsOf, nodeRuntime } from "./contents.ts";
+import { embeddedDocsOf } from "./embedded-docs.ts";
 import { buildExecutable } from "./executable.ts";
 import { nodeFor, type OtherMachine } from "./other-node.ts";
-import { papersOf } from "./papers.ts";
 
 export interface OtherProgram {
   readonly executable: string;
   /** The licenses and SBOM of the executable. */
-  readonly papers: Readonly<Record<string, string>>;
+  readonly docs: Readonly<Record<string, string>>;
 }
 
 export interface BuiltProgram extends OtherProgram {
@@ -27,10 +27,10 @@ export interface BuiltProgram extends OtherProgram {
 /** Builds one more executable beside it, `deckhand-<machine>`. It cannot be run on this machine. */
 export function buildForOther({ directory, bundle, sources }: BuiltProgram, machine: OtherMachine): OtherProgram {
   const node = nodeFor(machine);
-  const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
+  const docs = embeddedDocsOf(contentsOf(sources, nodeRuntime(node)));
   const executable = join(directory, `deckhand-${machine}`);
-  buildExecutable({ bundle, papers, node, forHere: false }, executable);
-  return { executable, papers };
+  buildExecutable({ bundle, docs, node, forHere: false }, executable);
+  return { executable, docs };
 }
 
 /** Removes the directory's previous contents. */
@@ -39,12 +39,12 @@ export async function buildProgram(directory: string): Promise<BuiltProgram> {
   mkdirSync(directory, { recursive: true });
   const bundle = join(directory, "deckhand.js");
   const sources = await buildBundle(bundle);
-  for (const [name, content] of Object.entries(papersOf(contentsOf(sources)))) {
+  for (const [name, content] of Object.entries(embeddedDocsOf(contentsOf(sources)))) {
     writeFileSync(join(directory, name), content);
   }
   const executable = join(directory, "deckhand");
   const node = process.execPath;
-  const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
-  const { stripped } = buildExecutable({ bundle, papers, node, forHere: true }, executable);
-  return { directory, bundle, sources, executable, papers, stripped };
+  const docs = embeddedDocsOf(contentsOf(sources, nodeRuntime(node)));
+  const { stripped } = buildExecutable({ bundle, docs, node, forHere: true }, executable);
+  return { directory, bundle, sources, executable, docs, stripped };
 }

@@ -15,7 +15,7 @@ export const DEBIAN_NAMES: Readonly<Record<string, string>> = { x64: "amd64", ar
 
 export interface DebSource {
   readonly executable: string;
-  readonly papers: Readonly<Record<string, string>>;
+  readonly docs: Readonly<Record<string, string>>;
   readonly version: string;
   /** The Kubernetes version, without its "v". */
   readonly kubernetes: string;
@@ -46,7 +46,7 @@ const LINKS: readonly string[] = ["usr/bin/kubelet", "usr/bin/kubectl-why"];
 
 /** Returns the path of the package. */
 export function buildDeb(source: DebSource, directory: string): string {
-  const { executable, papers, version, architecture, epoch } = source;
+  const { executable, docs, version, architecture, epoch } = source;
   const root = join(directory, ".deb");
   rmSync(root, { recursive: true, force: true });
   const place = (path: string, mode: number, from: { readonly file: string } | { readonly text: string }) => {
@@ -65,8 +65,8 @@ export function buildDeb(source: DebSource, directory: string): string {
     place("usr/bin/deckhand", 0o755, { file: executable });
     for (const name of LINKS) symlinkSync("deckhand", join(root, name));
     place("usr/lib/systemd/system/kubelet.service", 0o644, { file: inRepository("tools/package/kubelet.service") });
-    place("usr/share/doc/deckhand/copyright", 0o644, { text: papers["licences.txt"] ?? "" });
-    place("usr/share/doc/deckhand/sbom.cdx.json", 0o644, { text: papers["sbom.cdx.json"] ?? "" });
+    place("usr/share/doc/deckhand/copyright", 0o644, { text: docs["licences.txt"] ?? "" });
+    place("usr/share/doc/deckhand/sbom.cdx.json", 0o644, { text: docs["sbom.cdx.json"] ?? "" });
     for (const path of ["", ...(readdirSync(root, { recursive: true }) as string[])]) {
       const target = join(root, path);
       if (!LINKS.includes(path)) utimesSync(target, epoch, epoch);

@@ -8,7 +8,7 @@ import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { sha256OfFile } from "../build/contents.ts";
-import { type DebianFile, withDebianFiles } from "../build/papers.ts";
+import { type DebianFile, withDebianFiles } from "../build/embedded-docs.ts";
 import { buildImage, gzipLayer, type Layer, type LayerEntry, ociArchive, plainLayer } from "../oci.ts";
 
 /** The programs that the agent runs: to mount volumes, lock its directory and look up users of pods. */
@@ -17,7 +17,7 @@ const PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
 
 export interface ImageParts {
   readonly executable: string;
-  readonly papers: Readonly<Record<string, string>>;
+  readonly docs: Readonly<Record<string, string>>;
   readonly version: string;
   /** Debian's architecture name, which is also the image's. */
   readonly architecture: string;
@@ -26,18 +26,15 @@ export interface ImageParts {
 export const imageName = (version: string): string => `docker.io/deckhand/deckhand:${version}`;
 
 /** Returns the path of the archive. */
-export function buildImageArchive(
-  { executable, papers, version, architecture }: ImageParts,
-  directory: string,
-): string {
+export function buildImageArchive({ executable, docs, version, architecture }: ImageParts, directory: string): string {
   const called = CALLED.map((path) => fileEntry(path, 0o755));
   const libraries = [...new Set([executable, ...CALLED].flatMap(librariesOf))].toSorted();
   const system = [...called, ...libraries.map((path) => fileEntry(path, 0o755))];
   const held = [...CALLED, ...libraries].map(debianFile);
   const packages = [...new Set(held.map((file) => file.package))].toSorted();
   const terms = packages.map((name) => fileEntry(`/usr/share/doc/${name}/copyright`, 0o644));
-  const bill = withDebianFiles(papers["sbom.cdx.json"] ?? "", held, architecture);
-  const papersEntries = Object.entries({ ...papers, "sbom.cdx.json": bill }).map(
+  const bill = withDebianFiles(docs["sbom.cdx.json"] ?? "", held, architecture);
+  const docEntries = Object.entries({ ...docs, "sbom.cdx.json": bill }).map(
     ([name, text]): LayerEntry => ({
       kind: "file",
       path: `usr/share/doc/deckhand/${name}`,
@@ -52,7 +49,7 @@ export function buildImageArchive(
   // System files change rarely: in a separate layer they are pulled once for many versions.
   const layers = [
     [...system, ...terms],
-    [...program, ...papersEntries],
+    [...program, ...docEntries],
   ].map((entries) => packed([...directoriesOf(entries), ...entries]));
   const image = buildImage({
     names: [imageName(version)],

@@ -17,8 +17,8 @@ export interface Packages {
 
 export function buildPackages(program: BuiltProgram, directory: string): Packages {
   mkdirSync(directory, { recursive: true });
-  const { executable, papers } = program;
-  const image = { executable, papers, version: ownVersion(), architecture: debianName(process.arch) };
+  const { executable, docs } = program;
+  const image = { executable, docs, version: ownVersion(), architecture: debianName(process.arch) };
   return {
     deb: buildDebFor(process.arch, program, directory),
     image: buildImageArchive(image, directory),
@@ -37,13 +37,13 @@ export function writeChecksums(files: readonly string[], directory: string): str
 /** `machine` is Node's architecture name. Returns the path of the package. */
 export function buildDebFor(
   machine: string,
-  { executable, papers }: OtherProgram,
+  { executable, docs }: OtherProgram,
   directory: string,
   version: string = ownVersion(),
 ): string {
   const architecture = debianName(machine);
   const versions = { version, kubernetes: kubernetesVersion() };
-  return buildDeb({ executable, papers, ...versions, architecture, epoch: commitSeconds() }, directory);
+  return buildDeb({ executable, docs, ...versions, architecture, epoch: commitSeconds() }, directory);
 }
 
 function debianName(machine: string): string {

@@ -6,8 +6,8 @@
 import { diagnose } from "../../domain/doctor/diagnose.ts";
 import type { ConfigurationSeen } from "../../domain/doctor/facts.ts";
 import { gather } from "../doctor/gather.ts";
-import type { DoctorPorts } from "../doctor/looking.ts";
 import { inFormat, takeDoctorFlags } from "../doctor/output.ts";
+import type { DoctorPorts } from "../doctor/probe-host.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { FileFault } from "../options/config-files.ts";
 import { loadOptions, OptionsFault } from "../options/load-options.ts";

@@ -19,9 +19,9 @@ export interface CommandIo {
 export type StartKubelet = (options: CompiledOptions, log: ProcessLog) => Promise<number>;
 
 /** Documents about the contents of the program, shipped with it. */
-export type Paper = "licences" | "sbom";
+export type EmbeddedDoc = "licences" | "sbom";
 /** Rejects if the document is missing. */
-export type ReadPaper = (paper: Paper) => Promise<string>;
+export type ReadEmbeddedDoc = (doc: EmbeddedDoc) => Promise<string>;
 
 /** The log before options are loaded: text format, verbosity 0. */
 export const firstLog = (io: CommandIo): Log => {

@@ -5,11 +5,11 @@
  * a mount point that the agent did not make.
  */
 
-import { readJournal } from "../../controllers/journal/look.ts";
+import { readJournal } from "../../controllers/journal/read-journal.ts";
 import { VOLUME_PLUGINS } from "../../controllers/volumes/plugins/volume-plugins.ts";
 import { StagedVolumes } from "../../controllers/volumes/staged-volumes.ts";
-import { readRemains, type TakeAwayPorts, takeAway } from "../../controllers/volumes/take-away.ts";
-import { foldFacts, type UidFacts } from "../../domain/journal/facts.ts";
+import { readMounted, type TearDownPorts, tearDown } from "../../controllers/volumes/tear-down.ts";
+import { foldJournaledPods, type JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import { podDirectory } from "../../domain/pod/pod-names.ts";
 import { keptBecause, type Orphan, orphanOf, type PodOnDisk } from "../../domain/volumes/orphans.ts";
 import { listIfThere } from "../../ports/host-files.ts";
@@ -17,7 +17,7 @@ import type { Runtime } from "../../ports/runtime.ts";
 import type { CommandIo } from "./io.ts";
 import type { OutputFormat } from "./own-flags.ts";
 
-export interface OrphanPorts extends TakeAwayPorts {
+export interface OrphanPorts extends TearDownPorts {
   readonly runtime: Pick<Runtime, "listSandboxes">;
 }
 
@@ -85,29 +85,29 @@ export async function cleanOrphans(work: OrphanWork, uids: readonly string[]): P
   return failed === 0 ? 0 : 1;
 }
 
-async function clean({ uid, obstacles }: Orphan, { remains }: PodOnDisk, work: OrphanWork): Promise<boolean> {
+async function clean({ uid, obstacles }: Orphan, { mounts }: PodOnDisk, work: OrphanWork): Promise<boolean> {
   const { ports, rootDir, io, signal } = work;
   if (obstacles.length > 0) {
     for (const obstacle of obstacles) io.stderr(`${uid}: not removed: ${obstacle}\n`);
     return false;
   }
-  const outcome = await takeAway({
-    podDirectory: remains.podDirectory,
-    ledger: remains.ledger,
+  const outcome = await tearDown({
+    podDirectory: mounts.podDirectory,
+    journaledMounts: mounts.journaledMounts,
     ports,
     rootDir,
     plugins: VOLUME_PLUGINS,
     staged: new StagedVolumes(),
-    mustLetGo: () => false,
-    onSilence: () => {},
-    onLetGo: () => {},
+    mustUnmountLazily: () => false,
+    onUnresponsive: () => {},
+    onLazyUnmount: () => {},
     signal,
   });
   if (outcome.kind === "left") {
     for (const trouble of outcome.troubles.values()) io.stderr(`${uid}: failed: ${trouble}\n`);
     return false;
   }
-  await ports.mounts.removeTree(remains.podDirectory, signal);
+  await ports.mounts.removeTree(mounts.podDirectory, signal);
   io.stdout(`${uid}: removed\n`);
   return true;
 }
@@ -116,12 +116,14 @@ async function podsOnDisk({ ports, rootDir, signal }: OrphanWork): Promise<reado
   const uids = await listIfThere(ports.files, `${rootDir}/pods`);
   const sandboxes = await ports.runtime.listSandboxes({}, signal);
   const known = new Set(sandboxes.map(({ metadata }) => metadata.uid));
-  const facts: ReadonlyMap<string, UidFacts> = foldFacts(await readJournal(ports.files, `${rootDir}/deckhand/journal`));
+  const journaledPods: ReadonlyMap<string, JournaledPod> = foldJournaledPods(
+    await readJournal(ports.files, `${rootDir}/deckhand/journal`),
+  );
   const pods: PodOnDisk[] = [];
   for (const uid of uids) {
-    const ledger = new Set(facts.get(uid)?.mounts.keys());
-    const remains = await readRemains(podDirectory(rootDir, uid), ledger, VOLUME_PLUGINS, ports);
-    pods.push({ uid, remains, facts: facts.get(uid), inRuntime: known.has(uid) });
+    const journaledMounts = new Set(journaledPods.get(uid)?.mounts.keys());
+    const mounts = await readMounted(podDirectory(rootDir, uid), journaledMounts, VOLUME_PLUGINS, ports);
+    pods.push({ uid, mounts, journaledPod: journaledPods.get(uid), inRuntime: known.has(uid) });
   }
   return pods;
 }

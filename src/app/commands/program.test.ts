@@ -28,13 +28,13 @@ async function run(name: string, ...args: readonly string[]) {
   };
   const nobody = () => assert.fail("unexpected call");
   const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
-  const paper = (name: string) =>
+  const embeddedDoc = (name: string) =>
     name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
   const exitCode = await runProgram({ name, args }, io, start, {
     openOrphans: nobody,
     doctor: (flags, own) => doctorCommand(flags, own, nobody),
     explainPorts,
-    readPaper: paper,
+    readEmbeddedDoc: embeddedDoc,
     runKubectl: nobody,
   });
   return { exitCode, ...said, started };
@@ -156,7 +156,7 @@ void test("[1.5] config check prints each value with its origin, and no secret",
     assert.ok(lines.includes(line), `${line} in\n${stdout}`);
   }
   assert.ok(!stdout.includes("canary"));
-  const waits = "is set, but waits for what is not built yet: garbage collection of images";
+  const waits = "is set, but needs a feature that is not implemented: garbage collection of images";
   const [warning, ...notes] = stderr.trimEnd().split("\n");
   assert.equal(warning, `warning: imageMaximumGCAge (${path}) ${waits}`);
   assert.ok(notes.some((note) => note.startsWith("note: not implemented: garbage collection of images (")));

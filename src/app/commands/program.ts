@@ -2,13 +2,14 @@
  * `deckhand` and its subcommands. Called by the name `kubelet`, the program has the kubelet's command line; called by
  * the name `kubectl-why`, it is a plugin of kubectl.
  */
-import { Command, CommanderError, Option } from "commander";
+import { Argument, Command, CommanderError, Option } from "commander";
 import { errorText } from "../../base/error-text.ts";
 import type { ExplanationPorts } from "../../controllers/explain/explanations.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
+import { completionScript, SHELLS, type Shell } from "./completion.ts";
 import { configCheckCommand } from "./config-check.ts";
 import { explainNodeCommand, explainPodCommand } from "./explain.ts";
-import type { CommandIo, Paper, ReadPaper, StartKubelet } from "./io.ts";
+import type { CommandIo, EmbeddedDoc, ReadEmbeddedDoc, StartKubelet } from "./io.ts";
 import { kubectlWhyCommand, type RunKubectl } from "./kubectl-why.ts";
 import { kubeletCommand } from "./kubelet.ts";
 import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
@@ -24,7 +25,7 @@ export interface CommandParts {
   readonly openOrphans: OpenOrphans;
   readonly doctor: (args: readonly string[], io: CommandIo) => Promise<number>;
   readonly explainPorts: ExplanationPorts;
-  readonly readPaper: ReadPaper;
+  readonly readEmbeddedDoc: ReadEmbeddedDoc;
   readonly runKubectl: RunKubectl;
 }
 
@@ -65,7 +66,8 @@ export async function runProgram(
   passThrough(program.command("doctor"), "check whether this host can run a node; takes the kubelet's flags").action(
     keepExitCode((flags) => parts.doctor(flags, io)),
   );
-  addPapers(program, io, parts, keepExitCode);
+  addEmbeddedDocs(program, io, parts, keepExitCode);
+  addCompletionCommand(program, io);
   program
     .command("version")
     .description("print the version")
@@ -141,23 +143,36 @@ function addExplainCommands(
   ).action(keepExitCode((args) => explainNodeCommand(args, io, explainPorts)));
 }
 
-const PAPERS = [
+function addCompletionCommand(program: Command, io: CommandIo): void {
+  program
+    .command("completion")
+    .description("print a script that completes commands and flags in a shell")
+    .addArgument(new Argument("<shell>", "the shell").choices(SHELLS))
+    .action((shell: Shell) => io.stdout(completionScript(program, shell)));
+}
+
+const EMBEDDED_DOCS = [
   ["licences", "print the licences of everything in this program"],
   ["sbom", "print the bill of materials of this program, as CycloneDX"],
 ] as const;
 
-function addPapers(program: Command, io: CommandIo, { readPaper }: CommandParts, keepExitCode: KeepExitCode): void {
-  for (const [paper, description] of PAPERS) {
+function addEmbeddedDocs(
+  program: Command,
+  io: CommandIo,
+  { readEmbeddedDoc }: CommandParts,
+  keepExitCode: KeepExitCode,
+): void {
+  for (const [doc, description] of EMBEDDED_DOCS) {
     program
-      .command(paper)
+      .command(doc)
       .description(description)
-      .action(keepExitCode(() => printPaper(paper, io, readPaper)));
+      .action(keepExitCode(() => printEmbeddedDoc(doc, io, readEmbeddedDoc)));
   }
 }
 
-async function printPaper(paper: Paper, io: CommandIo, readPaper: ReadPaper): Promise<number> {
+async function printEmbeddedDoc(doc: EmbeddedDoc, io: CommandIo, readEmbeddedDoc: ReadEmbeddedDoc): Promise<number> {
   try {
-    io.stdout(await readPaper(paper));
+    io.stdout(await readEmbeddedDoc(doc));
     return 0;
   } catch (error) {
     io.stderr(`error: ${errorText(error)}\n`);

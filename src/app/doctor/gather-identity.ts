@@ -8,10 +8,10 @@ import type { ApiSeen, IdentitySeen, PairSeen } from "../../domain/doctor/facts.
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import { keyPemOf } from "../../domain/identity/pem.ts";
 import { certificateFacts } from "../../domain/identity/x509-read.ts";
-import type { PlainAnswer } from "../../wire/kube-api/ask-once.ts";
 import type { Connection } from "../../wire/kube-api/connection.ts";
+import type { PlainAnswer } from "../../wire/kube-api/one-shot-request.ts";
 import { type Kubeconfig, openKubeconfig } from "../options/kubeconfig.ts";
-import { inTime, looked, type Round } from "./looking.ts";
+import { inTime, probe, type Round } from "./probe-host.ts";
 
 export interface IdentityRound {
   readonly identity: IdentitySeen;
@@ -59,7 +59,7 @@ interface Opened {
 async function opened(round: Round, path: string): Promise<Opened> {
   try {
     // openKubeconfig reads synchronously and blocks everything else, so first check that the disk responds.
-    await inTime(round, () => round.ports.signs.nearest(path));
+    await inTime(round, () => round.ports.inspector.nearest(path));
     return { path, kubeconfig: openKubeconfig(path), trouble: undefined };
   } catch (error) {
     return { path, kubeconfig: undefined, trouble: errorText(error) };
@@ -104,7 +104,7 @@ async function servingPair(round: Round): Promise<PairSeen> {
   const current = `${round.options.directories.certificates}/kubelet-server-current.pem`;
   const signed: PairPaths = { certificate: current, key: current };
   if (serving.kind === "files") return pairFromFiles(round, serving.files);
-  const nearest = await looked(round, () => round.ports.signs.nearest(current));
+  const nearest = await probe(round, () => round.ports.inspector.nearest(current));
   if (nearest.kind === "unseen") return { kind: "unseen", why: `${current}: ${nearest.why}` };
   if (nearest.value === current) return pairFromFiles(round, signed);
   return serving.files === undefined ? ABSENT : pairFromFiles(round, serving.files);
@@ -113,7 +113,7 @@ async function servingPair(round: Round): Promise<PairSeen> {
 async function pairFromFiles(round: Round, { certificate, key }: PairPaths): Promise<PairSeen> {
   try {
     const [certificateText, keyText] = await inTime(round, () =>
-      Promise.all([round.ports.signs.text(certificate), round.ports.signs.text(key)]),
+      Promise.all([round.ports.inspector.text(certificate), round.ports.inspector.text(key)]),
     );
     const keyPem = keyPemOf(keyText);
     if (keyPem === undefined) return { kind: "refused", why: `${key} holds no key` };
@@ -125,7 +125,7 @@ async function pairFromFiles(round: Round, { certificate, key }: PairPaths): Pro
 
 async function authorities(round: Round, path: string): Promise<PairSeen> {
   try {
-    const chain = certificateFacts(await inTime(round, () => round.ports.signs.text(path)));
+    const chain = certificateFacts(await inTime(round, () => round.ports.inspector.text(path)));
     if (chain.length === 0) return { kind: "refused", why: `${path} holds no certificate` };
     return { kind: "there", where: path, chain, keyFits: true };
   } catch (error) {

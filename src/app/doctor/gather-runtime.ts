@@ -1,12 +1,12 @@
 /** Inspects the state that the runtime reports, and the network that it is configured with. */
 import { errorText } from "../../base/error-text.ts";
 import type { NetworkSeen, RuntimeAnswer, RuntimeSeen } from "../../domain/doctor/facts.ts";
-import type { Looked } from "../../domain/doctor/finding.ts";
+import type { Probed } from "../../domain/doctor/finding.ts";
 import { configurationName, networkConfiguration } from "../../domain/doctor/network-configuration.ts";
 import { NO_SETTINGS, type RuntimeSettings, runtimeSettings } from "../../domain/doctor/runtime-settings.ts";
 import type { RuntimeStatus } from "../../domain/runtime/runtime-info.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
-import { inTime, looked, type Round } from "./looking.ts";
+import { inTime, probe, type Round } from "./probe-host.ts";
 
 export interface RuntimeRound {
   readonly runtime: RuntimeSeen;
@@ -16,10 +16,10 @@ export interface RuntimeRound {
 export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
   const { ports, options } = round;
   const answer = await askVersion(round);
-  const silent: Looked<never> = { kind: "unseen", why: "the runtime does not answer" };
+  const silent: Probed<never> = { kind: "unseen", why: "the runtime does not answer" };
   const status =
     answer.kind === "answers"
-      ? await looked(round, (signal) => ports.runtime.status({ verbose: true }, signal))
+      ? await probe(round, (signal) => ports.runtime.status({ verbose: true }, signal))
       : silent;
   const settings = settingsOf(status);
   const conditions: RuntimeSeen["conditions"] =
@@ -31,7 +31,7 @@ export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
   const { endpoint, imageEndpoint } = options.runtime;
   const images =
     answer.kind === "answers" || imageEndpoint !== endpoint
-      ? await looked(round, (signal) => ports.images.imageFilesystems(signal))
+      ? await probe(round, (signal) => ports.images.imageFilesystems(signal))
       : silent;
   const isApart = imageEndpoint !== endpoint && images.kind === "unseen";
   const driver = answer.kind === "answers" ? await askDriver(round) : silent;
@@ -59,7 +59,7 @@ async function askVersion(round: Round): Promise<RuntimeAnswer> {
   }
 }
 
-function settingsOf(status: Looked<RuntimeStatus>): Looked<RuntimeSettings> {
+function settingsOf(status: Probed<RuntimeStatus>): Probed<RuntimeSettings> {
   if (status.kind === "unseen") return { kind: "seen", value: NO_SETTINGS };
   try {
     return { kind: "seen", value: runtimeSettings(status.value.info) };
@@ -69,7 +69,7 @@ function settingsOf(status: Looked<RuntimeStatus>): Looked<RuntimeSettings> {
 }
 
 const askDriver = (round: Round): Promise<RuntimeSeen["driver"]> =>
-  looked(round, (signal) =>
+  probe(round, (signal) =>
     round.ports.runtime.cgroupDriver(signal).catch((error: unknown) => {
       if (isRuntimeError(error, "unimplemented")) return undefined;
       throw error;
@@ -80,19 +80,20 @@ async function gatherNetwork(
   round: Round,
   { networkDirectory: directory, networkProgramDirectories: directories, needsLoopback }: RuntimeSettings,
 ): Promise<NetworkSeen> {
-  const { signs } = round.ports;
+  const { inspector } = round.ports;
   const takenOf = async (from: string) => {
-    const name = configurationName(await signs.names(from));
+    const name = configurationName(await inspector.names(from));
     return name === undefined
       ? undefined
-      : networkConfiguration(`${from}/${name}`, await signs.text(`${from}/${name}`));
+      : networkConfiguration(`${from}/${name}`, await inspector.text(`${from}/${name}`));
   };
-  const namesIn = async (each: readonly string[]) => (await Promise.all(each.map((from) => signs.names(from)))).flat();
+  const namesIn = async (each: readonly string[]) =>
+    (await Promise.all(each.map((from) => inspector.names(from)))).flat();
   return {
     configured:
-      directory === undefined ? undefined : { directory, configuration: await looked(round, () => takenOf(directory)) },
+      directory === undefined ? undefined : { directory, configuration: await probe(round, () => takenOf(directory)) },
     programs:
-      directories === undefined ? undefined : { directories, found: await looked(round, () => namesIn(directories)) },
+      directories === undefined ? undefined : { directories, found: await probe(round, () => namesIn(directories)) },
     needsLoopback,
   };
 }

@@ -5,24 +5,24 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { FakeHostSigns } from "../../../sim/fake-host-signs.ts";
-import { FakeKernelSettings } from "../../../sim/fake-kernel-settings.ts";
+import { FakeHostInspector } from "../../../sim/fake-host-inspector.ts";
 import { FakeKeys } from "../../../sim/fake-keys.ts";
 import { FakeMachine } from "../../../sim/fake-machine.ts";
+import { FakeSysctls } from "../../../sim/fake-sysctls.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
 import { directoryOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { makeSelfSigned } from "../../controllers/identity/self-signed.ts";
 import type { Finding } from "../../domain/doctor/finding.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { hostClock } from "../../wire/host/clock.ts";
-import type { PlainAnswer } from "../../wire/kube-api/ask-once.ts";
 import type { Connection } from "../../wire/kube-api/connection.ts";
+import type { PlainAnswer } from "../../wire/kube-api/one-shot-request.ts";
 import { doctorCommand } from "../commands/doctor.ts";
-import type { DoctorPorts } from "./looking.ts";
+import type { DoctorPorts } from "./probe-host.ts";
 
 const DAY_MS = 86_400_000;
 const NOW = Date.UTC(2026, 5, 1);
@@ -46,8 +46,8 @@ authentication: {x509: {clientCAFile: /etc/kubernetes/ca.crt}}
 `;
 
 interface Host {
-  readonly signs: FakeHostSigns;
-  readonly kernel: FakeKernelSettings;
+  readonly inspector: FakeHostInspector;
+  readonly kernel: FakeSysctls;
   readonly machine: FakeMachine;
   /** Responses of the runtime and the API server; an Error is thrown. */
   answers: {
@@ -66,16 +66,16 @@ const STATUS = { ...runtimeAnswered().status, info: { config: JSON.stringify({ c
 const OK = { status: 200, body: {}, dateWallMs: NOW };
 
 function soundHost(): Host {
-  const signs = new FakeHostSigns();
-  signs.systemd = false;
+  const inspector = new FakeHostInspector();
+  inspector.systemd = false;
   const network = { name: "pods", plugins: [{ type: "bridge", ipam: { type: "host-local" } }] };
-  signs.files.set("/etc/cni/net.d/10-pods.conflist", JSON.stringify(network));
-  for (const name of ["bridge", "host-local", "loopback"]) signs.files.set(`/opt/cni/bin/${name}`, "");
-  signs.files.set("/etc/resolv.conf", "nameserver 192.0.2.53\n");
-  signs.files.set("/etc/kubernetes/ca.crt", pairAt(NOW).certificatePem);
+  inspector.files.set("/etc/cni/net.d/10-pods.conflist", JSON.stringify(network));
+  for (const name of ["bridge", "host-local", "loopback"]) inspector.files.set(`/opt/cni/bin/${name}`, "");
+  inspector.files.set("/etc/resolv.conf", "nameserver 192.0.2.53\n");
+  inspector.files.set("/etc/kubernetes/ca.crt", pairAt(NOW).certificatePem);
   return {
-    signs,
-    kernel: new FakeKernelSettings(),
+    inspector,
+    kernel: new FakeSysctls(),
     machine: new FakeMachine("node-1"),
     answers: {
       version: { name: "containerd", version: "v2.2.0", apiVersion: "v1" },
@@ -99,10 +99,10 @@ const answer = async <T>(value: T | Error): Promise<T> => {
 /** A clock on which a second takes ten milliseconds. */
 const hurried: Clock = { ...at(NOW), after: (ms, fire) => hostClock.after(ms / 100, fire) };
 
-const portsOf = ({ signs, kernel, machine, answers, asked, clock }: Host): DoctorPorts => ({
+const portsOf = ({ inspector, kernel, machine, answers, asked, clock }: Host): DoctorPorts => ({
   clock,
   machine,
-  signs,
+  inspector,
   kernel,
   keys,
   runtime: {
@@ -204,14 +204,14 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     [/^cni-configuration-missing: \/other holds no/],
   ],
   "the runtime's plug-ins are not installed": [
-    (host) => host.signs.files.delete("/opt/cni/bin/bridge"),
+    (host) => host.inspector.files.delete("/opt/cni/bin/bridge"),
     [/^cni-plugin-missing: bridge, needed by .*10-pods\.conflist, is not in \/opt\/cni\/bin/],
   ],
   "the runtime reports no CNI directories (no finding)": [
     (host) => {
       host.answers.status = { ...STATUS, info: { config: JSON.stringify({ sandboxImage: "pause" }) } };
-      host.signs.files.delete("/etc/cni/net.d/10-pods.conflist");
-      host.signs.files.delete("/opt/cni/bin/bridge");
+      host.inspector.files.delete("/etc/cni/net.d/10-pods.conflist");
+      host.inspector.files.delete("/opt/cni/bin/bridge");
     },
     [],
   ],
@@ -243,7 +243,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   ],
   "the image disk is below the default eviction thresholds": [
     (host) => {
-      host.signs.directories.add("/var/lib/images");
+      host.inspector.directories.add("/var/lib/images");
       host.machine.filesystems.set("/var/lib/images", {
         device: "2",
         capacityBytes: 1000n << 20n,
@@ -256,7 +256,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   ],
   "the disk of the logs is below the eviction thresholds (no finding)": [
     (host) => {
-      host.signs.directories.add("/var/log/pods");
+      host.inspector.directories.add("/var/log/pods");
       const small = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 9n << 20n };
       host.machine.filesystems.set("/var/log/pods", { ...small, inodes: 1000n, inodesFree: 4n });
     },
@@ -264,7 +264,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   ],
   "the disk of the logs is full": [
     (host) => {
-      host.signs.directories.add("/var/log/pods");
+      host.inspector.directories.add("/var/log/pods");
       const full = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 0n };
       host.machine.filesystems.set("/var/log/pods", { ...full, inodes: 1000n, inodesFree: 0n });
     },
@@ -275,35 +275,40 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     [/^could-not-look: the kernel's release and the machine's id: EACCES$/],
   ],
   "the directory of certificates is read-only": [
-    (host) => host.signs.unwritable.set("/var/lib", "EROFS"),
+    (host) => host.inspector.unwritable.set("/var/lib", "EROFS"),
     [/^folder-unwritable: \/var\/lib\/kubelet: EROFS/, /^folder-unwritable: \/var\/lib\/kubelet\/pki: EROFS/],
   ],
-  "swap is on": [(host) => (host.signs.swap = ["/dev/sda2"]), [/^swap-on/]],
+  "swap is on": [(host) => (host.inspector.swap = ["/dev/sda2"]), [/^swap-on/]],
   "a kernel setting cannot be written": [
     (host) => host.kernel.locked.add("kernel.panic"),
     [/^kernel-setting-locked: kernel.panic is 0, and is to be 10/],
   ],
-  "there is no /dev/kmsg": [(host) => host.signs.files.delete("/dev/kmsg"), [/^kmsg-unreadable: ENOENT/]],
+  "there is no /dev/kmsg": [(host) => host.inspector.files.delete("/dev/kmsg"), [/^kmsg-unreadable: ENOENT/]],
   "the port is taken": [
-    (host) => (host.signs.listening = [{ address: "127.0.0.1", port: 10_248, process: { pid: 9, command: "nc" } }]),
+    (host) => (host.inspector.listening = [{ address: "127.0.0.1", port: 10_248, process: { pid: 9, command: "nc" } }]),
     [/^port-taken: 127\.0\.0\.1:10248, for healthz/],
   ],
   "resolv.conf and the client CA file are missing": [
     (host) => {
-      host.signs.files.delete("/etc/resolv.conf");
-      host.signs.files.delete("/etc/kubernetes/ca.crt");
+      host.inspector.files.delete("/etc/resolv.conf");
+      host.inspector.files.delete("/etc/kubernetes/ca.crt");
     },
     [/^client-ca-refused: \/etc\/kubernetes\/ca\.crt: ENOENT/, /^resolv-conf-refused: \/etc\/resolv\.conf: ENOENT/],
   ],
   "the program mount is missing": [
-    (host) => host.signs.programs.delete("mount"),
+    (host) => host.inspector.programs.delete("mount"),
     [/^program-missing: there is no mount/],
   ],
   "nothing in /proc can be read": [
     (host) => {
       const refuse = () => Promise.reject(new Error("EACCES"));
-      Object.assign(host.signs, { fileSystems: refuse, swapDevices: refuse, cgroupTree: refuse, listeners: refuse });
-      Object.assign(host.signs, { agents: refuse, isRunBySystemd: refuse, hasProgram: refuse, nearest: refuse });
+      Object.assign(host.inspector, {
+        fileSystems: refuse,
+        swapDevices: refuse,
+        cgroupTree: refuse,
+        listeners: refuse,
+      });
+      Object.assign(host.inspector, { agents: refuse, isRunBySystemd: refuse, hasProgram: refuse, nearest: refuse });
       Object.assign(host.kernel, { read: refuse });
       Object.assign(host.machine, { facts: refuse, addresses: refuse });
     },
@@ -350,8 +355,8 @@ test("doctor reports a rejected configuration, lenient decoding and wrong kernel
   );
   const down = (host: Host) => {
     host.answers.version = new RuntimeError("Version", "unavailable", "connect ENOENT");
-    host.signs.swap = ["/dev/sda2"];
-    host.signs.files.delete("/etc/resolv.conf");
+    host.inspector.swap = ["/dev/sda2"];
+    host.inspector.files.delete("/etc/resolv.conf");
   };
   const elsewhere = await findings(t, down, { configuration: `${CONFIGURATION}failSwapOn: false\nmaxPods: -1\n` });
   assert.equal(elsewhere.reported.length, 1, elsewhere.reported.join("\n"));
@@ -383,18 +388,22 @@ test("doctor checks certificates at the agent's paths", async (t) => {
   assert.match(missing.reported.join(), /^serving-certificate-refused: \/s\.crt: ENOENT/);
   const expired = await findings(
     t,
-    ({ signs }) => void signs.files.set("/s.crt", OVER.certificatePem).set("/s.key", OVER.keyPem),
+    ({ inspector }) => void inspector.files.set("/s.crt", OVER.certificatePem).set("/s.key", OVER.keyPem),
     { configuration: serving },
   );
   assert.match(expired.reported.join(), /^serving-certificate-expired: \/s\.crt/);
   const current = "/var/lib/kubelet/pki/kubelet-server-current.pem";
-  const signed = await findings(t, ({ signs }) => void signs.files.set(current, OVER.certificatePem + OVER.keyPem), {
-    configuration: `${CONFIGURATION}serverTLSBootstrap: true\n`,
-  });
+  const signed = await findings(
+    t,
+    ({ inspector }) => void inspector.files.set(current, OVER.certificatePem + OVER.keyPem),
+    {
+      configuration: `${CONFIGURATION}serverTLSBootstrap: true\n`,
+    },
+  );
   assert.match(signed.reported.join(), /^serving-certificate-expired: .*kubelet-server-current\.pem/);
-  const hidden = ({ signs }: Host) => {
-    const nearest = signs.nearest.bind(signs);
-    signs.nearest = (path) => (path === current ? Promise.reject(new Error("EACCES")) : nearest(path));
+  const hidden = ({ inspector }: Host) => {
+    const nearest = inspector.nearest.bind(inspector);
+    inspector.nearest = (path) => (path === current ? Promise.reject(new Error("EACCES")) : nearest(path));
   };
   const unseen = await findings(t, hidden, { configuration: `${CONFIGURATION}serverTLSBootstrap: true\n` });
   assert.deepEqual(unseen.reported, [`could-not-look: the serving certificate: ${current}: EACCES`]);
@@ -403,7 +412,7 @@ test("doctor checks certificates at the agent's paths", async (t) => {
 test("doctor falls back to the default route's address when DNS does not answer", async (t) => {
   const silent = (host: Host) => {
     host.clock = hurried;
-    host.machine.lookup = (_, signal) => unlessAborted(new Promise(() => {}), signal);
+    host.machine.lookup = (_, signal) => raceAbort(new Promise(() => {}), signal);
   };
   assert.deepEqual((await findings(t, silent)).reported, []);
   const nowhere = (host: Host) => {
@@ -416,8 +425,8 @@ test("doctor falls back to the default route's address when DNS does not answer"
 test("doctor gives up on an unresponsive kubeconfig after 5 s", async (t) => {
   const stuck = (host: Host) => {
     host.clock = hurried;
-    const nearest = host.signs.nearest.bind(host.signs);
-    host.signs.nearest = (path) => (path.endsWith("kubelet.conf") ? new Promise(() => {}) : nearest(path));
+    const nearest = host.inspector.nearest.bind(host.inspector);
+    host.inspector.nearest = (path) => (path.endsWith("kubelet.conf") ? new Promise(() => {}) : nearest(path));
   };
   assert.deepEqual((await findings(t, stuck)).reported, ["kubeconfig-refused: no answer within 5000 ms"]);
 });

@@ -10,14 +10,14 @@ import type {
   NodeSeen,
   WantedPort,
 } from "../../domain/doctor/facts.ts";
-import { type Looked, seenOf } from "../../domain/doctor/finding.ts";
+import { type Probed, seenOf } from "../../domain/doctor/finding.ts";
 import { KERNEL_TUNABLES } from "../../domain/host/kernel-tunables.ts";
 import { needsResolving, nodeAddresses } from "../../domain/node/addresses.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { gatherApi, gatherIdentity } from "./gather-identity.ts";
 import { gatherRuntime } from "./gather-runtime.ts";
-import { looked, type Round } from "./looking.ts";
+import { probe, type Round } from "./probe-host.ts";
 
 const SETTINGS = [
   "net.ipv4.ip_forward",
@@ -41,10 +41,10 @@ export async function gather(
   { uid, configuration }: { readonly uid: number; readonly configuration: ConfigurationSeen },
 ): Promise<HostFacts> {
   const { ports, options } = round;
-  const { signs, clock } = ports;
+  const { inspector, clock } = ports;
   const { runtime, network } = await gatherRuntime(round);
   const { identity, question } = await gatherIdentity(round);
-  const machine = await looked(round, () => ports.machine.facts());
+  const machine = await probe(round, () => ports.machine.facts());
   const { resolvConf } = options.pods;
   const wanted = wantedPorts(options);
   return {
@@ -56,15 +56,15 @@ export async function gather(
     network,
     cgroups: {
       configured: options.cgroups.driver,
-      systemd: await looked(round, () => signs.isRunBySystemd()),
-      tree: await looked(round, () => signs.cgroupTree()),
+      systemd: await probe(round, () => inspector.isRunBySystemd()),
+      tree: await probe(round, () => inspector.cgroupTree()),
     },
-    swap: { failsOn: options.cgroups.failSwapOn, devices: await looked(round, () => signs.swapDevices()) },
+    swap: { failsOn: options.cgroups.failSwapOn, devices: await probe(round, () => inspector.swapDevices()) },
     kernel: await gatherKernel(round, machine),
     ports: {
       wanted,
-      listeners: await looked(round, () => signs.listeners(wanted.map(({ port }) => port))),
-      agents: await looked(round, () => signs.agents(`${options.directories.root}/deckhand/lock`)),
+      listeners: await probe(round, () => inspector.listeners(wanted.map(({ port }) => port))),
+      agents: await probe(round, () => inspector.agents(`${options.directories.root}/deckhand/lock`)),
     },
     identity,
     api: await gatherApi(round, question, seenOf(machine)?.machineId),
@@ -72,9 +72,9 @@ export async function gather(
     resolver: { path: resolvConf, text: await resolverText(round, resolvConf) },
     programs: {
       wantsIptables: options.configuration.makeIPTablesUtilChains,
-      found: await looked(round, async () => {
+      found: await probe(round, async () => {
         const found: Record<string, boolean> = {};
-        for (const name of PROGRAMS) found[name] = await signs.hasProgram(name);
+        for (const name of PROGRAMS) found[name] = await inspector.hasProgram(name);
         return found;
       }),
     },
@@ -86,7 +86,7 @@ async function gatherNode(round: Round): Promise<NodeSeen> {
   const { name, ips, externalCloud } = options.node;
   const nodeIps = ips.map((text) => parseIp(text)).filter((ip) => ip !== undefined);
   const wanted = { hostname: name, nodeIps, externalCloud };
-  const addressTrouble = await looked(round, async (signal) => {
+  const addressTrouble = await probe(round, async (signal) => {
     const local = new Set((await ports.machine.addresses()).map(({ address }) => parseIp(address)?.text ?? address));
     const asks = needsResolving(wanted, []);
     // A name that does not resolve is the usual case: the default route then decides, as it does for the agent.
@@ -105,9 +105,9 @@ async function gatherNode(round: Round): Promise<NodeSeen> {
   };
 }
 
-async function gatherKernel(round: Round, machine: Looked<MachineFacts>): Promise<KernelSeen> {
+async function gatherKernel(round: Round, machine: Probed<MachineFacts>): Promise<KernelSeen> {
   const { ports, options } = round;
-  const { kernel, signs } = ports;
+  const { kernel, inspector } = ports;
   const setting = async (name: string) => ({
     name,
     value: await kernel.read(name),
@@ -117,15 +117,15 @@ async function gatherKernel(round: Round, machine: Looked<MachineFacts>): Promis
     release: machine.kind === "seen" ? { kind: "seen", value: machine.value.kernelVersion } : machine,
     protect: options.configuration.protectKernelDefaults,
     mayFail: options.gates.KubeletInUserNamespace,
-    tunables: await looked(round, () =>
+    tunables: await probe(round, () =>
       Promise.all(KERNEL_TUNABLES.map(async ({ name, wanted }) => ({ ...(await setting(name)), wanted }))),
     ),
-    settings: await looked(round, () => Promise.all(SETTINGS.map(setting))),
-    fileSystems: await looked(round, () => signs.fileSystems()),
+    settings: await probe(round, () => Promise.all(SETTINGS.map(setting))),
+    fileSystems: await probe(round, () => inspector.fileSystems()),
     messages: options.gates.KubeletInUserNamespace
       ? undefined
-      : await looked(round, async () => {
-          await signs.requireReadable("/dev/kmsg");
+      : await probe(round, async () => {
+          await inspector.requireReadable("/dev/kmsg");
           return true as const;
         }),
   };
@@ -161,17 +161,19 @@ async function disk(
   { path, ...rest }: Pick<DiskSeen, "use" | "path" | "bytesMin" | "inodesMin">,
   isOurs: boolean,
 ): Promise<DiskSeen> {
-  const { machine, signs } = round.ports;
+  const { machine, inspector } = round.ports;
   return {
     ...rest,
     path,
-    room: await looked(round, async () => machine.filesystem(await signs.nearest(path))),
-    writeTrouble: isOurs ? await looked(round, async () => signs.writeTrouble(await signs.nearest(path))) : undefined,
+    room: await probe(round, async () => machine.filesystem(await inspector.nearest(path))),
+    writeTrouble: isOurs
+      ? await probe(round, async () => inspector.writeTrouble(await inspector.nearest(path)))
+      : undefined,
   };
 }
 
 async function resolverText(round: Round, path: string): Promise<HostFacts["resolver"]["text"]> {
   if (path === "") return { kind: "text", text: "" };
-  const text = await looked(round, () => round.ports.signs.text(path));
+  const text = await probe(round, () => round.ports.inspector.text(path));
   return text.kind === "seen" ? { kind: "text", text: text.value } : { kind: "refused", why: text.why };
 }

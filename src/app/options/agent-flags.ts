@@ -1,7 +1,7 @@
 /**
  * Flags without a field in the configuration file: the process's own flags, and those that cAdvisor once registered.
  */
-import { accepted, type Support, supported, warned } from "./field.ts";
+import { accepted, type Support, supported, unimplemented } from "./field.ts";
 
 type AgentFlagType = "string" | "bool" | "int32" | "int" | "duration" | "labels";
 
@@ -26,9 +26,9 @@ const EVICTION = "Use --eviction-hard or --eviction-soft instead. Will be remove
 const REMOVED = "will be removed in 1.25 or later.";
 
 const cadvisor = (type: AgentFlagType, initial: string) =>
-  flag(type, initial, accepted("there is no cAdvisor here"), CADVISOR);
-const plugins = warned("credential provider plugins");
-const deadContainers = warned("other limits of dead containers; each container keeps its last one");
+  flag(type, initial, accepted("Deckhand has no cAdvisor"), CADVISOR);
+const plugins = unimplemented("credential provider plugins");
+const deadContainers = unimplemented("other limits of dead containers; each container keeps its last one");
 
 export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", supported),
@@ -42,7 +42,7 @@ export const AGENT_FLAGS = {
   "experimental-mounter-path": flag(
     "string",
     "",
-    warned("mounts by a program of the user's"),
+    unimplemented("mounts by a program that the user provides"),
     `${REMOVED} in favor of using CSI.`,
   ),
   "hostname-override": flag("string", "", supported),
@@ -59,7 +59,7 @@ export const AGENT_FLAGS = {
   "runtime-cgroups": flag(
     "string",
     "",
-    warned("moving system processes into their cgroups; statistics tell of them already"),
+    unimplemented("moving system processes into their cgroups; the statistics already include those cgroups"),
   ),
   "application-metrics-count-limit": cadvisor("int", "100"),
   "boot-id-file": cadvisor("string", "/proc/sys/kernel/random/boot_id"),
@@ -70,7 +70,7 @@ export const AGENT_FLAGS = {
   "event-storage-age-limit": cadvisor("string", "default=0"),
   "event-storage-event-limit": cadvisor("string", "default=0"),
   "global-housekeeping-interval": cadvisor("duration", "1m0s"),
-  "housekeeping-interval": flag("duration", "10s", accepted("there is no cAdvisor here")),
+  "housekeeping-interval": flag("duration", "10s", accepted("Deckhand has no cAdvisor")),
   "log-cadvisor-usage": cadvisor("bool", "false"),
   "machine-id-file": cadvisor("string", "/etc/machine-id,/var/lib/dbus/machine-id"),
   "storage-driver-buffer-duration": cadvisor("duration", "1m0s"),

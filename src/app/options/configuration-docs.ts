@@ -7,26 +7,31 @@ import { FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
 
 const INTRODUCTION = `# Configuration
 
-Deckhand takes what the Go kubelet v1.36.4 takes: the same \`KubeletConfiguration\` (\`kubelet.config.k8s.io/v1beta1\`) with \`--config\`, the same
-drop-ins with \`--config-dir\`, the same flags. Defaults, then the file, then the drop-ins in lexical order, then flags; feature gates are merged key by key.
+Deckhand reads the configuration of the Go kubelet v1.36.4: the same \`KubeletConfiguration\`
+(\`kubelet.config.k8s.io/v1beta1\`) with \`--config\`, the same drop-ins with \`--config-dir\`, and the same flags. Later
+sources override earlier ones: defaults, the file, the drop-ins in lexical order, flags. Feature gates are merged by name.
 
-\`deckhand config check [kubelet flags]\` prints the configuration that would run, where each value came from, and what to know about it; its exit code
-is 1 when the kubelet would not start.
+\`deckhand config check [kubelet flags]\` prints the effective configuration, the origin of each value, warnings, and
+every configured feature that is not implemented, defaults included. It exits with 1 when the kubelet would not start.
 
-What becomes of a field:
+Each field has one of these states:
 
-- **supported**: it does what it does in the Go kubelet.
-- **accepted**: it is taken without effect, for the reason given. Set to other than its default, it warns.
-- **warned**: what it is for is not built yet. Set to other than its default, it warns at every start.
-- **refused**: set to other than its default, the start fails.
+- **supported**: the field works as in the Go kubelet.
+- **accepted**: the field has no effect, for the given reason. A value other than the default causes a warning.
+- **unimplemented**: the field configures a feature that does not exist yet. A value other than the default causes a
+  warning at every start.
+- **refused**: the kubelet does not start with a value other than the default.
 
-Without \`--config\` four defaults are the old, open ones, as in the Go kubelet: \`authentication.anonymous.enabled\` true,
-\`authentication.webhook.enabled\` false, \`authorization.mode\` AlwaysAllow, \`readOnlyPort\` 10255; and there are no eviction thresholds.
+Without \`--config\`, four defaults are the old, open ones, as in the Go kubelet: \`authentication.anonymous.enabled\` is
+true, \`authentication.webhook.enabled\` is false, \`authorization.mode\` is AlwaysAllow, and \`readOnlyPort\` is 10255.
+There are no eviction thresholds.
 
-One default differs from the Go kubelet's: where neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set, up to five images are pulled at
-once, so that a big one does not hold up the others. Set to true, one is pulled after the other; set to false, all at once or as many as \`maxParallelImagePulls\`.
+One default differs from the Go kubelet. When neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set, up to
+five images are pulled in parallel, so that a large image does not delay the others. \`serializeImagePulls: true\` pulls
+one image at a time. \`serializeImagePulls: false\` pulls all images in parallel, or \`maxParallelImagePulls\` of them.
 
-This page is written from the tables in \`src/app/options\`: \`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.
+This page is generated from the tables in \`src/app/options\`:
+\`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.
 `;
 
 export function configurationDocs(): string {
@@ -40,11 +45,11 @@ export function configurationDocs(): string {
   return [
     INTRODUCTION,
     "## Fields\n",
-    "| field | default | flag | what becomes of it |",
+    "| field | default | flag | state |",
     "|---|---|---|---|",
     ...fields,
-    "\n## Flags that are no fields\n",
-    "| flag | default | what becomes of it |",
+    "\n## Flags without a field\n",
+    "| flag | default | state |",
     "|---|---|---|",
     ...flags,
     "",
@@ -69,7 +74,7 @@ function describe(support: Support): string {
     case "accepted":
     case "refused":
       return `${support.kind}: ${support.why}`;
-    case "warned":
-      return `warned, waits for ${support.waits}`;
+    case "unimplemented":
+      return `unimplemented, waits for ${support.feature}`;
   }
 }

@@ -144,7 +144,7 @@ void test("a field without effect or implementation warns with its origin unless
   });
   const path = join(directory, "c.yaml");
   assert.deepEqual(load(["--config", path]).options.warnings, [
-    `hairpinMode (${path}) is set without effect: without effect in the Go kubelet too`,
-    `imageMaximumGCAge (${path}) is set, but waits for what is not built yet: garbage collection of images`,
+    `hairpinMode (${path}) is set without effect: it has no effect in the Go kubelet either`,
+    `imageMaximumGCAge (${path}) is set, but needs a feature that is not implemented: garbage collection of images`,
   ]);
 });

@@ -7,7 +7,7 @@ export type Support =
   /** Permanently accepted without effect. */
   | { readonly kind: "accepted"; readonly why: string }
   /** Not implemented yet: accepted, with a warning if the value is not the default. */
-  | { readonly kind: "warned"; readonly waits: string }
+  | { readonly kind: "unimplemented"; readonly feature: string }
   /** Startup fails if the value is not the default. */
   | { readonly kind: "refused"; readonly why: string };
 
@@ -33,7 +33,7 @@ interface Extras {
 
 export const supported: Support = { kind: "supported" };
 export const accepted = (why: string): Support => ({ kind: "accepted", why });
-export const warned = (waits: string): Support => ({ kind: "warned", waits });
+export const unimplemented = (feature: string): Support => ({ kind: "unimplemented", feature });
 export const refused = (why: string): Support => ({ kind: "refused", why });
 
 export function field<T extends TypeName, D extends ValueOf[T] | undefined>(

@@ -1,8 +1,8 @@
 /** Fields of pod sources, the Node object, reporting, logging and the server's addresses. */
-import { accepted, field, path, pointer, refused, supported, warned } from "./field.ts";
+import { accepted, field, path, pointer, refused, supported, unimplemented } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 
-const unbuffered = accepted("each line is written when it is said");
+const unbuffered = accepted("each line is written at once");
 
 export const nodeFields = {
   staticPodPath: field("string", "", "pod-manifest-path", supported, path),
@@ -35,11 +35,11 @@ export const nodeFields = {
     "string",
     "application/vnd.kubernetes.protobuf",
     "kube-api-content-type",
-    accepted("the API server is always spoken to in JSON"),
+    accepted("requests to the API server are always JSON"),
   ),
   featureGates: field("boolMap", undefined, "feature-gates", supported),
   runOnce: field("bool", false, "runonce", refused("the Go kubelet refuses it too")),
-  showHiddenMetricsForVersion: field("string", "", "", warned("metrics")),
+  showHiddenMetricsForVersion: field("string", "", "", unimplemented("metrics that are hidden in this version")),
   "tracing.endpoint": field("string", undefined, "", supported, pointer),
   "tracing.samplingRatePerMillion": field("int32", undefined, "", supported, pointer),
   "logging.format": field("string", "text", "logging-format", supported),

@@ -1,18 +1,22 @@
 /** Fields of cgroups, reservations, eviction, and the CPU, memory and topology managers. */
-import { accepted, field, pointer, supported, warned } from "./field.ts";
+import { accepted, field, pointer, supported, unimplemented } from "./field.ts";
 import { milliseconds, minutes, seconds } from "./units.ts";
 
-const managers = warned("the managers of CPUs, memory and topology");
-const qosReserved = warned("memory that is reserved by classes of pods");
-const systemCgroups = warned("moving system processes into their cgroups; statistics tell of them already");
-const eviction = warned("eviction of pods");
-const hardEviction = warned("eviction of pods; the node's conditions and allocatable follow the thresholds already");
+const managers = unimplemented("the CPU, memory and topology managers");
+const qosReserved = unimplemented("memory reservations per QoS class");
+const systemCgroups = unimplemented(
+  "moving system processes into their cgroups; the statistics already include those cgroups",
+);
+const eviction = unimplemented("eviction of pods");
+const hardEviction = unimplemented(
+  "eviction of pods; the node's conditions and allocatable already follow the thresholds",
+);
 
 export const resourceFields = {
   kubeletCgroups: field("string", "", "kubelet-cgroups", systemCgroups),
   systemCgroups: field("string", "", "system-cgroups", systemCgroups),
   cgroupRoot: field("string", "", "cgroup-root", supported),
-  cgroupsPerQOS: field("bool", true, "cgroups-per-qos", warned("pods without groups of their own"), pointer),
+  cgroupsPerQOS: field("bool", true, "cgroups-per-qos", unimplemented("pods without their own cgroups"), pointer),
   cgroupDriver: field("string", "cgroupfs", "cgroup-driver", supported),
   cpuManagerPolicy: field("string", "none", "cpu-manager-policy", managers),
   singleProcessOOMKill: field("bool", undefined, "", supported, pointer),
@@ -50,7 +54,7 @@ export const resourceFields = {
     "bool",
     true,
     "local-storage-capacity-isolation",
-    warned("limits of local storage; the Node's capacity follows it already"),
+    unimplemented("limits of local storage; the Node's capacity already follows the field"),
     pointer,
   ),
   oomScoreAdj: field("int32", -999, "oom-score-adj", supported, pointer),

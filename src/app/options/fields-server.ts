@@ -1,8 +1,8 @@
 /** Fields of the server on port 10250, its authentication and authorization, and certificates. */
-import { accepted, field, path, pointer, supported, warned } from "./field.ts";
+import { accepted, field, path, pointer, supported, unimplemented } from "./field.ts";
 import { hours, minutes, seconds } from "./units.ts";
 
-const systemLogs = warned("the node's own logs under /logs/");
+const systemLogs = unimplemented("the node's log files under /logs/");
 
 export const serverFields = {
   tlsCertFile: field("string", "", "tls-cert-file", supported, path),
@@ -36,7 +36,7 @@ export const serverFields = {
     "bool",
     false,
     "contention-profiling",
-    accepted("it is about the locks of a Go program"),
+    accepted("it concerns the locks of a Go program"),
   ),
   enableProfilingHandler: field("bool", true, "", supported, pointer),
   enableDebugFlagsHandler: field("bool", true, "", supported, pointer),

@@ -1,13 +1,13 @@
 /** Fields of the runtime, images, containers, volumes and graceful node shutdown. */
-import { accepted, field, path, pointer, supported, warned } from "./field.ts";
+import { accepted, field, path, pointer, supported, unimplemented } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 
-const imageGc = warned("garbage collection of images");
-const verification = warned("verification of pull credentials");
-const attach = warned("volumes that are attached; the Node's annotation follows it already");
-const watches = accepted("objects are always watched: an edit arrives by its event");
-const shutdown = warned("graceful shutdown of the node");
-const noEffect = accepted("without effect in the Go kubelet too");
+const imageGc = unimplemented("garbage collection of images");
+const verification = unimplemented("verification of pull credentials");
+const attach = unimplemented("attached volumes; the Node's annotation already follows the field");
+const watches = accepted("objects are always watched, so an edit arrives with its event");
+const shutdown = unimplemented("graceful shutdown of the node");
+const noEffect = accepted("it has no effect in the Go kubelet either");
 
 export const workloadFields = {
   containerRuntimeEndpoint: field(
@@ -46,7 +46,7 @@ export const workloadFields = {
     "string",
     "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
     "volume-plugin-dir",
-    warned("FlexVolume plugins"),
+    unimplemented("FlexVolume plugins"),
     path,
   ),
   enableControllerAttachDetach: field("bool", true, "enable-controller-attach-detach", attach, pointer),

@@ -106,5 +106,5 @@ void test("[1.2] only deprecated flags print a deprecation", () => {
 
 void test("[1.2] flags of cAdvisor are accepted with a warning that they have no effect", () => {
   const { options } = load(["--storage-driver-db=x", "--housekeeping-interval=20s"]);
-  assert.ok(options.warnings.includes("--storage-driver-db is set without effect: there is no cAdvisor here"));
+  assert.ok(options.warnings.includes("--storage-driver-db is set without effect: Deckhand has no cAdvisor"));
 });

@@ -26,7 +26,7 @@ export interface ServerSettings {
   readonly authorization:
     | { readonly mode: "alwaysAllow" }
     | { readonly mode: "webhook"; readonly keepAllowedMs: number; readonly keepDeniedMs: number };
-  readonly switches: {
+  readonly toggles: {
     readonly debugging: boolean;
     readonly profiling: boolean;
     readonly debugFlags: boolean;
@@ -52,7 +52,7 @@ export function serverOf(config: Configuration, gates: FeatureGates): ServerSett
         : { path: config["authentication.x509.clientCAFile"], reload: gates.ReloadKubeletClientCAFile },
     authentication: authenticationOf(config),
     authorization: authorizationOf(config),
-    switches: {
+    toggles: {
       debugging: config.enableDebuggingHandlers,
       profiling: config.enableProfilingHandler,
       debugFlags: config.enableDebugFlagsHandler,

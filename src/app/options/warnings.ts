@@ -36,7 +36,8 @@ function fieldWarnings(config: Configuration, origins: EffectiveConfiguration["o
     const from = origins.get(path) ?? [];
     if (from.length === 0 || isInitial(path, config[path])) return [];
     const where = `${path} (${from.map(describeOrigin).join(", ")})`;
-    if (support.kind === "warned") return [`${where} is set, but waits for what is not built yet: ${support.waits}`];
+    if (support.kind === "unimplemented")
+      return [`${where} is set, but needs a feature that is not implemented: ${support.feature}`];
     if (support.kind === "accepted") return [`${where} is set without effect: ${support.why}`];
     return [];
   });
@@ -62,7 +63,8 @@ function flagWarnings(flags: ParsedFlags): readonly string[] {
     const { support, initial } = AGENT_FLAGS[name];
     const given = flags.agent.get(name);
     if (given === undefined || flagText(given) === initial) return [];
-    if (support.kind === "warned") return [`--${name} is set, but waits for what is not built yet: ${support.waits}`];
+    if (support.kind === "unimplemented")
+      return [`--${name} is set, but needs a feature that is not implemented: ${support.feature}`];
     if (support.kind === "accepted") return [`--${name} is set without effect: ${support.why}`];
     return [];
   });

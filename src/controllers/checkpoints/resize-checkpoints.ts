@@ -7,7 +7,7 @@
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
@@ -15,6 +15,7 @@ import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { FoundCheckpoint } from "../../domain/resize/adopt-checkpoints.ts";
 import type { ResourceAllocation } from "../../domain/resize/allocation.ts";
 import {
   ACTUATED_FILE,
@@ -23,7 +24,6 @@ import {
   encodeCheckpoint,
   type ResourceAllocations,
 } from "../../domain/resize/checkpoint.ts";
-import type { FoundCheckpoint } from "../../domain/resize/takeover.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
@@ -72,8 +72,8 @@ async function readOne(name: string, { files, log, rootDir }: CheckpointParts): 
 }
 
 export interface CheckpointCells {
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly sourcesReady: Latest<boolean>;
 }
 

@@ -10,8 +10,8 @@ import { ApiError, isNotFound } from "../../ports/api-error.ts";
 import type { ApiObject, ApiServer, ObjectName, Resource } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { EarlyRefusals, REFUSED_WAIT_MS } from "./early-refusals.ts";
-import { lean } from "./lean.ts";
+import { FORBIDDEN_RETRY_MS, ForbiddenRetry } from "./forbidden-retry.ts";
+import { stripManagedFields } from "./strip-managed-fields.ts";
 
 export interface FetchedObjectParts {
   readonly api: Pick<ApiServer, "get">;
@@ -34,31 +34,31 @@ export async function fetchUntilSettled<T extends ApiObject>(
   publish: (known: KnownObject<T>) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let heard = false;
+  let isKnown = false;
   let tries = 0;
-  const refusals = new EarlyRefusals();
+  const forbiddenRetry = new ForbiddenRetry();
   while (!signal.aborted) {
     let askedMs = 0;
     let isEarly = false;
     try {
-      const object = lean(await api.get(resource, name, signal));
-      heard = true;
+      const object = stripManagedFields(await api.get(resource, name, signal));
+      isKnown = true;
       publish({ kind: "present", object });
       if (isSettled(object)) return;
     } catch (error) {
       if (signal.aborted) return;
-      isEarly = refusals.isOne(error);
+      isEarly = forbiddenRetry.shouldRetry(error);
       if (isNotFound(error)) {
-        heard = true;
+        isKnown = true;
         publish({ kind: "missing" });
-      } else if (!heard && !isEarly) {
+      } else if (!isKnown && !isEarly) {
         // A published state stays valid until a newer one is received.
         publish({ kind: "unknown", trouble: error instanceof ApiError ? error.detail : errorText(error) });
       }
       askedMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
     }
     if (!isEarly) tries += 1;
-    const waitMs = isEarly ? REFUSED_WAIT_MS : Math.max(backoffMs(BACKOFF, tries, random.fraction()), askedMs);
+    const waitMs = isEarly ? FORBIDDEN_RETRY_MS : Math.max(backoffMs(BACKOFF, tries, random.fraction()), askedMs);
     await pause(clock, waitMs, signal);
   }
 }

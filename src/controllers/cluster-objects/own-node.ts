@@ -4,7 +4,7 @@
 import { nodes } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -29,6 +29,6 @@ export async function runOwnNode(parts: OwnNodeParts, shutdown: AbortSignal): Pr
     const node = informer.store.value.objects.get(nodeName);
     ownNode.set(node === undefined ? { kind: "absent" } : { kind: "present", node });
   };
-  await whenever(informer.store, publish, shutdown);
+  await onChange(informer.store, publish, shutdown);
   await informer.ended;
 }

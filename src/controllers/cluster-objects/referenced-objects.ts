@@ -9,9 +9,9 @@
 import type { PersistentVolumeClaim } from "../../api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, secrets } from "../../api/resources.ts";
 import { assertNever } from "../../base/assert.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { boundVolumeName, isClaimed } from "../../domain/cluster-objects/bound-claim.ts";
 import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
@@ -21,46 +21,46 @@ import type { ApiObject, ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { fetchUntilSettled } from "./fetched-object.ts";
-import { keepWatched } from "./watched-object.ts";
+import { watchObject } from "./watched-object.ts";
 
 export interface ReferencedObjectsParts {
   /** Undefined on a node without an API server: there no referenced object exists. */
   readonly api: Pick<ApiServer, "get" | "list" | "watch"> | undefined;
   readonly clock: Clock;
   readonly random: Random;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly referencedObjects: LatestTable<string, KnownObject<ApiObject>>;
 }
 
 export async function runReferencedObjects(parts: ReferencedObjectsParts, shutdown: AbortSignal): Promise<void> {
   const { admittedPods } = parts;
-  const referrals = new Referrals(parts, shutdown);
-  const unwatch = admittedPods.watch((uid) => referrals.look(uid));
+  const tracker = new ReferenceTracker(parts, shutdown);
+  const unwatch = admittedPods.watch((uid) => tracker.update(uid));
   try {
     await unlessShutDown(shutdown, async () => {
-      for (const uid of admittedPods.keys()) referrals.look(uid);
-      await unlessAborted(referrals.failed, shutdown);
+      for (const uid of admittedPods.keys()) tracker.update(uid);
+      await raceAbort(tracker.failed, shutdown);
     });
   } finally {
     unwatch();
-    await referrals.end();
+    await tracker.close();
   }
 }
 
 interface Entry {
   /** UIDs of pods; for a PersistentVolume the key of its claim. */
   readonly referrers: Set<string>;
-  readonly asking: LinkedSignal;
+  readonly request: LinkedSignal;
 }
 
-class Referrals {
+class ReferenceTracker {
   /** Never resolves; rejects when fetching or watching an object fails unexpectedly. */
   readonly failed: Promise<never>;
   readonly #parts: ReferencedObjectsParts;
   readonly #shutdown: AbortSignal;
   readonly #entries = new Map<string, Entry>();
   /** The keys that each pod referenced at its last inspection. */
-  readonly #named = new Map<string, ReadonlySet<string>>();
+  readonly #referenced = new Map<string, ReadonlySet<string>>();
   readonly #running = new Set<Promise<void>>();
   readonly #fail: (error: unknown) => void;
 
@@ -73,23 +73,23 @@ class Referrals {
   }
 
   /** A rejected pod references nothing: none of its containers will run. */
-  look(uid: string): void {
+  update(uid: string): void {
     const admitted = this.#parts.admittedPods.get(uid);
     const references = admitted?.verdict.kind === "admitted" ? referencesOf(admitted.pod) : [];
-    const before = this.#named.get(uid) ?? new Set();
+    const before = this.#referenced.get(uid) ?? new Set();
     const now = new Set(references.map(({ kind, namespace, name }) => objectKey(kind, namespace, name)));
-    for (const reference of references) this.#refer(reference, uid);
+    for (const reference of references) this.#add(reference, uid);
     for (const key of before) if (!now.has(key)) this.#release(key, uid);
-    if (now.size === 0) this.#named.delete(uid);
-    else this.#named.set(uid, now);
+    if (now.size === 0) this.#referenced.delete(uid);
+    else this.#referenced.set(uid, now);
   }
 
-  async end(): Promise<void> {
-    for (const { asking } of this.#entries.values()) asking.abort(new Error("the loop ends"));
+  async close(): Promise<void> {
+    for (const { request } of this.#entries.values()) request.abort(new Error("the loop ends"));
     await Promise.all(this.#running);
   }
 
-  #refer(reference: ObjectReference, referrer: string): void {
+  #add(reference: ObjectReference, referrer: string): void {
     const key = objectKey(reference.kind, reference.namespace, reference.name);
     const known = this.#entries.get(key);
     if (known !== undefined) {
@@ -97,34 +97,39 @@ class Referrals {
       return;
     }
     const { api, referencedObjects } = this.#parts;
-    const asking = linkSignals(...(api === undefined ? [] : [this.#shutdown]));
-    const entry: Entry = { referrers: new Set([referrer]), asking };
+    const request = linkSignals(...(api === undefined ? [] : [this.#shutdown]));
+    const entry: Entry = { referrers: new Set([referrer]), request };
     this.#entries.set(key, entry);
     if (api === undefined) {
       referencedObjects.set(key, { kind: "missing" });
       return;
     }
     referencedObjects.set(key, { kind: "unknown", trouble: undefined });
-    const ended = this.#ask(reference, { ...this.#parts, api }, (object) => this.#publish(key, entry, object), entry)
+    const ended = this.#observe(
+      reference,
+      { ...this.#parts, api },
+      (object) => this.#publish(key, entry, object),
+      entry,
+    )
       .catch(this.#fail)
       .finally(() => {
-        entry.asking[Symbol.dispose]();
+        entry.request[Symbol.dispose]();
         this.#running.delete(ended);
       });
     this.#running.add(ended);
   }
 
-  async #ask(
+  async #observe(
     { kind, namespace, name }: ObjectReference,
     parts: ReferencedObjectsParts & { readonly api: NonNullable<ReferencedObjectsParts["api"]> },
     publish: (known: KnownObject<ApiObject>) => void,
-    { asking: { signal } }: Entry,
+    { request: { signal } }: Entry,
   ): Promise<void> {
     switch (kind) {
       case "ConfigMap":
-        return keepWatched(configMaps, { namespace, name }, parts, publish, signal);
+        return watchObject(configMaps, { namespace, name }, parts, publish, signal);
       case "Secret":
-        return keepWatched(secrets, { namespace, name }, parts, publish, signal);
+        return watchObject(secrets, { namespace, name }, parts, publish, signal);
       case "PersistentVolumeClaim": {
         const isSettled = (claim: PersistentVolumeClaim) => boundVolumeName(claim) !== undefined;
         const wanted = { resource: persistentVolumeClaims, name: { namespace, name }, isSettled };
@@ -154,30 +159,30 @@ class Referrals {
   /** A PersistentVolume is referenced by its claim and released with it. */
   #followClaim(claimKey: string, volume: string): void {
     if (!this.#entries.has(claimKey)) return;
-    this.#refer({ kind: "PersistentVolume", namespace: "", name: volume }, claimKey);
-    this.#named.set(claimKey, new Set([objectKey("PersistentVolume", "", volume)]));
+    this.#add({ kind: "PersistentVolume", namespace: "", name: volume }, claimKey);
+    this.#referenced.set(claimKey, new Set([objectKey("PersistentVolume", "", volume)]));
   }
 
   #release(key: string, referrer: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined || !entry.referrers.delete(referrer) || entry.referrers.size > 0) return;
     this.#entries.delete(key);
-    entry.asking.abort(new Error("no pod names it any more"));
+    entry.request.abort(new Error("no pod references it any more"));
     this.#parts.referencedObjects.delete(key);
-    for (const followed of this.#named.get(key) ?? []) this.#release(followed, key);
-    this.#named.delete(key);
+    for (const followed of this.#referenced.get(key) ?? []) this.#release(followed, key);
+    this.#referenced.delete(key);
   }
 
   #publish(key: string, entry: Entry, known: KnownObject<ApiObject>): void {
     // A late result belongs to an object that is no longer referenced, or that a newer entry requests again.
     if (this.#entries.get(key) !== entry) return;
     const { referencedObjects } = this.#parts;
-    if (!saysTheSame(referencedObjects.get(key), known)) referencedObjects.set(key, known);
+    if (!isSameState(referencedObjects.get(key), known)) referencedObjects.set(key, known);
   }
 }
 
 /** After a lost watch, the replacement list repeats objects that are already known. */
-function saysTheSame(before: KnownObject<ApiObject> | undefined, now: KnownObject<ApiObject>): boolean {
+function isSameState(before: KnownObject<ApiObject> | undefined, now: KnownObject<ApiObject>): boolean {
   if (before?.kind === "unknown" && now.kind === "unknown") return before.trouble === now.trouble;
   if (before?.kind === "present" && now.kind === "present") {
     const [a, b] = [before.object.metadata, now.object.metadata];

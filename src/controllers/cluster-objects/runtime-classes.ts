@@ -7,15 +7,15 @@ import type { RuntimeClass } from "../../api/gen/node-v1.ts";
 import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
-import { whenever } from "../../concurrency/whenever.ts";
 import { type RuntimeClasses, runtimeClassOf } from "../../domain/container-config/runtime-handler.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import { lean } from "./lean.ts";
+import { stripManagedFields } from "./strip-managed-fields.ts";
 
 export interface RuntimeClassesParts {
   readonly api: Pick<ApiServer, "list" | "watch">;
@@ -38,11 +38,11 @@ export async function runRuntimeClasses(parts: RuntimeClassesParts, shutdown: Ab
     clock,
     random,
     onTrouble,
-    keep: lean<RuntimeClass>,
+    keep: stripManagedFields<RuntimeClass>,
   };
   const informer = startInformer(options, shutdown);
   const { store } = informer;
-  await whenever(store, () => runtimeClasses.set(store.value.objects), shutdown);
+  await onChange(store, () => runtimeClasses.set(store.value.objects), shutdown);
   await informer.ended;
 }
 

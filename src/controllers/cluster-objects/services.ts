@@ -6,12 +6,12 @@ import type { Service } from "../../api/gen/core-v1.ts";
 import { services as serviceKind } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import { lean } from "./lean.ts";
+import { stripManagedFields } from "./strip-managed-fields.ts";
 
 export interface ServicesParts {
   readonly api: Pick<ApiServer, "list" | "watch">;
@@ -25,9 +25,17 @@ export interface ServicesParts {
 export async function runServices(parts: ServicesParts, shutdown: AbortSignal): Promise<void> {
   const { api, clock, random, log, services } = parts;
   const onTrouble = (detail: string) => log.info(2, "Failed to watch Services, retrying", { detail });
-  const options = { api, resource: serviceKind, selection: {}, clock, random, onTrouble, keep: lean<Service> };
+  const options = {
+    api,
+    resource: serviceKind,
+    selection: {},
+    clock,
+    random,
+    onTrouble,
+    keep: stripManagedFields<Service>,
+  };
   const informer = startInformer(options, shutdown);
   const { store } = informer;
-  await whenever(store, () => services.set(store.value.objects), shutdown);
+  await onChange(store, () => services.set(store.value.objects), shutdown);
   await informer.ended;
 }

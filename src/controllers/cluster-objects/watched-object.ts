@@ -6,12 +6,12 @@ import type { ConfigMap, Secret } from "../../api/gen/core-v1.ts";
 import type { BackoffCurve } from "../../base/backoff.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { ApiObject, ApiServer, Resource } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { lean } from "./lean.ts";
+import { stripManagedFields } from "./strip-managed-fields.ts";
 
 export interface WatchedObjectParts {
   readonly api: Pick<ApiServer, "list" | "watch">;
@@ -28,7 +28,7 @@ type Watched = ApiObject & Pick<ConfigMap & Secret, "immutable">;
 const BACKOFF: BackoffCurve = { firstMs: 50, maxMs: 30_000 };
 
 /** Resolves when the signal aborts or the object is immutable. */
-export async function keepWatched(
+export async function watchObject(
   resource: Resource<Watched>,
   { namespace, name }: { readonly namespace: string; readonly name: string },
   { api, clock, random }: WatchedObjectParts,
@@ -36,21 +36,30 @@ export async function keepWatched(
   signal: AbortSignal,
 ): Promise<void> {
   using watching = linkSignals(signal);
-  let heard = false;
+  let isKnown = false;
   const onTrouble = (trouble: string) => {
     // A published state stays valid until a newer one is received.
-    if (!heard) publish({ kind: "unknown", trouble });
+    if (!isKnown) publish({ kind: "unknown", trouble });
   };
   const selection = { namespace, fields: `metadata.name=${name}` };
-  const options = { api, resource, selection, clock, random, onTrouble, keep: lean<Watched>, backoff: BACKOFF };
+  const options = {
+    api,
+    resource,
+    selection,
+    clock,
+    random,
+    onTrouble,
+    keep: stripManagedFields<Watched>,
+    backoff: BACKOFF,
+  };
   const informer = startInformer(options, watching.signal);
   const { store } = informer;
   const read = () => {
-    heard = true;
+    isKnown = true;
     const object = store.value.objects.get(`${namespace}/${name}`);
     publish(object === undefined ? { kind: "missing" } : { kind: "present", object });
     if (object?.immutable === true) watching.abort(new Error("it never changes"));
   };
-  await whenever(store, read, watching.signal);
+  await onChange(store, read, watching.signal);
   await informer.ended;
 }

@@ -12,11 +12,11 @@
 import type { Event } from "../../api/gen/core-v1.ts";
 import { coreEvents } from "../../api/resources.ts";
 import { boundedText } from "../../base/cut-text.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { EventCorrelator } from "../../domain/events/correlate.ts";
 import type { EventSubject } from "../../domain/events/recorded-event.ts";
 import {
@@ -141,7 +141,7 @@ export class EventRecorder implements EventSink {
     while (ownNode.value.kind !== "present") {
       const leftMs = this.#startMs + NODE_WAIT_MS - clock.monotonicMs();
       if (leftMs <= 0) return;
-      await changedWithin(clock, [{ cell: ownNode, seen: ownNode.version }], leftMs, shutdown);
+      await waitForChange(clock, [{ cell: ownNode, seen: ownNode.version }], leftMs, shutdown);
     }
   }
 

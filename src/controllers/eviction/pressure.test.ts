@@ -60,7 +60,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
         clock,
         log,
         nodeUsage,
-        watch: { turned: () => {} },
+        heartbeat: { beat: () => {} },
         rootDirectory: "/root",
         signals: signalsOf(thresholds, enforcesPods),
       },

@@ -3,7 +3,7 @@
  * cell `pressure`.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import {
   NO_PRESSURE,
@@ -36,7 +36,7 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
     log.info(0, "The pressure on the node changed", { pressure: state.pressure, met });
     pressure.set(state.pressure);
   };
-  await whenever(nodeUsage, judge, shutdown);
+  await onChange(nodeUsage, judge, shutdown);
 }
 
 const samePressure = (a: Pressure, b: Pressure) => a.memory === b.memory && a.disk === b.disk && a.pid === b.pid;

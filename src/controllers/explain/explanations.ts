@@ -7,7 +7,7 @@ import { type Explanation, explain, nearNames, type Question } from "../../domai
 import { explainNode, type NodeExplanation } from "../../domain/explain/explain-node.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import type { Machine } from "../../ports/machine.ts";
-import { lookAtJournal } from "../journal/look.ts";
+import { readJournalValues } from "../journal/read-journal.ts";
 
 export interface ExplanationPorts {
   readonly files: Pick<HostFiles, "list" | "read">;
@@ -33,7 +33,7 @@ const FREE_BYTES_MIN = 4_096n;
 
 export async function readRecords(ports: ExplanationPorts, rootDirectory: string): Promise<Records> {
   const directory = `${rootDirectory}/deckhand/journal`;
-  const entries = (await lookAtJournal(ports.files, directory)).flatMap((value) => toEntry(value) ?? []);
+  const entries = (await readJournalValues(ports.files, directory)).flatMap((value) => toEntry(value) ?? []);
   return { directory, entries, full: await whyNothingIsWritten(rootDirectory, ports) };
 }
 

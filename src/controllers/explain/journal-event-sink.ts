@@ -20,11 +20,11 @@ export class JournalEventSink implements EventSink {
 
   /** Node events are not journaled: they explain no pod. */
   emit({ kind, namespace, name, uid, fieldPath = "" }: EventSubject, _type: string, reason: string, why: string): void {
-    if (kind === "Pod" && uid !== "") this.tell(`${namespace}/${name}`, { uid, on: fieldPath, reason, why });
+    if (kind === "Pod" && uid !== "") this.note(`${namespace}/${name}`, { uid, on: fieldPath, reason, why });
   }
 
   /** `pod` is "namespace/name". */
-  tell(pod: string, note: Note): void {
+  note(pod: string, note: Note): void {
     const kept = this.#notes.observe(note);
     if (kept !== undefined) this.#journal.note({ kind: "told", ...kept, pod, wallMs: this.#clock.wallMs() });
   }

@@ -17,7 +17,7 @@ test("conditions are journaled at once, waits only after the first five seconds 
   const waitInputs = (): WaitInputs => ({
     nowWallMs: clock.wallMs(),
     runtime: RUNTIME_UNKNOWN,
-    tiers: { kind: "ready" },
+    qosCgroups: { kind: "ready" },
     sourcesReady: sourcesReady.value,
     cluster: undefined,
   });

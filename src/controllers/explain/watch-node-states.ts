@@ -3,7 +3,7 @@
  * normal start and is not journaled.
  */
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import { NodeStates } from "../../domain/explain/node-states.ts";
 import { nodeWaits, type WaitInputs } from "../../domain/node/node-waits.ts";
 import type { NodeReport } from "../../domain/node/own-node.ts";
@@ -36,8 +36,8 @@ export async function watchNodeStates(options: NodeStatesOptions, shutdown: Abor
   noteConditions();
   try {
     await Promise.all([
-      whenever(nodeReport, noteConditions, shutdown),
-      ...waitCells.map((cell) => whenever(cell, noteWaits, shutdown)),
+      onChange(nodeReport, noteConditions, shutdown),
+      ...waitCells.map((cell) => onChange(cell, noteWaits, shutdown)),
     ]);
   } finally {
     cancel();

@@ -8,7 +8,7 @@ import { errorText } from "../../base/error-text.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { pause } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { type GcPlan, gcPlan } from "../../domain/housekeeping/container-gc.ts";
@@ -31,13 +31,13 @@ export interface ContainerGcOptions {
   readonly log: Log;
   readonly events: EventSink;
   readonly nodeName: string;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly sourcesReady: Latest<boolean>;
   readonly containerLogLinks: string;
   /** Inspects the pod now, bypassing any cached result. */
-  readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+  readonly inspect: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
 }
 
 const EVERY_MS = 60_000;
@@ -98,7 +98,7 @@ async function remove(
     // the remains of its network.
     await options.runtime.removeSandbox(id, signal);
   }
-  await options.look(known.uid, signal);
+  await options.inspect(known.uid, signal);
 }
 
 /** Undefined: not decided yet. */

@@ -15,7 +15,7 @@ import { HostFileError } from "../../ports/host-files.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { noTracer } from "../../ports/tracer.ts";
 import { collectContainers } from "./container-gc.ts";
-import { removeLeftovers } from "./leftovers.ts";
+import { cleanUpOrphans } from "./orphan-cleanup.ts";
 
 const [ROOT, LOGS, LINKS] = ["/root", "/logs", "/links"] as const;
 const BESTEFFORT = ["kubepods", "besteffort"] as const;
@@ -63,7 +63,7 @@ test("[6.11][6.12][19.1] leftovers of unknown pods are removed, except the direc
   const cgroups = await litter(files);
   const verdict = admittedVerdict(pod());
   cells.admittedPods.set("known", { uid: "known", pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
-  const running = removeLeftovers({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
+  const running = cleanUpOrphans({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
   await clock.advance(30_000);
   assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["holding", "known"]);
   assert.deepEqual(await files.port.list(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir`), ["v"]);
@@ -81,7 +81,7 @@ test("[6.11] a pod's directory is removed within two seconds after its last stat
   files.makeDirectory(`${ROOT}/pods/known/containers/app`, 0o750);
   cells.mountState.set("known", new Map());
   cells.podOutcomes.set("known", {} as PodOutcome);
-  const running = removeLeftovers({ ...common, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
+  const running = cleanUpOrphans({ ...common, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
   await clock.advance(10_000);
   cells.podOutcomes.delete("known");
   await clock.advance(2_000);
@@ -104,7 +104,7 @@ test("[4.9] nothing is removed before every source is ready", async () => {
   const { clock, end, files, cells, common } = world();
   const cgroups = await litter(files);
   cells.sourcesReady.set(false);
-  const running = removeLeftovers({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
+  const running = cleanUpOrphans({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
   await clock.advance(300_000);
   assert.equal((await files.port.list(`${ROOT}/pods`)).length, 3);
   assert.equal((await files.port.list(LOGS)).length, 4);
@@ -126,7 +126,7 @@ test("[6.11] a directory that cannot be removed does not block the others; failu
         ? Promise.reject(new HostFileError("remove", path, "other", "busy"))
         : files.port.removeTree(path),
   };
-  const running = removeLeftovers({ ...common, files: port, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
+  const running = cleanUpOrphans({ ...common, files: port, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
   await clock.advance(0);
   assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["a", "b"]);
   assert.equal(log.lines.length, 1);
@@ -161,7 +161,7 @@ test("[19.1] dead containers are collected when observed and every minute; a fai
           void reported.push([kind, name, type, reason, message].join(" ")),
       },
       nodeName: "n1",
-      look: () => Promise.resolve(dead),
+      inspect: () => Promise.resolve(dead),
     },
     end.signal,
   );
@@ -208,8 +208,8 @@ test("[19.1] containers of a completed pod are collected as soon as the pod is d
     removeContainer: async (id: string) => void removed.push(id),
     removeSandbox: async (id: string) => void removed.push(id),
   };
-  const look = async () => dead;
-  const options = { ...common, runtime, events: { emit: () => {} }, nodeName: "n1", look };
+  const inspect = async () => dead;
+  const options = { ...common, runtime, events: { emit: () => {} }, nodeName: "n1", inspect };
   const running = collectContainers(options, end.signal);
   await clock.advance(1_000);
   assert.deepEqual(removed, []);

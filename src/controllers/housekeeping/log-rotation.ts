@@ -8,13 +8,13 @@
  * not rotation.
  */
 import { doublingMs } from "../../base/backoff.ts";
+import { aborted } from "../../concurrency/aborted.ts";
 import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import type { Semaphore } from "../../concurrency/semaphore.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { untilAborted } from "../../concurrency/until-aborted.ts";
 import { growthPerMs, type LogSize, nextLook, type RotationPolicy } from "../../domain/housekeeping/log-rotation.ts";
 import type { PodContainer, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -31,7 +31,7 @@ export interface LogRotationOptions {
   readonly logFiles: Pick<LogFiles, "compress">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   readonly policy: RotationPolicy;
   /** Limits how many logs are compressed at once. */
   readonly workers: Semaphore;
@@ -82,7 +82,7 @@ export class LogRotation {
     looks.watch(podRuntimeStatus, note);
     for (const uid of podRuntimeStatus.keys()) note(uid);
     await looks.run(async () => {
-      await untilAborted(shutdown);
+      await aborted(shutdown);
       for (const id of this.#kept.keys()) this.#forget(id);
       await compressions.drained();
     });
@@ -95,7 +95,7 @@ export class LogRotation {
     const ids = running.map(({ id }) => id);
     for (const id of this.#idsOfPods.get(uid) ?? []) {
       if (ids.includes(id)) continue;
-      looks.cancelAlarm(id);
+      looks.cancelWakeup(id);
       this.#forget(id);
     }
     if (ids.length > 0) this.#idsOfPods.set(uid, ids);

@@ -4,10 +4,10 @@
  * credentials again: no valid certificate for five minutes while the server responds.
  */
 
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { type CertificatePair, nodeSubject } from "../../domain/identity/certificate-pair.ts";
 import { type CertificateState, lookEveryMs, validPair } from "../../domain/identity/certificate-state.ts";
 import { ApiError } from "../../ports/api-error.ts";
@@ -129,7 +129,7 @@ class ClientCertificate {
         );
       }
       const everyMs = valid === undefined ? INVALID_LOOK_EVERY_MS : lookEveryMs(valid);
-      await changedWithin(clock, [{ cell, seen }], everyMs, signal);
+      await waitForChange(clock, [{ cell, seen }], everyMs, signal);
     }
   }
 

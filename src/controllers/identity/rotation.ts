@@ -3,11 +3,11 @@
  * one is issued. The wall clock is checked regularly, because it may jump while a timer sleeps.
  */
 import { jsonEqual } from "../../base/json-equal.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { CertificatePair, CertificateTemplate } from "../../domain/identity/certificate-pair.ts";
 import {
   type CertificateState,
@@ -213,6 +213,6 @@ export class Rotation {
   async #templateWithin(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock, templateFrom } = this.#parts;
     const cells = templateFrom.map((cell) => ({ cell, seen: cell.version }));
-    await changedWithin(clock, cells, limitMs, signal);
+    await waitForChange(clock, cells, limitMs, signal);
   }
 }

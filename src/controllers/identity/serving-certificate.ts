@@ -3,10 +3,11 @@
  * addresses change, and renewed before it expires. Without a valid certificate the fallback is served; without a
  * fallback nothing is served.
  */
-import { changedWithin } from "../../concurrency/changed-within.ts";
+
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { type CertificateState, lookEveryMs, validPair } from "../../domain/identity/certificate-state.ts";
 import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
 import { servingTemplate } from "../../domain/identity/serving-names.ts";
@@ -81,6 +82,6 @@ async function publish(parts: ServingCertificateParts, signal: AbortSignal): Pro
     // An expired certificate may become valid again if the clock was ahead and is corrected.
     const known = pair ?? state.value.pair;
     const lookMs = known === undefined ? Number.POSITIVE_INFINITY : pair === undefined ? AGAIN_MS : lookEveryMs(known);
-    await changedWithin(clock, [{ cell: state, seen }], lookMs, signal);
+    await waitForChange(clock, [{ cell: state, seen }], lookMs, signal);
   }
 }

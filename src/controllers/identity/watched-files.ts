@@ -3,10 +3,10 @@
  * minute. Broken or missing content leaves the cell unchanged and is logged; the same error is logged once.
  */
 import { errorText } from "../../base/error-text.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
@@ -53,7 +53,7 @@ export async function watchFiles<T>(
     const isGood = await look();
     if (isGood && !wanted.reload) break;
     const waitMs = isGood ? LOOK_AGAIN_MS : TROUBLED_AGAIN_MS;
-    await changedWithin(clock, [{ cell: hints, seen }], waitMs, shutdown).catch(() => {}); // Rejects only on shutdown.
+    await waitForChange(clock, [{ cell: hints, seen }], waitMs, shutdown).catch(() => {}); // Rejects only on shutdown.
   }
   life.abort(new Error("no longer looking"));
   await Promise.all(hearing);

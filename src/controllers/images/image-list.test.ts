@@ -25,8 +25,8 @@ test("[3.10] images are listed every 30 s, and the cell changes only when the li
     return answer;
   };
   const log = { info: () => {}, error: () => {} };
-  const watch = { turned: () => {} };
-  const running = runImageList({ images: { listImages }, clock, log, nodeImages, watch }, stop.signal);
+  const heartbeat = { beat: () => {} };
+  const running = runImageList({ images: { listImages }, clock, log, nodeImages, heartbeat }, stop.signal);
   await clock.advance(0);
   assert.deepEqual([calls, nodeImages.value], [1, undefined]);
   await clock.advance(1000);

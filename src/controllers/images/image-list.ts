@@ -1,8 +1,8 @@
 /** Lists the runtime's images periodically. The cell changes only when the list changes. */
 import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
@@ -16,17 +16,17 @@ export interface ImageListParts {
   readonly images: Pick<Images, "listImages">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
   /** Undefined until the first list succeeds. */
   readonly nodeImages: LatestCell<readonly Image[] | undefined>;
 }
 
 export async function runImageList(
-  { images, clock, log, nodeImages, watch }: ImageListParts,
+  { images, clock, log, nodeImages, heartbeat }: ImageListParts,
   shutdown: AbortSignal,
 ): Promise<void> {
   while (!shutdown.aborted) {
-    watch.turned();
+    heartbeat.beat();
     try {
       const listed = await images.listImages({}, shutdown);
       if (!jsonEqual(listed, nodeImages.value)) nodeImages.set(listed);

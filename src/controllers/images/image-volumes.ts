@@ -9,7 +9,7 @@ import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { defaultImagePullPolicy } from "../../domain/static-pods/image-tag.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
-import type { Tell } from "./node-image.ts";
+import type { EmitEvent } from "./node-image.ts";
 import type { ImagePulls } from "./pulls.ts";
 
 /**
@@ -28,8 +28,8 @@ export async function ensureImageVolumes(
   for (const { name, image } of pod.spec?.volumes ?? []) {
     if (image === undefined) continue;
     const { reference = "", pullPolicy = defaultImagePullPolicy(reference) } = image;
-    const tell: Tell = (type, reason, message) => events.emit(subject, type, reason, message);
-    const request = { pod, asker: askerOf(name), image: reference, policy: pullPolicy, sandbox, tell };
+    const emit: EmitEvent = (type, reason, message) => events.emit(subject, type, reason, message);
+    const request = { pod, requester: requesterOf(name), image: reference, policy: pullPolicy, sandbox, emit };
     const answer = known.get(name) ?? (await pulls.ensure(request, signal));
     answers.set(name, answer);
     if (answer.kind === "present") known.set(name, answer);
@@ -38,4 +38,4 @@ export async function ensureImageVolumes(
 }
 
 /** No container can have such a name. */
-const askerOf = (volume: string): string => `volume ${volume}`;
+const requesterOf = (volume: string): string => `volume ${volume}`;

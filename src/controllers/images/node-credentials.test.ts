@@ -4,7 +4,7 @@ import { install } from "../../../sim/world-files.ts";
 import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { imageWorld } from "../../../test/support/image-world.ts";
 import { CREDENTIALS_FILE_BYTES_MAX } from "../limits.ts";
-import { readNodeLogins } from "./node-credentials.ts";
+import { readNodeCredentials } from "./node-credentials.ts";
 
 const DIRECTORIES = { root: "/root-dir", working: "/working", home: "/home" };
 const auths = (username: string) => JSON.stringify({ auths: { "docker.io": { username } } });
@@ -25,8 +25,8 @@ const PLACES: readonly (readonly [path: string, text: (name: string) => string])
 test("[9.6] [27.1.33] the first valid credentials file counts: config.json before .dockercfg, each in directory order", async () => {
   const { files, log } = imageWorld();
   const read = async (directories = DIRECTORIES) =>
-    (await readNodeLogins(directories, { files: files.port, log })).flatMap((logins) =>
-      logins.map(([, { username }]) => username),
+    (await readNodeCredentials(directories, { files: files.port, log })).flatMap((credentials) =>
+      credentials.map(([, { username }]) => username),
     );
   assert.deepEqual(await read(), []);
   for (const [path, text] of PLACES) {
@@ -37,7 +37,7 @@ test("[9.6] [27.1.33] the first valid credentials file counts: config.json befor
   assert.deepEqual(await read(), ["/working/config.json"]);
   assert.match(log.lines.join("\n"), /Ignored an invalid registry credentials file .*root-dir/);
   install(files, "/root-dir/config.json", "{}");
-  assert.deepEqual(await read(), [], "a file without logins is a file");
+  assert.deepEqual(await read(), [], "a file without credentials is a file");
   const elsewhere = { root: "/none", working: "/w2", home: "" };
   install(files, "/w2/.docker/config.json", auths("below the working directory"));
   assert.deepEqual(await read(elsewhere), ["below the working directory"]);
@@ -49,7 +49,7 @@ test("[9.6] a credentials file larger than the limit is skipped for the next; on
   install(files, "/working/config.json", auths("second"));
   const read = async (sizeBytes: number) => {
     const port = withFileOfSize(files.port, "/root-dir/config.json", sizeBytes);
-    return (await readNodeLogins(DIRECTORIES, { files: port, log })).flat().map(([, { username }]) => username);
+    return (await readNodeCredentials(DIRECTORIES, { files: port, log })).flat().map(([, { username }]) => username);
   };
   assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX), ["first"]);
   assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX + 1), ["second"]);

@@ -6,11 +6,11 @@ import type { ImageSpec } from "../../domain/runtime/image.ts";
 import type { Images } from "../../ports/images.ts";
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
 
-export type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
+export type EmitEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
 /** Undefined: the image must be pulled. */
 export async function imageOnNode(
-  { image, policy, tell }: { readonly image: string; readonly policy: string; readonly tell: Tell },
+  { image, policy, emit }: { readonly image: string; readonly policy: string; readonly emit: EmitEvent },
   spec: ImageSpec,
   images: Pick<Images, "imageStatus">,
   signal: AbortSignal,
@@ -21,16 +21,16 @@ export async function imageOnNode(
     const decision = decidePull(policy, found !== undefined);
     if (decision === "pull") return undefined;
     if (decision === "use" && found !== undefined) {
-      tell("Normal", "Pulled", presentText(image));
+      emit("Normal", "Pulled", presentText(image));
       return { kind: "present", ref: found.id, image: found };
     }
     const message = neverPullText(image);
-    tell("Warning", "ErrImageNeverPull", message);
+    emit("Warning", "ErrImageNeverPull", message);
     return refused("ErrImageNeverPull", message);
   } catch (error) {
     if (signal.aborted || !isRuntimeError(error)) throw error;
     const message = inspectFailedText(rpcText(error));
-    tell("Warning", "InspectFailed", message);
+    emit("Warning", "InspectFailed", message);
     return refused("ImageInspectError", message);
   }
 }

@@ -39,7 +39,7 @@ export async function pullImage(
   for (const each of credentials.length === 0 ? [undefined] : credentials) {
     try {
       const ref = await images.pullImage(spec, { sandbox, ...(each && { credentials: each }) }, signal);
-      const image = await lookAt(spec, images, signal);
+      const image = await inspectImage(spec, images, signal);
       const pullMs = clock.monotonicMs() - startedMs;
       imageMetrics?.pulls.observe(pullMs / 1000, imageSizeLabel(Number(image?.sizeBytes ?? 0n)));
       return { kind: "pulled", pulled: { ref, image, pullMs } };
@@ -53,7 +53,7 @@ export async function pullImage(
 }
 
 /** The pull succeeded even if the image cannot be inspected. */
-async function lookAt(
+async function inspectImage(
   spec: ImageSpec,
   images: Pick<Images, "imageStatus">,
   signal: AbortSignal,

@@ -70,7 +70,7 @@ export class PullQueue<T> {
       return;
     }
     this.#waiting = this.#waiting.filter((other) => other !== flight);
-    this.#tellPositions();
+    this.#reportPositions();
   }
 
   /** Starts waiting pulls up to the limit. */
@@ -82,10 +82,10 @@ export class PullQueue<T> {
       for (const waiter of flight.waiters) waiter.moved(0);
       this.#running.set(flight, this.#fly(flight));
     }
-    this.#tellPositions();
+    this.#reportPositions();
   }
 
-  #tellPositions(): void {
+  #reportPositions(): void {
     for (const [index, { waiters }] of this.#waiting.entries()) {
       for (const waiter of waiters) waiter.moved(index + 1);
     }

@@ -2,12 +2,12 @@
 
 import type { Pod, Secret } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { heardOf } from "../cluster-objects/heard-of.ts";
+import { waitForObjects } from "../cluster-objects/wait-for-objects.ts";
 
-export type ReferencedObjects = ReadTable<string, KnownObject<ApiObject>>;
+export type ReferencedObjects = ReadonlyTable<string, KnownObject<ApiObject>>;
 
 export interface PullSecrets {
   /** In the order in which the pod names them. */
@@ -27,7 +27,7 @@ export async function readPullSecrets(
 ): Promise<PullSecrets> {
   const named = namesOf(pod).map((name) => [name, keyOf(pod, name)] as const);
   const keys = named.map(([, key]) => key);
-  await heardOf(keys, referencedObjects, clock, signal);
+  await waitForObjects(keys, referencedObjects, clock, signal);
   const present: Secret[] = [];
   const missing: string[] = [];
   for (const [name, key] of named) {

@@ -82,8 +82,8 @@ test("[9.3] a failed pull is reported, backs off with its error and the time of 
   const down = await ensure();
   assert.equal(down.kind === "refused" && down.reason, "RegistryUnavailable");
   await clock.advance(1_000);
-  const held = await ensure();
-  assert.equal(held.kind === "refused" && held.retryMs, 19_000);
+  const refused = await ensure();
+  assert.equal(refused.kind === "refused" && refused.retryMs, 19_000);
   assert.equal((await ensure({ image: "other" })).kind, "underWay", "another image is not in back-off");
   await world.finish();
 });
@@ -146,7 +146,7 @@ test("requests for the same image with the same credentials share one pull, and 
   const { ensure, calls, clock, reported } = world;
   await ensure({ uid: "u1" });
   await clock.advance(2_000);
-  await ensure({ uid: "u2", asker: "other" });
+  await ensure({ uid: "u2", requester: "other" });
   world.setSecret("s", "1", { "docker.io": { username: "u", password: "p" } });
   await ensure({ uid: "u3", spec: { imagePullSecrets: [{ name: "s" }] } });
   assert.equal(calls.length, 2);
@@ -156,7 +156,7 @@ test("requests for the same image with the same credentials share one pull, and 
   assert.match(reported.at(-2) ?? "", /in 3s \(3s including waiting\)/);
   assert.match(reported.at(-1) ?? "", /in 1s \(1s including waiting\)/);
   assert.deepEqual(
-    [(await ensure({ uid: "u1" })).kind, (await ensure({ uid: "u2", asker: "other" })).kind],
+    [(await ensure({ uid: "u1" })).kind, (await ensure({ uid: "u2", requester: "other" })).kind],
     ["present", "present"],
   );
   await world.finish();
@@ -164,14 +164,14 @@ test("requests for the same image with the same credentials share one pull, and 
 
 test("a failed pull that two containers of a pod share counts as one failure in the pod's back-off", async () => {
   const world = imageWorld();
-  for (const asker of ["a", "b"]) await world.ensure({ asker });
+  for (const requester of ["a", "b"]) await world.ensure({ requester });
   assert.equal(world.calls.length, 1);
   await after(world, () => world.calls[0]?.fail("down"));
-  for (const asker of ["a", "b"]) await world.ensure({ asker });
+  for (const requester of ["a", "b"]) await world.ensure({ requester });
   await world.clock.advance(1_000);
-  const held = await world.ensure({ asker: "c" });
+  const refused = await world.ensure({ requester: "c" });
   assert.deepEqual(
-    [held.kind === "refused" && held.reason, held.kind === "refused" && held.retryMs],
+    [refused.kind === "refused" && refused.reason, refused.kind === "refused" && refused.retryMs],
     ["ImagePullBackOff", 9_000],
   );
   await world.finish();
@@ -233,8 +233,8 @@ test("[9.5] a missing pull Secret is reported and the pull is tried without it, 
   await ensure({ spec });
   await clock.advance(1_000);
   settled.length = 0;
-  const held = await ensure({ spec });
-  assert.match((held.kind === "refused" && held.message) || "", /ErrImagePull: 401 Unauthorized/);
+  const refused = await ensure({ spec });
+  assert.match((refused.kind === "refused" && refused.message) || "", /ErrImagePull: 401 Unauthorized/);
   world.setMissing("s");
   assert.deepEqual(settled, [], "a Secret that is still missing causes no new attempt");
   world.setSecret("s", "1", { "docker.io": { username: "u" } });

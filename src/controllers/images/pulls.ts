@@ -11,14 +11,14 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
-import type { Logins } from "../../domain/images/docker-config.ts";
+import type { CredentialsByRegistry } from "../../domain/images/docker-config.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
 import { type ImageName, parseImageName, pullableName } from "../../domain/images/image-name.ts";
 import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "../../domain/images/pull-backoff.ts";
 import {
   backOffText,
   failedPullText,
-  heldBackText,
+  imagePullBackOffText,
   invalidNameText,
   nextTryText,
   type PullFailure,
@@ -28,7 +28,7 @@ import {
   secretsMissingText,
 } from "../../domain/images/pull-messages.ts";
 import { type PullProgress, pullKey, type UnderWay } from "../../domain/images/pull-progress.ts";
-import { credentialsFor, loginsOfSecret } from "../../domain/images/registry-credentials.ts";
+import { credentialsFor, credentialsOfSecret } from "../../domain/images/registry-credentials.ts";
 import type { ImageMetrics } from "../../domain/metrics/image-metrics.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
@@ -38,8 +38,8 @@ import type { EventSink } from "../../ports/event-sink.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Log } from "../../ports/log.ts";
-import { type CredentialDirectories, readNodeLogins } from "./node-credentials.ts";
-import { imageOnNode, refused, type Tell } from "./node-image.ts";
+import { type CredentialDirectories, readNodeCredentials } from "./node-credentials.ts";
+import { type EmitEvent, imageOnNode, refused } from "./node-image.ts";
 import { type Pulled, type PullParts, pullImage } from "./pull-call.ts";
 import { type PullOutcome, PullQueue } from "./pull-queue.ts";
 import {
@@ -74,36 +74,36 @@ export interface ImagePullOptions {
 export interface ImageRequest {
   readonly pod: Pod;
   /** The container or volume of the pod that requests the image; unique within the pod. */
-  readonly asker: string;
+  readonly requester: string;
   readonly image: string;
   readonly policy: string;
   readonly sandbox: SandboxConfig;
   /** Emits an event about the requester. */
-  readonly tell: Tell;
+  readonly emit: EmitEvent;
 }
 
 /** The state of one requester's pull, until the requester has received the result. */
-type Ask = { readonly image: string } & (
+type PullRequest = { readonly image: string } & (
   | { readonly kind: "underWay"; readonly leave: () => void }
   | { readonly kind: "pulled"; readonly present: PresentImage }
   | { readonly kind: "failed"; readonly failure: PullFailure }
 );
 
 /** The last pull failure of an image, shared by the whole pod. */
-interface Trouble {
+interface FailedPull {
   readonly failure: PullFailure;
   readonly backoff: PullBackoff;
   readonly nextTryWallMs: number;
-  readonly asker: string;
+  readonly requester: string;
   /** The Secrets used for the failed pull. */
   readonly secrets: SecretVersions;
   readonly outcome: PullOutcome<Pulled>;
 }
 
 interface PodPulls {
-  readonly asks: Map<string, Ask>;
+  readonly requests: Map<string, PullRequest>;
   /** By image reference. */
-  readonly troubles: Map<string, Trouble>;
+  readonly failedPulls: Map<string, FailedPull>;
 }
 
 /**
@@ -140,20 +140,20 @@ export class ImagePulls {
     await this.#queue.close();
   }
 
-  /** Rejects only with the signal's reason or because of a bug. Call it at most once at a time per `asker`. */
+  /** Rejects only with the signal's reason or because of a bug. Call it at most once at a time per `requester`. */
   async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
-    const { pod, image, tell } = request;
+    const { pod, image, emit } = request;
     const answer = this.#answer(request);
     if (answer !== undefined) return answer;
     const parsed = parseImageName(image);
     if (parsed.kind === "invalid") {
       const message = invalidNameText(image, parsed.why);
-      tell("Warning", "InspectFailed", message);
+      emit("Warning", "InspectFailed", message);
       return refused("InvalidImageName", message);
     }
     const spec = { image: pullableName(image, parsed.name), annotations: { ...pod.metadata?.annotations } };
     const found = await imageOnNode(request, spec, this.#options.images, signal);
-    return found ?? this.#heldBack(request) ?? (await this.#begin(request, parsed.name, spec, signal));
+    return found ?? this.#backingOff(request) ?? (await this.#begin(request, parsed.name, spec, signal));
   }
 
   /** Drops all state of a pod and cancels its pulls; nothing in the pod waits for them any more. */
@@ -161,50 +161,51 @@ export class ImagePulls {
     const { pullsUnderWay } = this.#options;
     const pulls = this.#pods.get(podUid);
     this.#pods.delete(podUid);
-    for (const ask of pulls?.asks.values() ?? []) if (ask.kind === "underWay") ask.leave();
-    const troubled = [...(pulls?.troubles.values() ?? [])].map(({ asker }) => asker);
-    for (const asker of [...(pulls?.asks.keys() ?? []), ...troubled]) pullsUnderWay.delete(pullKey(podUid, asker));
+    for (const pending of pulls?.requests.values() ?? []) if (pending.kind === "underWay") pending.leave();
+    const ofFailedPulls = [...(pulls?.failedPulls.values() ?? [])].map(({ requester }) => requester);
+    for (const requester of [...(pulls?.requests.keys() ?? []), ...ofFailedPulls])
+      pullsUnderWay.delete(pullKey(podUid, requester));
   }
 
   /** The result or progress of an earlier request for the same image. */
-  #answer({ pod, asker, image }: ImageRequest): ImageAnswer | undefined {
+  #answer({ pod, requester, image }: ImageRequest): ImageAnswer | undefined {
     const { pullsUnderWay } = this.#options;
-    const { asks } = this.#pulls(pod);
-    const key = pullKey(uidOf(pod), asker);
-    const ask = asks.get(asker);
-    if (ask?.kind === "underWay" && ask.image === image) {
+    const { requests } = this.#pulls(pod);
+    const key = pullKey(uidOf(pod), requester);
+    const pending = requests.get(requester);
+    if (pending?.kind === "underWay" && pending.image === image) {
       const progress = pullsUnderWay.get(key);
       if (progress !== undefined && progress.kind !== "settled") return { kind: "underWay", progress };
     }
-    asks.delete(asker);
+    requests.delete(requester);
     pullsUnderWay.delete(key);
-    if (ask?.kind === "underWay") ask.leave();
-    if (ask === undefined || ask.kind === "underWay" || ask.image !== image) return undefined;
-    if (ask.kind === "pulled") return ask.present;
-    return refused(ask.failure.reason, ask.failure.message, FAILURE_SHOWN_MS);
+    if (pending?.kind === "underWay") pending.leave();
+    if (pending === undefined || pending.kind === "underWay" || pending.image !== image) return undefined;
+    if (pending.kind === "pulled") return pending.present;
+    return refused(pending.failure.reason, pending.failure.message, FAILURE_SHOWN_MS);
   }
 
-  #heldBack({ pod, image, tell }: ImageRequest): ImageAnswer | undefined {
+  #backingOff({ pod, image, emit }: ImageRequest): ImageAnswer | undefined {
     const { referencedObjects, clock } = this.#options;
-    const { troubles } = this.#pulls(pod);
-    const trouble = troubles.get(image);
-    if (trouble === undefined) return undefined;
-    if (haveChanged(trouble.secrets, referencedObjects)) {
-      troubles.delete(image);
+    const { failedPulls } = this.#pulls(pod);
+    const failedPull = failedPulls.get(image);
+    if (failedPull === undefined) return undefined;
+    if (haveChanged(failedPull.secrets, referencedObjects)) {
+      failedPulls.delete(image);
       return undefined;
     }
-    const { backoff, failure } = trouble;
+    const { backoff, failure } = failedPull;
     const leftMs = pullBackoffLeftMs(backoff, clock.monotonicMs());
     const shownMs = backoff.delayMs - leftMs;
     if (leftMs === 0) return undefined;
     if (shownMs < FAILURE_SHOWN_MS) return refused(failure.reason, failure.message, FAILURE_SHOWN_MS - shownMs);
-    tell("Normal", "BackOff", backOffText(image));
-    const message = heldBackText(image, failure) + nextTryText(trouble.nextTryWallMs);
+    emit("Normal", "BackOff", backOffText(image));
+    const message = imagePullBackOffText(image, failure) + nextTryText(failedPull.nextTryWallMs);
     return refused("ImagePullBackOff", message, leftMs);
   }
 
   async #begin(request: ImageRequest, name: ImageName, spec: ImageSpec, signal: AbortSignal): Promise<ImageAnswer> {
-    const { pod, asker, image, sandbox, tell } = request;
+    const { pod, requester, image, sandbox, emit } = request;
     const { clock, events, pullsUnderWay } = this.#options;
     const secrets = await readPullSecrets(pod, this.#options, signal);
     if (secrets.missing.length > 0) {
@@ -214,9 +215,9 @@ export class ImagePulls {
     const found = await this.#credentials(name, secrets);
     if (found.kind === "invalid") return refused(found.why, found.why);
     signal.throwIfAborted();
-    tell("Normal", "Pulling", pullingText(image));
+    emit("Normal", "Pulling", pullingText(image));
     const pulls = this.#pulls(pod);
-    const [sinceMonotonicMs, lastFailure] = [clock.monotonicMs(), pulls.troubles.get(image)?.failure];
+    const [sinceMonotonicMs, lastFailure] = [clock.monotonicMs(), pulls.failedPulls.get(image)?.failure];
     let progress: UnderWay = { kind: "pulling", sinceMonotonicMs, lastFailure };
     const { credentials } = found;
     const leave = this.#queue.join(
@@ -226,12 +227,12 @@ export class ImagePulls {
         moved: (position) => {
           const state = position === 0 ? ({ kind: "pulling" } as const) : ({ kind: "queued", position } as const);
           progress = { sinceMonotonicMs, lastFailure, ...state };
-          pullsUnderWay.set(pullKey(uidOf(pod), asker), progress);
+          pullsUnderWay.set(pullKey(uidOf(pod), requester), progress);
         },
         settled: (outcome) => this.#settled(request, outcome, sinceMonotonicMs, secrets.versions),
       },
     );
-    pulls.asks.set(asker, { kind: "underWay", image, leave });
+    pulls.requests.set(requester, { kind: "underWay", image, leave });
     return { kind: "underWay", progress };
   }
 
@@ -242,53 +243,53 @@ export class ImagePulls {
     | { readonly kind: "found"; readonly credentials: readonly RegistryCredentials[] }
     | { readonly kind: "invalid"; readonly why: string }
   > {
-    const ofPod: Logins[] = [];
+    const ofPod: CredentialsByRegistry[] = [];
     for (const secret of present) {
-      const parsed = loginsOfSecret(secret);
+      const parsed = credentialsOfSecret(secret);
       if (parsed.kind === "invalid") return parsed;
-      ofPod.push(parsed.logins);
+      ofPod.push(parsed.credentials);
     }
-    const ofNode = await readNodeLogins(this.#options.directories, this.#options);
+    const ofNode = await readNodeCredentials(this.#options.directories, this.#options);
     return { kind: "found", credentials: credentialsFor(repository, { ofPod, ofNode }) };
   }
 
   #settled(
-    { pod, asker, image, tell }: ImageRequest,
+    { pod, requester, image, emit }: ImageRequest,
     outcome: PullOutcome<Pulled>,
     sinceMonotonicMs: number,
     secrets: SecretVersions,
   ): void {
     const { clock, pullsUnderWay } = this.#options;
-    const { asks, troubles } = this.#pulls(pod);
+    const { requests, failedPulls } = this.#pulls(pod);
     const now = clock.monotonicMs();
     if (outcome.kind === "pulled") {
       const { ref, image: found, pullMs } = outcome.pulled;
-      const figures = { pullMs, wholeMs: now - sinceMonotonicMs, sizeBytes: found?.sizeBytes ?? 0n };
-      tell("Normal", "Pulled", pulledText(image, figures));
-      asks.set(asker, { kind: "pulled", image, present: { kind: "present", ref, image: found } });
+      const stats = { pullMs, wholeMs: now - sinceMonotonicMs, sizeBytes: found?.sizeBytes ?? 0n };
+      emit("Normal", "Pulled", pulledText(image, stats));
+      requests.set(requester, { kind: "pulled", image, present: { kind: "present", ref, image: found } });
     } else {
-      tell("Warning", "Failed", failedPullText(image, outcome.error));
+      emit("Warning", "Failed", failedPullText(image, outcome.error));
       const failure = pullFailure(image, outcome.error);
-      asks.set(asker, { kind: "failed", image, failure });
-      const before = troubles.get(image);
+      requests.set(requester, { kind: "failed", image, failure });
+      const before = failedPulls.get(image);
       // Two requesters of a pod that share a call count as one failure.
       if (before?.outcome !== outcome) {
         const backoff = afterFailedPull(before?.backoff, now);
         const nextTryWallMs = clock.wallMs() + backoff.delayMs;
-        troubles.set(image, { failure, backoff, nextTryWallMs, asker, secrets, outcome });
+        failedPulls.set(image, { failure, backoff, nextTryWallMs, requester, secrets, outcome });
       }
     }
-    pullsUnderWay.set(pullKey(uidOf(pod), asker), { kind: "settled" });
+    pullsUnderWay.set(pullKey(uidOf(pod), requester), { kind: "settled" });
   }
 
   /** Requesters that back off because of this Secret are woken to try again. */
   #secretChanged(key: string): void {
     const { pullsUnderWay, referencedObjects } = this.#options;
-    for (const [uid, { troubles }] of this.#pods) {
-      for (const { asker, secrets } of troubles.values()) {
+    for (const [uid, { failedPulls }] of this.#pods) {
+      for (const { requester, secrets } of failedPulls.values()) {
         if (!secrets.has(key) || !haveChanged(secrets, referencedObjects)) continue;
-        const progress = pullsUnderWay.get(pullKey(uid, asker));
-        if (progress === undefined) pullsUnderWay.set(pullKey(uid, asker), { kind: "settled" });
+        const progress = pullsUnderWay.get(pullKey(uid, requester));
+        if (progress === undefined) pullsUnderWay.set(pullKey(uid, requester), { kind: "settled" });
       }
     }
   }
@@ -297,7 +298,7 @@ export class ImagePulls {
     const uid = uidOf(pod);
     const known = this.#pods.get(uid);
     if (known !== undefined) return known;
-    const fresh: PodPulls = { asks: new Map(), troubles: new Map() };
+    const fresh: PodPulls = { requests: new Map(), failedPulls: new Map() };
     this.#pods.set(uid, fresh);
     return fresh;
   }

@@ -54,7 +54,7 @@ export interface JournalOptions {
 
 export interface OpenJournal extends Journal {
   /** Writes the pending notes. Later notes are not written: another process may own the journal by then. */
-  rest(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export const createJournal = (options: JournalOptions): OpenJournal => new SegmentedJournal(options);
@@ -79,7 +79,7 @@ class SegmentedJournal implements OpenJournal {
   /** Cancels the timer after which notes are written alone. */
   #cancelNotes: (() => void) | undefined;
   #notesDue = false;
-  #resting = false;
+  #closed = false;
   #writing: Promise<void> | undefined;
   #putOffs = 0;
 
@@ -123,8 +123,8 @@ class SegmentedJournal implements OpenJournal {
     }
   }
 
-  async rest(): Promise<void> {
-    this.#resting = true;
+  async close(): Promise<void> {
+    this.#closed = true;
     this.#cancelNotes?.();
     this.#notesDue = this.#pending.length > 0;
     this.#writeSoon();
@@ -139,7 +139,7 @@ class SegmentedJournal implements OpenJournal {
   }
 
   #awaitRecord(): void {
-    if (this.#writing !== undefined || this.#cancelNotes !== undefined || this.#resting) return;
+    if (this.#writing !== undefined || this.#cancelNotes !== undefined || this.#closed) return;
     this.#cancelNotes = this.#options.clock.after(NOTES_WAIT_MS, () => {
       this.#cancelNotes = undefined;
       this.#notesDue = this.#pending.length > 0;

@@ -7,7 +7,7 @@ import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import { JOURNAL_SEGMENT_BYTES_MAX } from "../limits.ts";
 import { createJournal } from "./journal.ts";
-import { lookAtJournal } from "./look.ts";
+import { readJournalValues } from "./read-journal.ts";
 import type { JournalProblem } from "./segments.ts";
 
 const DIRECTORY = "/journal";
@@ -33,7 +33,7 @@ test("a journal file of exactly the limit is read", async () => {
   const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX);
   const { journal, problems } = open(files);
   assert.deepEqual([await journal.replay(), problems], [[admitted("a")], []]);
-  assert.deepEqual(await lookAtJournal(files, DIRECTORY), [admitted("a")]);
+  assert.deepEqual(await readJournalValues(files, DIRECTORY), [admitted("a")]);
 });
 
 test("a journal file larger than the limit is reported and kept, and the journal continues in the next file", async () => {
@@ -46,5 +46,5 @@ test("a journal file larger than the limit is reported and kept, and the journal
   assert.deepEqual(others, []);
   await journal.append(admitted("b"));
   assert.deepEqual(await files.list(DIRECTORY), ["journal-00000001.log", "journal-00000002.log"]);
-  await assert.rejects(lookAtJournal(files, DIRECTORY), { code: "tooLarge" });
+  await assert.rejects(readJournalValues(files, DIRECTORY), { code: "tooLarge" });
 });

@@ -9,8 +9,8 @@ import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { pause } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
-import { CSI_NODE_HOLD, firstCsiNode, reconciledCsiNode } from "../../domain/node/csi-node.ts";
-import { NO_HOLDS, type NodeHolds } from "../../domain/node/node-status.ts";
+import { CSI_NODE_REASON, firstCsiNode, reconciledCsiNode } from "../../domain/node/csi-node.ts";
+import { NO_NOT_READY_REASONS, type NotReadyReasons } from "../../domain/node/node-status.ts";
 import { isPresent, type OwnNode } from "../../domain/node/own-node.ts";
 import { ApiError, isAlreadyExists } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -22,7 +22,7 @@ export interface CsiNodeParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly ownNode: Latest<OwnNode>;
-  readonly nodeHolds: LatestCell<NodeHolds>;
+  readonly nodeNotReadyReasons: LatestCell<NotReadyReasons>;
   readonly nodeName: string;
 }
 
@@ -30,14 +30,14 @@ const RETRY = { firstMs: 100, maxMs: 15_000 };
 
 /** Ends when the object exists or the signal aborts. */
 export async function runCsiNode(parts: CsiNodeParts, shutdown: AbortSignal): Promise<void> {
-  const { nodeHolds, ownNode, log, clock, nodeName } = parts;
-  nodeHolds.set({ ...NO_HOLDS, storage: CSI_NODE_HOLD });
+  const { nodeNotReadyReasons, ownNode, log, clock, nodeName } = parts;
+  nodeNotReadyReasons.set({ ...NO_NOT_READY_REASONS, storage: CSI_NODE_REASON });
   const own = await unlessShutDown(shutdown, () => waitForValue(ownNode, isPresent, shutdown));
   if (own === undefined) return;
   for (let failures = 1; !shutdown.aborted; failures += 1) {
     try {
       await ensure(parts, own.node, shutdown);
-      nodeHolds.set(NO_HOLDS);
+      nodeNotReadyReasons.set(NO_NOT_READY_REASONS);
       return;
     } catch (error) {
       if (shutdown.aborted) return;

@@ -7,8 +7,8 @@ import type { Lease } from "../../api/gen/coordination-v1.ts";
 import { leases } from "../../api/resources.ts";
 import { doublingMs } from "../../base/backoff.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { LEASE_NAMESPACE, type LeaseOptions, newLease, renewEveryMs, renewedLease } from "../../domain/node/lease.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
@@ -32,7 +32,7 @@ export interface LeaseParts {
   readonly options: LeaseOptions;
   /** Called from the second failure in a row on: the connection may be the problem. */
   readonly onRepeatedFailure: () => void;
-  readonly watch: Watch;
+  readonly heartbeat: Heartbeat;
 }
 
 export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promise<void> {
@@ -59,7 +59,7 @@ class LeaseLoop {
   async renew(shutdown: AbortSignal): Promise<void> {
     const { clock, log, onRepeatedFailure } = this.#parts;
     for (let failures = 0; ; ) {
-      this.#parts.watch.turned();
+      this.#parts.heartbeat.beat();
       try {
         await this.#renewOnce(shutdown);
         return;
@@ -99,8 +99,8 @@ class LeaseLoop {
 
   /** A Lease without an owner would outlive its node: the first Lease waits until the Node is known. */
   async #uid(signal: AbortSignal): Promise<string> {
-    const { ownNode, watch } = this.#parts;
-    for (let seen = ownNode.version; ; seen = await watch.waits(ownNode.changed(seen, signal))) {
+    const { ownNode, heartbeat } = this.#parts;
+    for (let seen = ownNode.version; ; seen = await heartbeat.waits(ownNode.changed(seen, signal))) {
       const { value } = ownNode;
       if (value.kind === "present") this.#nodeUid = value.node.metadata?.uid ?? this.#nodeUid;
       if (this.#nodeUid !== undefined) return this.#nodeUid;

@@ -6,9 +6,14 @@ import { NodeApi, refused } from "../../../test/support/node-api.ts";
 import { machineFacts, nodeOptions, nodeSnapshot, runtimeAnswered } from "../../../test/support/node-world.ts";
 import type { Node } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
-import { Turns } from "../../concurrency/turns.ts";
+import { LoopHeartbeats } from "../../concurrency/loop-heartbeats.ts";
 import { isReady, type Pressure } from "../../domain/node/conditions.ts";
-import { NO_HOLDS, type NodeHolds, type NodeOptions, updatedNode } from "../../domain/node/node-status.ts";
+import {
+  NO_NOT_READY_REASONS,
+  type NodeOptions,
+  type NotReadyReasons,
+  updatedNode,
+} from "../../domain/node/node-status.ts";
 import {
   NO_REPORT,
   type NodeReport,
@@ -18,13 +23,13 @@ import {
 } from "../../domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
-import type { TiersState } from "../../domain/resources/tiers-state.ts";
+import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
 import { runOwnNode } from "../cluster-objects/own-node.ts";
 import { runLease } from "./lease.ts";
 import { runNodeStatus } from "./node-status.ts";
-import { givePodCidr, runPodCidr } from "./pod-cidr.ts";
+import { runPodCidr, setPodCidr } from "./pod-cidr.ts";
 import { runRegistration } from "./register.ts";
 import { SnapshotReader } from "./snapshot.ts";
 
@@ -42,8 +47,8 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
     nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
     volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
-    nodeHolds: new LatestCell<NodeHolds>(NO_HOLDS),
-    tiers: new LatestCell<TiersState>({ kind: "ready" }),
+    nodeNotReadyReasons: new LatestCell<NotReadyReasons>(NO_NOT_READY_REASONS),
+    qosCgroups: new LatestCell<QosCgroupState>({ kind: "ready" }),
     nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
     nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
     nodeReport: new LatestCell<NodeReport>(NO_REPORT),
@@ -94,7 +99,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
       resetExtendedResources: false,
     },
     cadence: { updateEveryMs: 10_000, reportEveryMs: 300_000 },
-    watch: new Turns(clock).expect("any", 0),
+    heartbeat: new LoopHeartbeats(clock).expect("any", 0),
     onRepeatedFailure: () => void repeated.push(clock.monotonicMs()),
   };
   const snapshots = new SnapshotReader(parts);
@@ -288,14 +293,14 @@ test("[3.12] a Node left Ready stays Ready for 30 s after a restart while the ru
 test("[3.12] [13.26] a Node left Ready stays Ready for 30 s without its CSINode, then is NotReady until it exists", async () => {
   const w = world();
   w.api.put("nodes", await nodeLeftReady());
-  w.cells.nodeHolds.set({ ...NO_HOLDS, storage: "CSINode is not yet initialized" });
+  w.cells.nodeNotReadyReasons.set({ ...NO_NOT_READY_REASONS, storage: "CSINode is not yet initialized" });
   w.answer();
   const running = w.all();
   await w.live(29_000);
   assert.equal(ready(w.api.node), true);
   await w.live(3_000);
   assert.equal(ready(w.api.node), false);
-  w.cells.nodeHolds.set(NO_HOLDS);
+  w.cells.nodeNotReadyReasons.set(NO_NOT_READY_REASONS);
   await w.live(11_000);
   assert.equal(ready(w.api.node), true);
   await w.end(running);
@@ -304,7 +309,7 @@ test("[3.12] [13.26] a Node left Ready stays Ready for 30 s without its CSINode,
 test("[3.12] a Node left Ready stays Ready for 30 s while its cgroups cannot be set up, then is NotReady until they can", async () => {
   const w = world();
   w.api.put("nodes", await nodeLeftReady());
-  w.cells.tiers.set({ kind: "failing", trouble: "no bus" });
+  w.cells.qosCgroups.set({ kind: "failing", trouble: "no bus" });
   w.answer();
   const running = w.all();
   await w.live(29_000);
@@ -312,7 +317,7 @@ test("[3.12] a Node left Ready stays Ready for 30 s while its cgroups cannot be 
   await w.live(3_000);
   const reported = w.api.node?.status?.conditions?.find(({ type }) => type === "Ready");
   assert.deepEqual([reported?.status, reported?.message], ["False", "cgroups cannot be set up: no bus"]);
-  w.cells.tiers.set({ kind: "ready" });
+  w.cells.qosCgroups.set({ kind: "ready" });
   await w.live(11_000);
   assert.equal(ready(w.api.node), true);
   await w.end(running);
@@ -510,12 +515,12 @@ test("[3.20] podCIDRs are sent to the runtime when they change, and again after 
 test("[1.12] [3.20] without an API server the configured podCIDR is sent until the runtime accepts it; an empty one never", async () => {
   const w = world();
   w.runtime.refusals = 2;
-  const running = givePodCidr("198.18.3.0/24", w, w.stop.signal);
+  const running = setPodCidr("198.18.3.0/24", w, w.stop.signal);
   await w.clock.advance(19_999);
   assert.equal(w.handed.length, 2);
   await w.clock.advance(1);
   await running;
   assert.deepEqual(new Set(w.handed), new Set(["198.18.3.0/24"]));
-  await givePodCidr("", w, w.stop.signal);
+  await setPodCidr("", w, w.stop.signal);
   assert.deepEqual([w.handed.length, w.clock.timersPending], [3, 0]);
 });

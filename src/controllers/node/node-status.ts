@@ -7,8 +7,8 @@ import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { isReady } from "../../domain/node/conditions.ts";
@@ -17,7 +17,7 @@ import {
   type NodeEvent,
   type NodeOptions,
   type NodeUpdate,
-  notReadyReasons,
+  notReadyMessages,
   statusEvent,
   updatedNode,
 } from "../../domain/node/node-status.ts";
@@ -37,14 +37,14 @@ import {
   nodeChanged,
 } from "../../domain/node/report-decision.ts";
 import { networkTroubles, RUNTIME_DOWN_AFTER_MS, runtimeTroubles } from "../../domain/node/runtime-health.ts";
-import { tiersTroubles } from "../../domain/resources/tiers-state.ts";
+import { qosCgroupTroubles } from "../../domain/resources/qos-cgroup-state.ts";
 import { isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import { KnownNode } from "./known-node.ts";
+import { LatestNode } from "./latest-node.ts";
 import { tellNodeEvents } from "./node-events.ts";
 import type { SnapshotReader } from "./snapshot.ts";
 
@@ -74,7 +74,7 @@ export interface NodeStatusParts {
   readonly options: NodeOptions;
   readonly cadence: NodeStatusOptions;
   readonly onRepeatedFailure: () => void;
-  readonly watch: Watch;
+  readonly heartbeat: Heartbeat;
 }
 
 export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSignal): Promise<void> {
@@ -84,21 +84,21 @@ export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSigna
 
 class NodeStatusLoop {
   readonly #parts: NodeStatusParts;
-  readonly #known: KnownNode;
+  readonly #latest: LatestNode;
   #last: LastReport | undefined;
   #unschedulable = false;
   readonly #fastUntilMs: number;
 
   constructor(parts: NodeStatusParts) {
     this.#parts = parts;
-    this.#known = new KnownNode(parts.ownNode, parts.clock, parts.cadence.updateEveryMs);
+    this.#latest = new LatestNode(parts.ownNode, parts.clock, parts.cadence.updateEveryMs);
     this.#fastUntilMs = parts.clock.monotonicMs() + FAST_FOR_MS;
   }
 
   async run(shutdown: AbortSignal): Promise<never> {
     this.#tell([{ type: "Normal", reason: "Starting", message: "Starting kubelet." }]);
     if (this.#parts.cgroups.version === 1) this.#tell([{ type: "Warning", reason: "CgroupV1", message: CGROUP_V1 }]);
-    await this.#parts.watch.waits(this.#registered(shutdown));
+    await this.#parts.heartbeat.waits(this.#registered(shutdown));
     await this.#settled(shutdown);
     for (;;) {
       const worked = await this.#sync(shutdown);
@@ -111,7 +111,7 @@ class NodeStatusLoop {
     const { nodeRegistered, nodeSynced, ownNode, clock } = this.#parts;
     const value = await waitForValue(nodeRegistered, ({ kind }) => kind !== "pending", shutdown);
     if (value.kind === "registered") {
-      this.#known.learn(value.node);
+      this.#latest.learn(value.node);
       if (!value.reported) return;
       this.#last = { atMs: clock.monotonicMs(), delayMs: this.#firstDelayMs() };
       nodeSynced.set({ kind: "synced", node: value.node, ready: isReady(value.node.status?.conditions) });
@@ -129,12 +129,12 @@ class NodeStatusLoop {
     const { clock, snapshots } = this.#parts;
     const untilMs = clock.monotonicMs() + RUNTIME_DOWN_AFTER_MS;
     const isUnknown = () => {
-      const { runtime, tiers, holds } = snapshots.readiness();
-      if (holds.shutdown !== undefined) return false;
-      const troubles = [...runtimeTroubles(runtime), ...networkTroubles(runtime), ...tiersTroubles(tiers)];
-      return holds.storage !== undefined || troubles.length > 0;
+      const { runtime, qosCgroups, notReadyReasons } = snapshots.readiness();
+      if (notReadyReasons.shutdown !== undefined) return false;
+      const troubles = [...runtimeTroubles(runtime), ...networkTroubles(runtime), ...qosCgroupTroubles(qosCgroups)];
+      return notReadyReasons.storage !== undefined || troubles.length > 0;
     };
-    while (isReady(this.#known.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
+    while (isReady(this.#latest.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
       await sleep(clock, FAST_LOOK_MS, shutdown);
     }
   }
@@ -159,23 +159,23 @@ class NodeStatusLoop {
     for (;;) {
       const nowMs = clock.monotonicMs();
       if (nowMs >= untilMs) return;
-      const node = this.#known.current();
+      const node = this.#latest.current();
       if (!worked || nowMs >= this.#fastUntilMs || isReady(node?.status?.conditions)) {
         await sleep(clock, untilMs - nowMs, shutdown);
         return;
       }
       await sleep(clock, Math.min(FAST_LOOK_MS, untilMs - nowMs), shutdown);
       const capacity = node?.status?.capacity ?? {};
-      if (notReadyReasons(snapshots.readiness(), capacity, this.#parts.options.localStorage).length === 0) return;
+      if (notReadyMessages(snapshots.readiness(), capacity, this.#parts.options.localStorage).length === 0) return;
     }
   }
 
   /** Returns whether the API server now has the current status. */
   async #sync(shutdown: AbortSignal): Promise<boolean> {
-    const { log, nodeReport, onRepeatedFailure, options, watch } = this.#parts;
+    const { log, nodeReport, onRepeatedFailure, options, heartbeat } = this.#parts;
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-      watch.turned();
-      const known = this.#known.current();
+      heartbeat.beat();
+      const known = this.#latest.current();
       if (known === undefined) {
         log.error("Unable to update node status", new Error(`node ${JSON.stringify(options.name)} not found`));
         return false;
@@ -219,10 +219,10 @@ class NodeStatusLoop {
     const body = nodePatch(known, node);
     if (body !== undefined) {
       const patch = { kind: "strategic", body } as const;
-      this.#known.learn(await api.patch(nodes, { name: options.name }, patch, { subresource: "status" }, signal));
+      this.#latest.learn(await api.patch(nodes, { name: options.name }, patch, { subresource: "status" }, signal));
     }
     this.#tell(events);
-    const synced = this.#known.current() ?? node;
+    const synced = this.#latest.current() ?? node;
     nodeSynced.set({ kind: "synced", node: synced, ready: isReady(synced.status?.conditions) });
   }
 

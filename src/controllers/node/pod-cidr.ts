@@ -19,10 +19,10 @@ export interface PodCidrParts {
 }
 
 /** Without an API server the operator configures the CIDR; it never changes. */
-export async function givePodCidr(podCidr: string, parts: PodCidrParts, shutdown: AbortSignal): Promise<void> {
+export async function setPodCidr(podCidr: string, parts: PodCidrParts, shutdown: AbortSignal): Promise<void> {
   if (podCidr === "") return;
   await unlessShutDown(shutdown, async () => {
-    while (!(await isTaken("", podCidr, parts, shutdown))) await sleep(parts.clock, RETRY_MS, shutdown);
+    while (!(await trySet("", podCidr, parts, shutdown))) await sleep(parts.clock, RETRY_MS, shutdown);
   });
 }
 
@@ -31,16 +31,16 @@ export async function runPodCidr(
   shutdown: AbortSignal,
 ): Promise<void> {
   const { clock, ownNode } = parts;
-  let handed = "";
+  let current = "";
   let seen = -1;
   await unlessShutDown(shutdown, async () => {
     for (;;) {
       seen = await ownNode.changed(seen, shutdown);
       const { value } = ownNode;
       const wanted = value.kind === "present" ? (value.node.spec?.podCIDRs ?? []).join(",") : "";
-      if (wanted === "" || wanted === handed) continue;
-      if (await isTaken(handed, wanted, parts, shutdown)) {
-        handed = wanted;
+      if (wanted === "" || wanted === current) continue;
+      if (await trySet(current, wanted, parts, shutdown)) {
+        current = wanted;
       } else {
         await sleep(clock, RETRY_MS, shutdown);
         seen = -1; // Retry even if nothing changes.
@@ -49,7 +49,7 @@ export async function runPodCidr(
   });
 }
 
-async function isTaken(
+async function trySet(
   originalPodCIDR: string,
   newPodCIDR: string,
   { runtime, log }: PodCidrParts,

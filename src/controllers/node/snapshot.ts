@@ -7,9 +7,9 @@ import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { type AddressFacts, needsResolving, nodeAddresses } from "../../domain/node/addresses.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import type { NodeHolds, NodeOptions, NodeSnapshot } from "../../domain/node/node-status.ts";
+import type { NodeOptions, NodeSnapshot, NotReadyReasons } from "../../domain/node/node-status.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
-import type { TiersState } from "../../domain/resources/tiers-state.ts";
+import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -26,8 +26,8 @@ export interface SnapshotParts {
   readonly pressure: Latest<Pressure>;
   readonly nodeImages: Latest<readonly Image[] | undefined>;
   readonly volumesInUse: Latest<readonly string[] | undefined>;
-  readonly nodeHolds: Latest<NodeHolds>;
-  readonly tiers: Latest<TiersState>;
+  readonly nodeNotReadyReasons: Latest<NotReadyReasons>;
+  readonly qosCgroups: Latest<QosCgroupState>;
   readonly rootDirectory: string;
   readonly options: NodeOptions;
 }
@@ -70,9 +70,9 @@ export class SnapshotReader {
   }
 
   /** The part that can be read without I/O. */
-  readiness(): Pick<NodeSnapshot, "runtime" | "holds" | "tiers"> {
-    const { runtimeHealth, nodeHolds, tiers } = this.#parts;
-    return { runtime: runtimeHealth.value, holds: nodeHolds.value, tiers: tiers.value };
+  readiness(): Pick<NodeSnapshot, "runtime" | "notReadyReasons" | "qosCgroups"> {
+    const { runtimeHealth, nodeNotReadyReasons, qosCgroups } = this.#parts;
+    return { runtime: runtimeHealth.value, notReadyReasons: nodeNotReadyReasons.value, qosCgroups: qosCgroups.value };
   }
 
   async #addressFacts(known: Node | undefined, signal: AbortSignal): Promise<AddressFacts> {

@@ -14,9 +14,9 @@ import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.t
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { pause, sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import { listingByPod } from "../../domain/pod/runtime-listing.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
@@ -26,11 +26,11 @@ import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
-import type { Observer } from "./observer.ts";
+import type { PodInspector } from "./pod-inspector.ts";
 
 export interface PlegOptions {
   readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "events">;
-  readonly observer: Observer;
+  readonly inspector: PodInspector;
   /** The sandboxes of the last full list; undefined before the first. */
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
   /** By pod UID: why the runtime did not report the pod's status after a change. */
@@ -38,7 +38,7 @@ export interface PlegOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
   readonly plegMetrics?: PlegMetrics;
   readonly queue?: TurnObserver<string>;
 }
@@ -47,7 +47,7 @@ const RELIST_MS_MIN = 30_000;
 const RELIST_MS_MAX = 60_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
 /** Longer than a runtime call continues after the event that it causes. */
-const UNHURRIED_MS = 500;
+const DEFERRED_MS = 500;
 /** Retry delays after a failure: short at first, then longer. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 3_000;
@@ -72,14 +72,14 @@ export class Pleg {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const looks: KeyedWorker<string> = new KeyedWorker<string>({
-      turn: (uid, signal) => this.#look(uid, { looks, hints, retries }, signal),
+    const inspections: KeyedWorker<string> = new KeyedWorker<string>({
+      turn: (uid, signal) => this.#inspect(uid, { inspections, deferred, retries }, signal),
       onBug: (uid, error) => this.#options.log.error("Unexpected error while inspecting a pod", error, { uid }),
       shutdown,
       ...(this.#options.queue && { queue: this.#options.queue }),
     });
-    const retries = new TimerQueue<string>(this.#options.clock, (uid) => looks.wake(uid));
-    const hints = new UnhurriedHints(this.#options.clock, this.#options.observer, (uid) => looks.wake(uid));
+    const retries = new TimerQueue<string>(this.#options.clock, (uid) => inspections.wake(uid));
+    const deferred = new DeferredEvents(this.#options.clock, this.#options.inspector, (uid) => inspections.wake(uid));
     let eventless = false;
     let retryMs = RETRY_MS_MIN;
     while (!shutdown.aborted) {
@@ -88,12 +88,12 @@ export class Pleg {
         // The stream is opened first, so that a change before the list completes is in the stream, the list, or both.
         const stream: "none" | Promise<"broken" | "unimplemented"> = eventless
           ? "none"
-          : this.#follow(looks, hints, round.signal);
-        this.#options.watch.turned();
-        await this.#relist(looks, round.signal);
+          : this.#follow(inspections, deferred, round.signal);
+        this.#options.heartbeat.beat();
+        await this.#relist(inspections, round.signal);
         retryMs = RETRY_MS_MIN;
         if (stream === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
-        else eventless = (await this.#relistUntilBroken(looks, stream, round.signal)) === "unimplemented";
+        else eventless = (await this.#relistUntilBroken(inspections, stream, round.signal)) === "unimplemented";
       } catch (error) {
         if (shutdown.aborted) break;
         this.#options.log.error("Failed to list the runtime's pods and containers", error);
@@ -102,23 +102,23 @@ export class Pleg {
         retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
       }
     }
-    hints.close();
+    deferred.close();
     retries.close();
-    await looks.drained();
+    await inspections.drained();
   }
 
   /** Resolves with the reason when the stream has ended. */
   async #follow(
-    looks: KeyedWorker<string>,
-    hints: UnhurriedHints,
+    inspections: KeyedWorker<string>,
+    deferred: DeferredEvents,
     signal: AbortSignal,
   ): Promise<"broken" | "unimplemented"> {
     try {
       for await (const event of this.#options.runtime.events(signal)) {
         const { podUid, kind } = event;
-        if (podUid === undefined || this.#options.observer.knows(podUid, event)) continue;
-        if (kind !== "stopped" || this.#options.observer.isAttended(podUid)) hints.note(podUid, event);
-        else this.#lookAtEnd(event, podUid, looks);
+        if (podUid === undefined || this.#options.inspector.isKnown(podUid, event)) continue;
+        if (kind !== "stopped" || this.#options.inspector.isBeingInspected(podUid)) deferred.note(podUid, event);
+        else this.#inspectStopped(event, podUid, inspections);
       }
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
@@ -128,14 +128,14 @@ export class Pleg {
     return "broken";
   }
 
-  #lookAtEnd(event: ContainerEvent, uid: string, looks: KeyedWorker<string>): void {
-    const isSeen = this.#options.observer.knows(uid, { ...event, kind: "created" });
-    if (isSeen && !looks.isBusy(uid)) this.#ended.add(uid);
-    looks.wake(uid);
+  #inspectStopped(event: ContainerEvent, uid: string, inspections: KeyedWorker<string>): void {
+    const isSeen = this.#options.inspector.isKnown(uid, { ...event, kind: "created" });
+    if (isSeen && !inspections.isBusy(uid)) this.#ended.add(uid);
+    inspections.wake(uid);
   }
 
   async #relistUntilBroken(
-    looks: KeyedWorker<string>,
+    inspections: KeyedWorker<string>,
     stream: Promise<"broken" | "unimplemented">,
     signal: AbortSignal,
   ): Promise<"broken" | "unimplemented"> {
@@ -153,14 +153,14 @@ export class Pleg {
       if (end.how === undefined) await pause(clock, waitMs, nap.signal);
       signal.throwIfAborted();
       if (end.how !== undefined) return end.how;
-      this.#options.watch.turned();
-      await this.#relist(looks, signal);
+      this.#options.heartbeat.beat();
+      await this.#relist(inspections, signal);
     }
   }
 
-  async #relist(looks: KeyedWorker<string>, signal: AbortSignal): Promise<void> {
-    const { runtime, observer, clock } = this.#options;
-    const { actsOver } = observer;
+  async #relist(inspections: KeyedWorker<string>, signal: AbortSignal): Promise<void> {
+    const { runtime, inspector, clock } = this.#options;
+    const { completedMutations } = inspector;
     const sinceMs = clock.monotonicMs();
     const [sandboxes, containers] = await Promise.all([
       runtime.listSandboxes({}, signal),
@@ -168,10 +168,10 @@ export class Pleg {
     ]);
     const listings = listingByPod(sandboxes, containers);
     this.#measure(sinceMs);
-    observer.noteListing(listings, actsOver);
+    inspector.noteListing(listings, completedMutations);
     for (const uid of this.#retryMs.keys()) if (!listings.has(uid)) this.#succeeded(uid);
     this.#options.listedSandboxes.set(sandboxes);
-    for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
+    for (const [uid, listing] of listings) if (inspector.isNews(uid, listing)) inspections.wake(uid);
   }
 
   #measure(sinceMs: number): void {
@@ -183,16 +183,16 @@ export class Pleg {
     this.#lastListedMs = nowMs;
   }
 
-  async #look(uid: string, { looks, hints, retries }: Looking, signal: AbortSignal): Promise<void> {
+  async #inspect(uid: string, { inspections, deferred, retries }: Inspections, signal: AbortSignal): Promise<void> {
     try {
-      const { observer } = this.#options;
+      const { inspector } = this.#options;
       const { sandboxes, containers } = await (this.#ended.delete(uid)
-        ? observer.refresh(uid, { sandboxIds: [], containers: [] }, signal)
-        : observer.look(uid, signal));
+        ? inspector.refresh(uid, { sandboxIds: [], containers: [] }, signal)
+        : inspector.inspect(uid, signal));
       this.#succeeded(uid);
       // The event reported a part without our label, created by someone else: only the full list shows it.
       const isNowhere = sandboxes.length === 0 && containers.length === 0;
-      if (hints.takeCame(uid) && isNowhere) await this.#relist(looks, signal);
+      if (deferred.takeAppeared(uid) && isNowhere) await this.#relist(inspections, signal);
     } catch (error) {
       if (signal.aborted) return;
       this.#options.log.error("Failed to get the status of a pod from the runtime", error, { uid });
@@ -210,39 +210,39 @@ export class Pleg {
   }
 }
 
-interface Looking {
-  readonly looks: KeyedWorker<string>;
-  readonly hints: UnhurriedHints;
+interface Inspections {
+  readonly inspections: KeyedWorker<string>;
+  readonly deferred: DeferredEvents;
   readonly retries: TimerQueue<string>;
 }
 
 /** Events that wait for an inspection by someone else before they cause one. */
-class UnhurriedHints {
+class DeferredEvents {
   readonly #timers: TimerQueue<string>;
   readonly #waiting = new Map<string, ContainerEvent[]>();
   /** Pods that are inspected because something was created or started. */
-  readonly #came = new Set<string>();
+  readonly #appeared = new Set<string>();
 
-  constructor(clock: Clock, observer: Observer, look: (uid: string) => void) {
+  constructor(clock: Clock, inspector: PodInspector, inspect: (uid: string) => void) {
     this.#timers = new TimerQueue<string>(clock, (uid) => {
       const events = this.#waiting.get(uid) ?? [];
       this.#waiting.delete(uid);
       // A worker inspects what it creates. A stop in the meantime needs its own inspection.
-      const isWorkers = observer.isActedUpon(uid) && events.every(({ kind }) => kind !== "stopped");
-      if (isWorkers || events.every((event) => observer.knows(uid, event))) return;
-      if (events.some(({ kind }) => kind === "created" || kind === "started")) this.#came.add(uid);
-      look(uid);
+      const isWorkers = inspector.isBeingMutated(uid) && events.every(({ kind }) => kind !== "stopped");
+      if (isWorkers || events.every((event) => inspector.isKnown(uid, event))) return;
+      if (events.some(({ kind }) => kind === "created" || kind === "started")) this.#appeared.add(uid);
+      inspect(uid);
     });
   }
 
   note(uid: string, event: ContainerEvent): void {
     const waiting = this.#waiting.get(uid) ?? [];
     this.#waiting.set(uid, [...waiting, event]);
-    if (waiting.length === 0) this.#timers.wakeIn(uid, UNHURRIED_MS);
+    if (waiting.length === 0) this.#timers.wakeIn(uid, DEFERRED_MS);
   }
 
-  takeCame(uid: string): boolean {
-    return this.#came.delete(uid);
+  takeAppeared(uid: string): boolean {
+    return this.#appeared.delete(uid);
   }
 
   close(): void {

@@ -29,7 +29,7 @@ function world() {
       log: keptLog(),
       runtimeHealth,
       lastListedMs: () => seen.lastListedMs,
-      watch: { turned: () => {} },
+      heartbeat: { beat: () => {} },
     },
     end.signal,
   );

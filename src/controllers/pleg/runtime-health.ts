@@ -3,9 +3,10 @@
  * is down after half a minute without a ready status, even while a request is pending. Time during which this process
  * was suspended does not count.
  */
-import { AwakeTime } from "../../concurrency/awake-time.ts";
+
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import type { Watch } from "../../concurrency/turns.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
+import { UnsuspendedClock } from "../../concurrency/unsuspended-clock.ts";
 import { RUNTIME_DOWN_AFTER_MS, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { RuntimeVersion } from "../../domain/runtime/runtime-info.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -19,7 +20,7 @@ export interface RuntimeHealthOptions {
   readonly runtimeHealth: LatestCell<RuntimeHealth>;
   /** When the runtime's pods were last listed, on the monotonic clock. */
   readonly lastListedMs: () => number | undefined;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
 }
 
 const EVERY_MS = 5_000;
@@ -29,10 +30,10 @@ const LISTED_WITHIN_MS = 180_000;
 
 export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown: AbortSignal): Promise<void> {
   const { clock, log } = options;
-  const time = new AwakeTime(clock);
+  const time = new UnsuspendedClock(clock);
   const watch = new HealthWatch(options, time);
   while (!shutdown.aborted) {
-    options.watch.turned();
+    options.heartbeat.beat();
     const stopJudging = time.every(EVERY_MS, () => watch.judge());
     try {
       await watch.ask(shutdown);
@@ -49,14 +50,14 @@ export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown
 
 class HealthWatch {
   readonly #options: RuntimeHealthOptions;
-  readonly #time: AwakeTime;
+  readonly #time: UnsuspendedClock;
   #version: RuntimeVersion | undefined;
   #health: RuntimeHealth;
-  /** On the `AwakeTime` clock, like `awakeMs` below. */
+  /** On the `UnsuspendedClock`, like `unsuspendedMs` below. */
   #lastReadyMs: number | undefined;
-  #listed: { readonly monotonicMs: number; readonly awakeMs: number } | undefined;
+  #listed: { readonly monotonicMs: number; readonly unsuspendedMs: number } | undefined;
 
-  constructor(options: RuntimeHealthOptions, time: AwakeTime) {
+  constructor(options: RuntimeHealthOptions, time: UnsuspendedClock) {
     this.#options = options;
     this.#time = time;
     this.#health = options.runtimeHealth.value;
@@ -100,9 +101,9 @@ class HealthWatch {
     const monotonicMs = lastListedMs();
     if (monotonicMs === undefined) return ["PLEG is not healthy: pleg has yet to be successful"];
     if (this.#listed?.monotonicMs !== monotonicMs) {
-      this.#listed = { monotonicMs, awakeMs: this.#time.nowMs() - (clock.monotonicMs() - monotonicMs) };
+      this.#listed = { monotonicMs, unsuspendedMs: this.#time.nowMs() - (clock.monotonicMs() - monotonicMs) };
     }
-    const agoMs = this.#time.nowMs() - this.#listed.awakeMs;
+    const agoMs = this.#time.nowMs() - this.#listed.unsuspendedMs;
     if (agoMs <= LISTED_WITHIN_MS) return [];
     return [`PLEG is not healthy: pleg was last seen active ${formatSeconds(agoMs)} ago; threshold is 3m0s`];
   }

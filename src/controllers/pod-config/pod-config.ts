@@ -1,7 +1,8 @@
 /** Merges the pod sources into `desiredPods` whenever one of them changes. */
-import { changedWithin } from "../../concurrency/changed-within.ts";
+
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { DesiredPods, SourceState } from "../../domain/pod/desired-pod.ts";
 import type { PodSource } from "../../domain/pod/pod-identity.ts";
@@ -28,7 +29,7 @@ export async function runPodConfig(parts: PodConfigParts, shutdown: AbortSignal)
     const { desired, refusals } = mergeSources(states, desiredPods.value, clock.wallMs());
     reported = tell(refusals, reported, parts);
     desiredPods.set(desired);
-    await unlessShutDown(shutdown, () => changedWithin(clock, seen, Number.POSITIVE_INFINITY, shutdown));
+    await unlessShutDown(shutdown, () => waitForChange(clock, seen, Number.POSITIVE_INFINITY, shutdown));
   }
 }
 

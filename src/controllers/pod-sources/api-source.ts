@@ -5,8 +5,8 @@
 import { pods } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
-import { whenever } from "../../concurrency/whenever.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -47,6 +47,6 @@ export async function runApiSource(parts: ApiSourceParts, shutdown: AbortSignal)
     const { synced, objects } = informer.store.value;
     if (synced) state.set({ kind: "seen", pods: [...objects.values()] });
   };
-  await whenever(informer.store, publish, shutdown);
+  await onChange(informer.store, publish, shutdown);
   await informer.ended;
 }

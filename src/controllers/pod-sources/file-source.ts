@@ -3,11 +3,12 @@
  * `checkEveryMs`; unchanged files are not parsed again. An invalid file does not affect the others. Its own last valid
  * pod stays until the file has been invalid for a whole period: somebody may be writing the file right now.
  */
-import { changedWithin } from "../../concurrency/changed-within.ts";
+
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
@@ -57,7 +58,7 @@ async function readDirectory(
     if (pods !== undefined && isNews(state.value, pods)) state.set({ kind: "seen", pods });
     const waits = manifests !== undefined && pods === undefined;
     const wakers = [{ cell: hints, seen: hinted }, ...(waits ? [{ cell: listedSandboxes, seen: listed }] : [])];
-    await unlessShutDown(shutdown, () => changedWithin(clock, wakers, options.checkEveryMs, shutdown));
+    await unlessShutDown(shutdown, () => waitForChange(clock, wakers, options.checkEveryMs, shutdown));
   }
 }
 

@@ -1,9 +1,10 @@
 /**
  * Polls static pods from a URL. A failed request or an invalid body changes nothing; an empty body removes all pods.
  */
-import { changedWithin } from "../../concurrency/changed-within.ts";
+
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -44,7 +45,7 @@ export async function runUrlSource(
       const seen = parts.listedSandboxes.version;
       await source.look(shutdown);
       const wakers = source.waits ? [{ cell: parts.listedSandboxes, seen }] : [];
-      await changedWithin(parts.clock, wakers, options.checkEveryMs, shutdown);
+      await waitForChange(parts.clock, wakers, options.checkEveryMs, shutdown);
     });
   }
 }

@@ -44,12 +44,12 @@ function world() {
   const creation = {
     pod: object,
     allocation: specAllocation(object),
-    roled: { role: "regular", container: own },
+    containerSpec: { role: "regular", container: own },
     restartCount: 0,
     sandbox: { runtimeHandler: "" },
     image: { kind: "present", ref: "sha256:1", image: { uid: 7n } },
     volumeImages: new Map(),
-    place: { podIps: ["198.18.0.5"], hostIps: [], allocatable: {} },
+    network: { podIps: ["198.18.0.5"], hostIps: [], allocatable: {} },
   } as unknown as ContainerCreation;
   const work = {
     state: newPodState("1", 0),
@@ -94,7 +94,7 @@ test("a contributor sees the inputs gathered before it and adds to them", async 
   });
   const without = await gatherInputs(CONTAINER_CONTRIBUTORS, bare.creation, bare.work, signal);
   const inputs = await gatherInputs([...CONTAINER_CONTRIBUTORS, device], creation, work, signal);
-  assert.deepEqual(without.words, { command: [], args: ["green"] });
+  assert.deepEqual(without.argv, { command: [], args: ["green"] });
   assert.deepEqual(without.imageUser, { uid: 7n });
   assert.deepEqual(inputs.environment.map(({ name, value }) => `${name}=${Buffer.from(value).toString()}`).slice(-2), [
     "COLOR=green",
@@ -114,13 +114,13 @@ test("a contributor that fails prevents the later ones from preparing anything",
 
 test("CPUs that an allocator assigns are in the request that creates the container", async () => {
   const { creation, work } = world();
-  const { pod: object, allocation: given, roled } = creation;
+  const { pod: object, allocation: given, containerSpec } = creation;
   const admittedPods = new LatestTable<string, AdmittedPod>();
-  const allocators = [new FakeCpuAllocator({ sets: ["2-3"], admittedPods, facts: new Map() })];
-  const stage = new AllocationStage({ allocators, facts: new Map(), log: keptLog() });
+  const allocators = [new FakeCpuAllocator({ sets: ["2-3"], admittedPods, journaledPods: new Map() })];
+  const stage = new AllocationStage({ allocators, journaledPods: new Map(), log: keptLog() });
   const verdict = await stage.allocate(object, given, signal);
   const { allocation } = verdict.kind === "admitted" ? verdict : assert.fail(verdict.kind);
-  const { resources } = containerConfig(object, roled.container, {
+  const { resources } = containerConfig(object, containerSpec.container, {
     restartCount: 0,
     imageRef: "sha256:1",
     inputs: await gatherInputs(CONTAINER_CONTRIBUTORS, { ...creation, allocation }, work, signal),

@@ -13,8 +13,8 @@ import { volumeMounts } from "./prepare-mounts.ts";
 import { StartFailure } from "./start-failure.ts";
 import { writeHostsFile } from "./write-hosts-file.ts";
 
-const ownDirectory = ({ pod, roled }: ContainerStart, { settings }: PodWork) =>
-  `${podDirectory(settings.rootDir, podNameOfObject(pod).uid)}/containers/${roled.container.name}`;
+const ownDirectory = ({ pod, containerSpec }: ContainerStart, { settings }: PodWork) =>
+  `${podDirectory(settings.rootDir, podNameOfObject(pod).uid)}/containers/${containerSpec.container.name}`;
 
 const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
   hostPath,
@@ -25,13 +25,13 @@ const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
 const directories: ContainerContributor = async (creation, _gathered, work) => {
   const { files } = work.ports;
   const logs = podLogDirectory(work.settings.podLogsDir, podNameOfObject(creation.pod));
-  await files.makeDirectory(`${logs}/${creation.roled.container.name}`, 0o755);
+  await files.makeDirectory(`${logs}/${creation.containerSpec.container.name}`, 0o755);
   await files.makeDirectory(ownDirectory(creation, work), 0o750);
   return {};
 };
 
-const hostsFile: ContainerContributor = async ({ pod, roled, place }, _gathered, { ports, settings }) => {
-  const path = await writeHostsFile(pod, roled.container, place.podIps, ports.files, settings);
+const hostsFile: ContainerContributor = async ({ pod, containerSpec, network }, _gathered, { ports, settings }) => {
+  const path = await writeHostsFile(pod, containerSpec.container, network.podIps, ports.files, settings);
   return path === undefined ? {} : { mounts: [mounted(path, HOSTS_PATH)] };
 };
 
@@ -39,7 +39,7 @@ const hostsFile: ContainerContributor = async ({ pod, roled, place }, _gathered,
  * Rejects an image whose user is root or unknown if the container must not run as root, and a security profile that the
  * node lacks.
  */
-const user: ContainerContributor = async ({ pod, roled: { container }, image }) => {
+const user: ContainerContributor = async ({ pod, containerSpec: { container }, image }) => {
   const imageUser = userOf(image.image);
   const unsafe = whyNotNonRoot(pod, container, imageUser) ?? unusableProfile(pod, container);
   if (unsafe !== undefined) throw new StartFailure("CreateContainerConfigError", unsafe);
@@ -56,12 +56,12 @@ const terminationMessage: ContainerContributor = async (creation, _gathered, wor
   const { files, random } = work.ports;
   const file = `${ownDirectory(creation, work)}/${random.uuid().slice(0, 8)}`;
   await files.makeFile(file, 0o666);
-  const path = creation.roled.container.terminationMessagePath ?? "";
+  const path = creation.containerSpec.container.terminationMessagePath ?? "";
   return path === "" ? {} : { mounts: [mounted(file, path)] };
 };
 
-const resources: ContainerContributor = async ({ pod, allocation, roled }, _gathered, { settings }) => ({
-  resources: settings.resources.containerResources(pod, allocation, roled.container.name),
+const resources: ContainerContributor = async ({ pod, allocation, containerSpec }, _gathered, { settings }) => ({
+  resources: settings.resources.containerResources(pod, allocation, containerSpec.container.name),
 });
 
 export const CONTAINER_CONTRIBUTORS: readonly ContainerContributor[] = [

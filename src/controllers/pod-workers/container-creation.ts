@@ -8,7 +8,7 @@ import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { type ContainerInputs, NO_INPUTS, withContribution } from "../../domain/container-config/container-inputs.ts";
 import type { PodPlace } from "../../domain/container-config/environment/field-reference.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
-import type { RoledContainer } from "../../domain/pod/every-container.ts";
+import type { ContainerSpec } from "../../domain/pod/containers.ts";
 import type { ExitTime } from "../../domain/pod/restart-backoff.ts";
 import type { ImageSpec } from "../../domain/runtime/image.ts";
 import type { SandboxConfig, SandboxStatus } from "../../domain/runtime/sandbox.ts";
@@ -23,7 +23,7 @@ export interface PodWork extends WorkerContext {
 export interface ContainerStart {
   readonly pod: Pod;
   readonly allocation: PodAllocation;
-  readonly roled: RoledContainer;
+  readonly containerSpec: ContainerSpec;
   readonly restartCount: number;
   /** When the container last exited. */
   readonly after: ExitTime | undefined;
@@ -37,10 +37,10 @@ export interface ContainerCreation extends ContainerStart {
   /** The images of the container's image volumes, by volume name. */
   readonly volumeImages: ReadonlyMap<string, ImageSpec>;
   /** The addresses of the pod and its node, and the node's allocatable resources. */
-  readonly place: StartPlace;
+  readonly network: PodNetwork;
 }
 
-export interface StartPlace extends PodPlace {
+export interface PodNetwork extends PodPlace {
   readonly allocatable: Readonly<Record<string, string>>;
 }
 

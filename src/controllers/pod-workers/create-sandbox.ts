@@ -17,9 +17,9 @@ import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { volumeGroups } from "../../domain/volumes/volume-groups.ts";
 import { isNameTaken, rpcText } from "../../ports/runtime-error.ts";
+import { podEventEmitter } from "./event-emitter.ts";
 import { allocationIn, type ExecutionContext, podOf } from "./execution-context.ts";
-import { NAME_TAKEN_RETRY_MS, SandboxNotAsked, StartFailure } from "./start-failure.ts";
-import { podTeller } from "./tell.ts";
+import { NAME_TAKEN_RETRY_MS, SandboxNotRequested, StartFailure } from "./start-failure.ts";
 import type { PodWorkerSettings } from "./worker-options.ts";
 
 /** How long a runtime may take to create one sandbox. */
@@ -32,21 +32,21 @@ export async function createSandbox(
   signal: AbortSignal,
 ): Promise<string> {
   const pod = podOf(context);
-  const tell = podTeller(pod, context.ports);
-  if (replaces !== "none") tell("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
-  let isAsked = false;
+  const emit = podEventEmitter(pod, context.ports);
+  if (replaces !== "none") emit("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  let isRequested = false;
   if (asksForUsers(pod)) context.ports.podMetrics?.startedWithUsers.increment();
   try {
     const handler = handlerFor(pod, context);
     const users = await usersFor(pod, handler, context);
     const { config, warnings } = await configOfSandbox(pod, attempt, users, context);
-    tellDns(pod, warnings, context);
-    isAsked = true;
+    emitDnsWarnings(pod, warnings, context);
+    isRequested = true;
     return await context.ports.runtime.runSandbox(config, handler, signal);
   } catch (error) {
     signal.throwIfAborted();
-    tell("Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${rpcText(error)}`);
-    if (!isAsked) throw new SandboxNotAsked(errorText(error), { cause: error });
+    emit("Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${rpcText(error)}`);
+    if (!isRequested) throw new SandboxNotRequested(errorText(error), { cause: error });
     if (!isNameTaken(error)) throw error;
     noteNameTaken(attempt, context);
     throw new StartFailure("CreatePodSandboxError", errorText(error), NAME_TAKEN_RETRY_MS);
@@ -88,7 +88,7 @@ export async function configOfSandbox(
 function handlerFor(pod: Pod, { state, cells }: ExecutionContext): string {
   const answer = runtimeHandler(pod, cells.runtimeClasses.value);
   if (answer.kind === "handler") return answer.handler;
-  state.containers.awaits.add(RUNTIME_CLASSES_KEY);
+  state.containers.blockedOn.add(RUNTIME_CLASSES_KEY);
   throw new Error(answer.message);
 }
 
@@ -97,7 +97,7 @@ export async function usersFor(pod: Pod, handler: string, context: ExecutionCont
   const health = context.cells.runtimeHealth.value;
   const why = whyNoUsers(health.kind === "answered" ? health.status : { handlers: [] }, handler);
   if (why !== undefined) throw new Error(why);
-  return context.settings.userRanges.take(podNameOfObject(pod).uid);
+  return context.settings.userNamespaces.allocate(podNameOfObject(pod).uid);
 }
 
 function ownName(pod: Pod, settings: PodWorkerSettings): string {
@@ -108,7 +108,7 @@ function ownName(pod: Pod, settings: PodWorkerSettings): string {
   return name.hostname;
 }
 
-function tellDns(pod: Pod, warnings: PodDns["warnings"], { ports, settings }: ExecutionContext): void {
+function emitDnsWarnings(pod: Pod, warnings: PodDns["warnings"], { ports, settings }: ExecutionContext): void {
   const ofNode = nodeSubject(settings.nodeName);
   const ofPod = podSubject(pod);
   for (const { about, reason, message } of warnings) {

@@ -4,25 +4,25 @@
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
-import { heldBackText, isImageReason } from "../../domain/images/pull-messages.ts";
+import { imagePullBackOffText, isImageReason } from "../../domain/images/pull-messages.ts";
 import { progressText, type UnderWay } from "../../domain/images/pull-progress.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import type { PodState } from "./pod-state.ts";
 import { StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
-type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
+type EmitEvent = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
 /** Rejects with a `StartFailure` or with the signal's reason. */
 export async function ensureImage(
   { pod, container, sandbox }: { readonly pod: Pod; readonly container: Container; readonly sandbox: SandboxConfig },
   state: PodState,
   { pulls, clock }: Pick<PodWorkerPorts, "pulls" | "clock">,
-  tell: Tell,
+  emit: EmitEvent,
   signal: AbortSignal,
 ): Promise<PresentImage | UnderWay> {
   const { name, image = "", imagePullPolicy: policy = "IfNotPresent" } = container;
-  const answer = await pulls.ensure({ pod, asker: name, image, policy, sandbox, tell }, signal);
+  const answer = await pulls.ensure({ pod, requester: name, image, policy, sandbox, emit }, signal);
   switch (answer.kind) {
     case "present":
       return answer;
@@ -30,7 +30,7 @@ export async function ensureImage(
       noteProgress(container, answer.progress, state, clock.monotonicMs());
       return answer.progress;
     case "refused":
-      tell("Warning", "Failed", `Error: ${answer.reason}`);
+      emit("Warning", "Failed", `Error: ${answer.reason}`);
       throw new StartFailure(answer.reason, answer.message, answer.retryMs);
   }
 }
@@ -44,7 +44,7 @@ function noteProgress({ name, image = "" }: Container, under: UnderWay, state: P
   if (lastFailure !== undefined) {
     state.containers.waiting.set(name, {
       reason: "ImagePullBackOff",
-      message: heldBackText(image, lastFailure),
+      message: imagePullBackOffText(image, lastFailure),
       progress,
     });
     return;

@@ -9,7 +9,7 @@ import { ENV_FILE_BYTES_MAX } from "../../domain/limits.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { MountError, type Mounts } from "../../ports/mounts.ts";
 
-type Reading = Pick<Mounts, "readBelow">;
+type Reading = Pick<Mounts, "readBeneath">;
 
 /** Reads the files that the container's variables reference, each once. */
 export async function readEnvFiles(
@@ -40,7 +40,7 @@ async function readEnvFile(
   const steps = path.split("/").filter((step) => step !== "" && step !== ".");
   const hostPath = [state.volume.path, ...steps].join("/");
   try {
-    const content = await mounts.readBelow(state.volume.path, path, ENV_FILE_BYTES_MAX, signal);
+    const content = await mounts.readBeneath(state.volume.path, path, ENV_FILE_BYTES_MAX, signal);
     return { kind: "read", hostPath, content };
   } catch (error) {
     if (error instanceof MountError) return { kind: "unreadable" };

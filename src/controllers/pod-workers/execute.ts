@@ -6,29 +6,29 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
-import { allOf } from "../../concurrency/all-of.ts";
+import { settleAll } from "../../concurrency/settle-all.ts";
 import { asksForUsers } from "../../domain/container-config/user-namespace.ts";
 import { nextNoteMs, type UnderWay } from "../../domain/images/pull-progress.ts";
-import { type ContainerRole, containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
+import { type ContainerRole, type ContainerSpec, containerNamed } from "../../domain/pod/containers.ts";
 import type { PodAction } from "../../domain/pod/pod-actions.ts";
 import { podDirectory, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
+import { type CreatedParts, newestOf } from "../../domain/pod/runtime-view.ts";
 import type { ResizeAction } from "../../domain/resize/actuation.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
 import { configOfSandbox, createSandbox, usersFor } from "./create-sandbox.ts";
+import { containerEventEmitter, podEventEmitter } from "./event-emitter.ts";
 import { allocationIn, type ExecutionContext, podOf } from "./execution-context.ts";
 import { hookRun, noteHook, runHook } from "./hooks.ts";
 import { nameInJournal } from "./pod-state.ts";
-import { noteMadeRoom, noteRestarts, resizePod } from "./resize.ts";
+import { noteCgroupApplied, noteRestarts, resizePod } from "./resize.ts";
 import { startContainer, startCreated } from "./start-container.ts";
 import { StartFailure } from "./start-failure.ts";
 import { stopContainers } from "./stop-containers.ts";
-import { podTeller, teller } from "./tell.ts";
 import { KillError } from "./turn-failure.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
 export type Execution =
-  | { readonly kind: "done"; readonly made: MadeParts }
+  | { readonly kind: "done"; readonly created: CreatedParts }
   /** Part of the actions failed. */
   | ({ readonly kind: "failed"; readonly what: string; readonly error: unknown } & Again)
   /** Everything that is left waits for images. */
@@ -41,7 +41,7 @@ interface Again {
 }
 
 /** Grows while the actions are executed. */
-interface Made {
+interface Created {
   readonly sandboxIds: string[];
   readonly containers: { readonly id: string; readonly sandboxId: string }[];
 }
@@ -53,13 +53,13 @@ export async function execute(
 ): Promise<Execution> {
   let failed: { readonly what: string; readonly error: unknown } | undefined;
   // The actions below add the keys that are still missing.
-  context.state.containers.awaits.clear();
-  const made: Made = { sandboxIds: [], containers: [] };
+  context.state.containers.blockedOn.clear();
+  const created: Created = { sandboxIds: [], containers: [] };
   const againMs: (number | undefined)[] = [];
   for (const action of actions) {
     if (signal.aborted) return { kind: "aborted" };
     try {
-      const underWay = await perform(action, context, made, signal);
+      const underWay = await perform(action, context, created, signal);
       if (underWay !== undefined) againMs.push(nextNoteMs(underWay, context.ports.clock.monotonicMs()));
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
@@ -78,7 +78,7 @@ export async function execute(
   }
   return againMs.length > 0 && againMs.length === actions.length
     ? { kind: "waiting", againMs }
-    : { kind: "done", made };
+    : { kind: "done", created };
 }
 
 const hasOwnUsers = ({ pod }: ExecutionContext): boolean => pod !== undefined && asksForUsers(pod);
@@ -93,7 +93,7 @@ function noteWaiting(name: string, error: unknown, { state }: ExecutionContext):
 async function perform(
   action: PodAction,
   context: ExecutionContext,
-  made: Made,
+  created: Created,
   signal: AbortSignal,
 ): Promise<UnderWay | undefined> {
   switch (action.kind) {
@@ -102,25 +102,25 @@ async function perform(
       await stopContainers(action.containers, context, signal);
       return;
     case "stopSandboxes":
-      await allOf(action.ids.map((id) => stopSandbox(id, context, signal)));
+      await settleAll(action.ids.map((id) => stopSandbox(id, context, signal)));
       return;
     case "removeUnstarted":
-      await allOf(action.ids.map((id) => removeUnstarted(id, context.ports, signal)));
+      await settleAll(action.ids.map((id) => removeUnstarted(id, context.ports, signal)));
       return;
     case "removeForRestart":
       await removeForRestart(action, context, signal);
       return;
     case "makeRoom":
-      await allOf([makeDirectories(context), applyCgroup(context)]);
+      await settleAll([makeDirectories(context), applyCgroup(context)]);
       return;
     case "createSandbox":
-      made.sandboxIds.push(await createSandbox(action, context, signal));
+      created.sandboxIds.push(await createSandbox(action, context, signal));
       return;
     case "resize":
-      await resize(action, context, made, signal);
+      await resize(action, context, created, signal);
       return;
     case "startContainer":
-      return start(action, context, made, signal);
+      return start(action, context, created, signal);
     case "startCreated":
       await startExisting(action, context, signal);
       return;
@@ -160,7 +160,7 @@ async function removeForRestart(
   for (const [name, exit] of state.containers.knownExits)
     state.containers.knownExits.set(name, { ...exit, wasReset: true });
   state.containers.waiting.clear();
-  for (const ids of [first, last]) await allOf(ids.map((id) => runtime.removeContainer(id, signal)));
+  for (const ids of [first, last]) await settleAll(ids.map((id) => runtime.removeContainer(id, signal)));
 }
 
 async function makeDirectories(context: ExecutionContext): Promise<void> {
@@ -170,13 +170,13 @@ async function makeDirectories(context: ExecutionContext): Promise<void> {
   const directory = podDirectory(settings.rootDir, name.uid);
   try {
     await ports.files.makeDirectory(directory, 0o750);
-    await allOf([
+    await settleAll([
       ports.files.makeDirectory(`${directory}/volumes`, 0o750),
       ports.files.makeDirectory(`${directory}/plugins`, 0o750),
       ports.files.makeDirectory(podLogDirectory(settings.podLogsDir, name), 0o755),
     ]);
   } catch (error) {
-    podTeller(pod, ports)("Warning", "Failed", `error making pod data directories: ${errorText(error)}`);
+    podEventEmitter(pod, ports)("Warning", "Failed", `error making pod data directories: ${errorText(error)}`);
     throw error;
   }
 }
@@ -188,20 +188,25 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
   try {
     await context.ports.cgroups.apply(resources.podCgroupName(pod), values);
     context.state.sandbox.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
-    noteMadeRoom(context.state, pod);
+    noteCgroupApplied(context.state, pod);
   } catch (error) {
     const message = `unable to ensure pod container exists: ${errorText(error)}`;
-    podTeller(pod, context.ports)("Warning", "FailedCreatePodContainer", message);
+    podEventEmitter(pod, context.ports)("Warning", "FailedCreatePodContainer", message);
     throw error;
   }
 }
 
 /** Resized containers are inspected again, like those that were just created. */
-async function resize(action: ResizeAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
+async function resize(
+  action: ResizeAction,
+  context: ExecutionContext,
+  created: Created,
+  signal: AbortSignal,
+): Promise<void> {
   const { state, ports, settings } = context;
   const sandboxId = state.view?.sandboxes[0]?.id ?? "";
   const ids = new Set([...action.memory, ...action.cpu].map(({ id }) => id));
-  made.containers.push(...[...ids].map((id) => ({ id, sandboxId })));
+  created.containers.push(...[...ids].map((id) => ({ id, sandboxId })));
   const allocation = allocationIn(context);
   await resizePod(action, { state, pod: podOf(context), allocation, sandboxId, ports, settings }, signal);
 }
@@ -209,12 +214,12 @@ async function resize(action: ResizeAction, context: ExecutionContext, made: Mad
 async function start(
   action: Extract<PodAction, { kind: "startContainer" }>,
   context: ExecutionContext,
-  made: Made,
+  created: Created,
   signal: AbortSignal,
 ): Promise<UnderWay | undefined> {
   const { state, ports } = context;
   const pod = podOf(context);
-  const roled = containerOf(pod, action.name);
+  const containerSpec = containerOf(pod, action.name);
   const sandbox = state.view?.sandboxes[0];
   if (sandbox === undefined) throw new Error(`no sandbox to start ${action.name} in`);
   // Containers use the user namespace that their sandbox runs with, whatever is on disk.
@@ -224,18 +229,18 @@ async function start(
   const { restartCount, after } = action;
   const { podMetrics } = ports;
   const allocation = allocationIn(context);
-  const toStart = { pod, allocation, roled, restartCount, after, sandbox, sandboxConfig };
+  const toStart = { pod, allocation, containerSpec, restartCount, after, sandbox, sandboxConfig };
   const started = await startContainer(toStart, context, signal).catch((error: unknown) => {
     if (error instanceof StartFailure) {
-      podMetrics?.startedContainers.increment(KINDS[roled.role]);
-      podMetrics?.startedContainerErrors.increment(KINDS[roled.role], error.reason);
+      podMetrics?.startedContainers.increment(KINDS[containerSpec.role]);
+      podMetrics?.startedContainerErrors.increment(KINDS[containerSpec.role], error.reason);
     }
     throw error;
   });
   if (typeof started !== "string") return started;
-  podMetrics?.startedContainers.increment(KINDS[roled.role]);
+  podMetrics?.startedContainers.increment(KINDS[containerSpec.role]);
   state.containers.waiting.delete(action.name);
-  made.containers.push({ id: started, sandboxId: sandbox.id });
+  created.containers.push({ id: started, sandboxId: sandbox.id });
   return undefined;
 }
 
@@ -254,7 +259,7 @@ async function startExisting(
 ): Promise<void> {
   const pod = podOf(context);
   const restartCount = containerAttempt(context, name);
-  await startCreated({ pod, roled: containerOf(pod, name), id, restartCount }, context, signal);
+  await startCreated({ pod, containerSpec: containerOf(pod, name), id, restartCount }, context, signal);
   context.state.containers.waiting.delete(name);
 }
 
@@ -269,8 +274,8 @@ async function postStart(
 ): Promise<void> {
   const { state, ports } = context;
   const pod = podOf(context);
-  const roled = containerOf(pod, name);
-  const handler = roled.container.lifecycle?.postStart;
+  const containerSpec = containerOf(pod, name);
+  const handler = containerSpec.container.lifecycle?.postStart;
   const run = handler && hookRun({ pod: podNameOfObject(pod), container: name, id, handler }, context);
   const failure = run && (await runHook(run, ports, signal));
   if (failure === undefined) {
@@ -278,7 +283,7 @@ async function postStart(
     state.containers.postStartDue.delete(id);
     return;
   }
-  teller(pod, roled, ports)("Warning", "FailedPostStartHook", "PostStartHook failed");
+  containerEventEmitter(pod, containerSpec, ports)("Warning", "FailedPostStartHook", "PostStartHook failed");
   await stopContainers([{ id, name, reason: { kind: "postStartFailed" } }], context, signal);
   throw new StartFailure("PostStartHookError", failure);
 }
@@ -294,7 +299,7 @@ async function stopSandbox(id: string, { ports }: ExecutionContext, signal: Abor
 const containerAttempt = ({ state }: ExecutionContext, name: string): number =>
   (state.view === undefined ? undefined : newestOf(state.view, name))?.metadata.attempt ?? 0;
 
-function containerOf(pod: Pod, name: string): RoledContainer {
+function containerOf(pod: Pod, name: string): ContainerSpec {
   const found = containerNamed(pod.spec, name);
   if (found === undefined) throw new Error(`the pod has no container ${name}`);
   return found;

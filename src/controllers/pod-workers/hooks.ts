@@ -7,7 +7,7 @@ import { sleep } from "../../concurrency/sleep.ts";
 import { type EventSubject, podSubject } from "../../domain/events/recorded-event.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
-import { containerNamed } from "../../domain/pod/every-container.ts";
+import { containerNamed } from "../../domain/pod/containers.ts";
 import {
   execHookFailure,
   exitedWith,

@@ -27,13 +27,13 @@ export async function checkResolverFile(
   { files, events }: { readonly files: HostFiles; readonly events: EventSink },
 ): Promise<void> {
   if (path === "") return;
-  const tell = (message: string) => events.emit(nodeSubject(nodeName), "Warning", "CheckLimitsForResolvConf", message);
+  const emit = (message: string) => events.emit(nodeSubject(nodeName), "Warning", "CheckLimitsForResolvConf", message);
   try {
     const parsed = await readParsed(path, files);
     const trouble = parsed.kind === "parsed" ? resolverFileTrouble(path, parsed.config, clusterDomain) : parsed.message;
-    if (trouble !== undefined) tell(trouble);
+    if (trouble !== undefined) emit(trouble);
   } catch (error) {
-    tell(errorText(error));
+    emit(errorText(error));
   }
 }
 

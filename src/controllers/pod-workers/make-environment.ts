@@ -6,21 +6,21 @@ import { commandOf } from "../../domain/container-config/container-config.ts";
 import { containerEnvironment, SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { EnvironmentVariable } from "../../domain/runtime/container.ts";
-import { heardOf } from "../cluster-objects/heard-of.ts";
+import { waitForObjects } from "../cluster-objects/wait-for-objects.ts";
 import type { ContainerContributor, ContainerCreation, PodWork } from "./container-creation.ts";
 import { readEnvFiles } from "./env-files.ts";
 import { StartFailure } from "./start-failure.ts";
 
 export const environment: ContainerContributor = async (creation, _gathered, work, signal) => {
   const variables = await makeEnvironment(creation, work, signal);
-  const words = commandOf(creation.roled.container, variables);
-  if (words.kind === "noText") throw new StartFailure("CreateContainerError", words.message);
-  return { environment: variables, words: { command: words.command, args: words.args } };
+  const argv = commandOf(creation.containerSpec.container, variables);
+  if (argv.kind === "noText") throw new StartFailure("CreateContainerError", argv.message);
+  return { environment: variables, argv: { command: argv.command, args: argv.args } };
 };
 
 /** Rejects with a `StartFailure` after recording in the pod's state which objects to wait for. */
 async function makeEnvironment(
-  { pod, roled: { container }, place }: ContainerCreation,
+  { pod, containerSpec: { container }, network }: ContainerCreation,
   { state, cells, ports }: PodWork,
   signal: AbortSignal,
 ): Promise<readonly EnvironmentVariable[]> {
@@ -32,18 +32,18 @@ async function makeEnvironment(
     containerEnvironment({
       pod,
       container,
-      ...place,
+      ...network,
       services: services.value,
       lookup: (key) => referencedObjects.get(key),
       envFile,
     });
   let made = make();
   if (made.kind === "waits" && !made.for.includes(SERVICES_KEY)) {
-    await heardOf(made.for, referencedObjects, clock, signal);
+    await waitForObjects(made.for, referencedObjects, clock, signal);
     made = make();
   }
   if (made.kind === "ready") return made.variables;
   // Recorded in the same step as the lookup, so that any later change wakes the worker.
-  for (const key of made.kind === "waits" ? made.for : made.over) state.containers.awaits.add(key);
+  for (const key of made.kind === "waits" ? made.for : made.over) state.containers.blockedOn.add(key);
   throw new StartFailure("CreateContainerConfigError", made.message);
 }

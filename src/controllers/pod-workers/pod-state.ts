@@ -5,8 +5,8 @@
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
-import type { AllocationFact } from "../../domain/journal/facts.ts";
-import type { EndStepName } from "../../domain/pod/ending.ts";
+import type { AllocationFact } from "../../domain/journal/journaled-pod.ts";
+import type { TerminationStepName } from "../../domain/pod/ending.ts";
 import type { KnownExit } from "../../domain/pod/known-exits.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
@@ -24,7 +24,7 @@ export interface PodState {
   /** The resources that the pod was admitted with; undefined before admission. */
   allocation: PodAllocation | undefined;
   /** The pod's status when this process first saw the pod. */
-  found: PodStatus | undefined;
+  initialStatus: PodStatus | undefined;
   lifecycle: PodLifecycle;
   /** The last inspected view whose exits are journaled; undefined before the first. */
   view: PodRuntimeView | undefined;
@@ -42,7 +42,7 @@ export interface ContainersState {
   /** Termination messages, by ID. */
   readonly messages: Map<string, string>;
   /** Keys of objects without which containers could not start: a change of one triggers a retry. */
-  readonly awaits: Set<string>;
+  readonly blockedOn: Set<string>;
   /** By container name, image and resources: a changed definition starts a new backoff. */
   readonly backoffs: Map<string, BackoffEntry>;
   /** When a container's exit was observed, by ID. */
@@ -76,7 +76,7 @@ export interface SandboxState {
 
 export interface TerminationState {
   /** For each termination step that was attempted: the number of attempts and the last error. */
-  readonly tries: Map<EndStepName, { readonly attempts: number; readonly error: string | undefined }>;
+  readonly tries: Map<TerminationStepName, { readonly attempts: number; readonly error: string | undefined }>;
   /** When the grace period ends; undefined while the pod has none. */
   graceEndsMonotonicMs: number | undefined;
   /** Since when the pod has had no process although the runtime lists it as running; undefined otherwise. */
@@ -96,7 +96,7 @@ export interface ResizeState {
   isActuatedKnown: boolean;
   allocatedBefore: AllocationFact | undefined;
   /** The spec generation that `pod` was last granted resources for; undefined: none. */
-  granted: number | undefined;
+  allocatedGeneration: number | undefined;
   /** The granted resize that is not actuated yet, and the generation of the last completed one. */
   inProgress: ResizeInProgress | undefined;
   resizedGeneration: number;
@@ -122,13 +122,13 @@ export function newPodState(uid: string, arrival: number): PodState {
     arrival,
     pod: undefined,
     allocation: undefined,
-    found: undefined,
+    initialStatus: undefined,
     lifecycle: { kind: "running" },
     view: undefined,
     containers: {
       waiting: new Map(),
       messages: new Map(),
-      awaits: new Set(),
+      blockedOn: new Set(),
       backoffs: new Map(),
       exitSeenMonotonicMs: new Map(),
       knownExits: new Map(),
@@ -154,7 +154,7 @@ export function newPodState(uid: string, arrival: number): PodState {
       actuated: NOTHING_ACTUATED,
       isActuatedKnown: false,
       allocatedBefore: undefined,
-      granted: undefined,
+      allocatedGeneration: undefined,
       inProgress: undefined,
       resizedGeneration: -1,
       restarts: new Map(),

@@ -9,26 +9,26 @@
 
 import { errorText } from "../../base/error-text.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import { SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
 import { RUNTIME_CLASSES_KEY } from "../../domain/container-config/runtime-handler.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import { podOfPull } from "../../domain/images/pull-progress.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
+import { desiredLifecycle } from "../../domain/pod/desired-lifecycle.ts";
+import { type DesiredLifecycle, interrupts, nextLifecycle } from "../../domain/pod/next-lifecycle.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
-import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { isStatusOnlyUpdate } from "../../domain/pod/status-only-update.ts";
-import { wishOf } from "../../domain/pod/wish-of.ts";
 import { allocationOf, sameAllocation } from "../../domain/resize/allocation.ts";
-import { accept } from "./accept.ts";
-import { PodLife, RETRY_MS } from "./pod-life.ts";
 import { newPodState, type PodState } from "./pod-state.ts";
+import { PodSync, RETRY_MS } from "./pod-sync.ts";
 import { publishOutcome } from "./publish-outcome.ts";
-import { recall } from "./recall.ts";
+import { recordObservation } from "./record-observation.ts";
+import { restoreFromJournal } from "./restore-from-journal.ts";
 import { emitTurnFailure, withStatusErrors } from "./turn-failure.ts";
 import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
 
@@ -36,8 +36,8 @@ export class PodWorkers {
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #worker: WorkerContext;
-  readonly #life: PodLife;
-  readonly #facts: Map<string, UidFacts>;
+  readonly #podSync: PodSync;
+  readonly #journaledPods: Map<string, JournaledPod>;
   readonly #states = new Map<string, PodState>();
   /** Static pods that wait until a pod with the same name has terminated. */
   readonly #held = new Set<string>();
@@ -47,13 +47,13 @@ export class PodWorkers {
     ports: PodWorkerPorts,
     cells: PodWorkerCells,
     settings: PodWorkerSettings,
-    facts: ReadonlyMap<string, UidFacts>,
+    journaledPods: ReadonlyMap<string, JournaledPod>,
   ) {
     this.#ports = ports;
-    this.#cells = { ...cells, looks: withStatusErrors(cells.looks) };
+    this.#cells = { ...cells, runtimeCache: withStatusErrors(cells.runtimeCache) };
     this.#worker = { ports, cells: this.#cells, settings };
-    this.#life = new PodLife(this.#worker, () => this.#noteEnding());
-    this.#facts = new Map(facts);
+    this.#podSync = new PodSync(this.#worker, () => this.#noteEnding());
+    this.#journaledPods = new Map(journaledPods);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -62,11 +62,11 @@ export class PodWorkers {
       clock: this.#ports.clock,
       turn: async (uid, { signal, wakeIn }) => {
         await this.#measured(uid, () => this.#turn(uid, signal, wakeIn, (other) => loop.wake(other)));
-        if (!this.#isKnown(uid)) loop.cancelAlarm(uid);
+        if (!this.#isKnown(uid)) loop.cancelWakeup(uid);
       },
       onBug: (uid, error) => this.#ports.log.error("Unexpected error while syncing a pod", error, { uid }),
       afterBugMs: RETRY_MS,
-      onAlarm: urgent,
+      onWakeup: urgent,
       shutdown,
       queue: this.#ports.queue,
     });
@@ -91,7 +91,7 @@ export class PodWorkers {
     loop.watch(this.#cells.statusFailures, (uid) => loop.wake(uid));
     loop.watch(this.#cells.mountState, (uid) => loop.wake(uid));
     loop.watch(referencedObjects, (key) => {
-      if (referencedObjects.get(key)?.kind !== "unknown") this.#wakeAwaiting(key, loop);
+      if (referencedObjects.get(key)?.kind !== "unknown") this.#wakeBlockedOn(key, loop);
     });
     loop.watch(pullsUnderWay, (key) => {
       if (pullsUnderWay.get(key)?.kind === "settled") loop.wake(podOfPull(key));
@@ -106,11 +106,11 @@ export class PodWorkers {
     };
     wakeAll();
     await Promise.all([
-      whenever(sourcesReady, wakeAll, shutdown),
-      whenever(volumesKnown, wakeAll, shutdown),
-      whenever(listedSandboxes, () => this.#wakeHeld(loop), shutdown),
-      whenever(this.#cells.services, () => this.#wakeAwaiting(SERVICES_KEY, loop), shutdown),
-      whenever(this.#cells.runtimeClasses, () => this.#wakeAwaiting(RUNTIME_CLASSES_KEY, loop), shutdown),
+      onChange(sourcesReady, wakeAll, shutdown),
+      onChange(volumesKnown, wakeAll, shutdown),
+      onChange(listedSandboxes, () => this.#wakeHeld(loop), shutdown),
+      onChange(this.#cells.services, () => this.#wakeBlockedOn(SERVICES_KEY, loop), shutdown),
+      onChange(this.#cells.runtimeClasses, () => this.#wakeBlockedOn(RUNTIME_CLASSES_KEY, loop), shutdown),
     ]);
   }
 
@@ -119,8 +119,8 @@ export class PodWorkers {
   }
 
   /** Wakes the pods with a container that could not start without this object. */
-  #wakeAwaiting(key: string, loop: KeyedLoop<string>): void {
-    for (const { uid, containers } of this.#states.values()) if (containers.awaits.has(key)) loop.wake(uid);
+  #wakeBlockedOn(key: string, loop: KeyedLoop<string>): void {
+    for (const { uid, containers } of this.#states.values()) if (containers.blockedOn.has(key)) loop.wake(uid);
   }
 
   async #measured(uid: string, turn: () => Promise<void>): Promise<void> {
@@ -149,9 +149,9 @@ export class PodWorkers {
   #isUrgent(uid: string): boolean {
     const state = this.#states.get(uid);
     if (state === undefined) return false;
-    const wish = this.#wish(state);
-    if (wish === undefined) return false;
-    const after = nextLifecycle(state.lifecycle, wish, this.#podOf(state), this.#ports.clock.monotonicMs());
+    const desired = this.#desiredLifecycle(state);
+    if (desired === undefined) return false;
+    const after = nextLifecycle(state.lifecycle, desired, this.#podOf(state), this.#ports.clock.monotonicMs());
     return interrupts(state.lifecycle, after);
   }
 
@@ -172,54 +172,54 @@ export class PodWorkers {
     wake: (uid: string) => void,
   ): Promise<void> {
     const state = this.#state(uid);
-    const wish = this.#wish(state);
+    const desired = this.#desiredLifecycle(state);
     // A deferred pod counts as not arrived: its first sync is still to come.
-    if (wish === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
+    if (desired === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
     const admitted = this.#cells.admittedPods.get(uid);
     if (admitted?.verdict.kind === "admitted") state.allocation = admitted.verdict.allocation;
-    state.found = admitted?.found;
-    state.resize.granted = admitted?.resize?.granted;
-    if (wish === undefined) return publishOutcome(state, this.#worker);
+    state.initialStatus = admitted?.initialStatus;
+    state.resize.allocatedGeneration = admitted?.resize?.allocatedGeneration;
+    if (desired === undefined) return publishOutcome(state, this.#worker);
     this.#wakeAtDeadline(state, wakeIn);
-    if (!(await this.#life.advance(state, wish, wakeIn))) return;
+    if (!(await this.#podSync.transition(state, desired, wakeIn))) return;
     try {
       // A previous kubelet process terminated the pod: the final state of its containers is still to be published.
       if (hasEnded(state.lifecycle) && state.view === undefined) {
-        await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
+        await recordObservation(state, await this.#cells.runtimeCache.inspect(state.uid, signal), this.#ports);
       }
-      await this.#life.pursue(state, signal, wakeIn);
+      await this.#podSync.sync(state, signal, wakeIn);
       state.reports.failureEvent = undefined;
-      this.#tellStuck(state, undefined, false);
+      this.#journalSyncFailure(state, undefined, false);
     } catch (error) {
       if (!signal.aborted) {
         const isReported = emitTurnFailure(state, error, this.#ports);
-        this.#tellStuck(state, error, isReported);
-        const { againMs, isNew } = this.#life.failed(state, error);
+        this.#journalSyncFailure(state, error, isReported);
+        const { againMs, isNew } = this.#podSync.failed(state, error);
         if (isNew) this.#ports.log.error("Failed to sync a pod", error, { uid });
         wakeIn(againMs);
       }
     }
     publishOutcome(state, this.#worker);
     if (state.lifecycle.kind !== "finished") return;
-    this.#life.handOver(state);
-    this.#leave(state, wake);
+    this.#podSync.reportRemoved(state);
+    this.#release(state, wake);
   }
 
   /**
    * Journals why the pod could not be synced, unless an event reported it, and once that it was synced again. A
    * termination reports its steps itself.
    */
-  #tellStuck(state: PodState, error: unknown, isReported: boolean): void {
-    const { asides } = this.#ports;
+  #journalSyncFailure(state: PodState, error: unknown, isReported: boolean): void {
+    const { journalEvents } = this.#ports;
     const { pod, lifecycle } = state;
     if (lifecycle.kind !== "running") return;
     const { isStuck } = state.reports;
     state.reports.isStuck = error !== undefined;
-    if (asides === undefined || pod === undefined || isReported || (error === undefined && !isStuck)) return;
+    if (journalEvents === undefined || pod === undefined || isReported || (error === undefined && !isStuck)) return;
     const subject = podSubject(pod);
-    if (error === undefined) asides.emit(subject, "Normal", "Resumed", "");
-    else asides.emit(subject, "Warning", "FailedSync", errorText(error));
+    if (error === undefined) journalEvents.emit(subject, "Normal", "Resumed", "");
+    else journalEvents.emit(subject, "Warning", "FailedSync", errorText(error));
   }
 
   #isDeferred(uid: string): boolean {
@@ -237,9 +237,9 @@ export class PodWorkers {
     const fresh = newPodState(uid, this.#arrivals);
     this.#arrivals += 1;
     // Used once: a pod that returns later starts a new lifecycle.
-    const facts = this.#facts.get(uid);
-    this.#facts.delete(uid);
-    recall(fresh, facts, this.#cells.admittedPods.get(uid)?.isStatic === true, this.#ports.clock);
+    const journaledPod = this.#journaledPods.get(uid);
+    this.#journaledPods.delete(uid);
+    restoreFromJournal(fresh, journaledPod, this.#cells.admittedPods.get(uid)?.isStatic === true, this.#ports.clock);
     this.#states.set(uid, fresh);
     return fresh;
   }
@@ -248,12 +248,12 @@ export class PodWorkers {
     return this.#cells.admittedPods.get(state.uid)?.pod ?? state.pod;
   }
 
-  #wish(state: PodState): PodWish | undefined {
+  #desiredLifecycle(state: PodState): DesiredLifecycle | undefined {
     const admitted = this.#cells.admittedPods.get(state.uid);
     const mustWait = admitted?.isStatic === true && state.lifecycle.kind === "running" && this.#nameIsTaken(state);
     if (mustWait) this.#held.add(state.uid);
     else this.#held.delete(state.uid);
-    return wishOf({
+    return desiredLifecycle({
       admitted,
       endRequest: this.#cells.endRequests.get(state.uid),
       sourcesReady: this.#cells.sourcesReady.value,
@@ -307,7 +307,7 @@ export class PodWorkers {
    * Nothing of the pod is left on the node: wakes pods that wait for its name, and forgets the pod once no source has
    * it.
    */
-  #leave(state: PodState, wake: (uid: string) => void): void {
+  #release(state: PodState, wake: (uid: string) => void): void {
     for (const other of this.#states.values()) {
       if (other.arrival > state.arrival && this.#fullName(other) === this.#fullName(state)) wake(other.uid);
     }
@@ -319,7 +319,7 @@ export class PodWorkers {
     if (this.#cells.podRuntimeStatus.get(state.uid) !== undefined && !returns) return;
     this.#states.delete(state.uid);
     this.#cells.podOutcomes.delete(state.uid);
-    this.#life.forget(state.uid);
+    this.#podSync.forget(state.uid);
     if (!returns) return;
     this.#ports.podMetrics?.restarted.increment("true");
     wake(state.uid);

@@ -15,11 +15,11 @@ import { StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
 export const volumeMounts: ContainerContributor = async (creation, gathered, { ports, cells, settings }, signal) => {
-  const { pod, roled, sandbox, volumeImages } = creation;
+  const { pod, containerSpec, sandbox, volumeImages } = creation;
   const mounts = await prepareMounts(
     {
       pod,
-      container: roled.container,
+      container: containerSpec.container,
       rootDir: settings.rootDir,
       volumes: cells.mountState.get(podNameOfObject(pod).uid) ?? new Map(),
       recursiveReadOnly: mountsRecursivelyReadOnly(cells.runtimeHealth.value, sandbox.runtimeHandler),

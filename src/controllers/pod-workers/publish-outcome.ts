@@ -1,5 +1,5 @@
 /** Publishes what a pod's worker knows of its pod in `podOutcomes` when it has changed. */
-import { resumingIds } from "../../domain/pod/container-step.ts";
+import { restartingIds } from "../../domain/pod/container-step.ts";
 import { resetsOf } from "../../domain/pod/known-exits.ts";
 import { asRead } from "../../domain/resize/group-steps.ts";
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
@@ -17,7 +17,8 @@ export function publishOutcome(state: PodState, worker: WorkerContext): void {
   if (view === undefined) return;
   // Terminating pods are not resized.
   const resize = lifecycle.kind === "running" ? state.resize.inProgress : undefined;
-  const resuming = pod === undefined ? NO_IDS : resumingIds({ pod, restartsForResize, verdicts: probeResults }, view);
+  const restarting =
+    pod === undefined ? NO_IDS : restartingIds({ pod, restartsForResize, verdicts: probeResults }, view);
   const before = podOutcomes.get(uid);
   const resets = resetsOf(view, knownExits);
   const same =
@@ -25,7 +26,7 @@ export function publishOutcome(state: PodState, worker: WorkerContext): void {
     before.view === view &&
     sameEntries(before.resets, resets) &&
     before.resize === resize &&
-    sameIds(before.resuming ?? NO_IDS, resuming) &&
+    sameIds(before.restarting ?? NO_IDS, restarting) &&
     before.actuated === actuated &&
     sameEntries(before.waiting, waiting) &&
     sameIds(before.postStartDue, postStartDue) &&
@@ -40,7 +41,7 @@ export function publishOutcome(state: PodState, worker: WorkerContext): void {
     postStartDue: new Set(postStartDue),
     messages: new Map(messages),
     resize,
-    resuming,
+    restarting,
     actuated,
     group: cgroupValuesOf(state, worker),
   });

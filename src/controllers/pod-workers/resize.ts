@@ -22,8 +22,8 @@ import { generationOf } from "../../domain/resize/pod-resize.ts";
 import { completedText, errorTextOf } from "../../domain/resize/texts.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { isRuntimeError, RuntimeError, rpcText } from "../../ports/runtime-error.ts";
+import { podEventEmitter } from "./event-emitter.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
-import { podTeller } from "./tell.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export interface Resizing {
@@ -96,7 +96,7 @@ class PodGroup {
   async #hold(resource: string, values: CgroupValues, signal: AbortSignal): Promise<void> {
     const merged = { ...this.#now, ...values };
     try {
-      await this.#tell(merged, signal);
+      await this.#updateSandbox(merged, signal);
     } catch (error) {
       const what = `failed to notify runtime for UpdatePodSandboxResources (resource=${resource}); resize rejected`;
       throw new Error(`${what}: ${errorText(error)}`, { cause: error });
@@ -104,7 +104,7 @@ class PodGroup {
     try {
       await this.#resizing.ports.cgroups.apply(this.#name, values);
     } catch (error) {
-      await this.#tell(this.#now, signal).catch((second: unknown) =>
+      await this.#updateSandbox(this.#now, signal).catch((second: unknown) =>
         this.#resizing.ports.log.error("Failed to report a failed resize to the runtime", second),
       );
       throw error;
@@ -112,7 +112,7 @@ class PodGroup {
     this.#now = merged;
   }
 
-  async #tell(values: CgroupValues, signal: AbortSignal): Promise<void> {
+  async #updateSandbox(values: CgroupValues, signal: AbortSignal): Promise<void> {
     const { pod, allocation, sandboxId, ports, settings } = this.#resizing;
     const { overhead } = settings.resources.sandboxResources(pod, allocation);
     const reported = { resources: sandboxShare(pod, values), overhead };
@@ -158,20 +158,20 @@ function noteActuated(state: PodState, name: string, resources: ResourceRequirem
 }
 
 /** Records the new cgroup values and the resources that containers will be created with. */
-export function noteMadeRoom(state: PodState, pod: Pod): void {
+export function noteCgroupApplied(state: PodState, pod: Pod): void {
   const whole = effective(allocationOf(pod));
   const containers = new Map([...Object.entries(whole.containers), ...state.resize.actuated.containers]);
   state.resize.actuated = { containers, pod: whole, isPodUnsure: false };
 }
 
 /** Records the resources that a container is about to be created with. */
-export function noteMadeWith(state: PodState, pod: Pod, name: string): void {
+export function noteCreatedWith(state: PodState, pod: Pod, name: string): void {
   const own = allocated(effective(allocationOf(pod)), name);
   if (own !== undefined) noteActuated(state, name, own);
 }
 
 /** What a previous kubelet process actuated, as soon as it can be compared with what runs. */
-export function recallActuated(state: PodState, pod: Pod, view: PodRuntimeView): Actuated {
+export function restoreActuated(state: PodState, pod: Pod, view: PodRuntimeView): Actuated {
   if (!state.resize.isActuatedKnown) {
     const known = actuatedAtStart(state.resize.allocatedBefore, pod, view);
     state.resize.actuated = {
@@ -199,8 +199,8 @@ async function refuseBelowUsage(
   const isPodLowered =
     state.resize.actuated.pod !== undefined && next !== undefined && (before === undefined || next < before);
   if (lowered.length === 0 && !isPodLowered) return;
-  const usageOf = async (ask: Promise<{ readonly memory?: { readonly usageBytes?: bigint } }>) =>
-    (await ask).memory?.usageBytes;
+  const usageOf = async (stats: Promise<{ readonly memory?: { readonly usageBytes?: bigint } }>) =>
+    (await stats).memory?.usageBytes;
   const whole = isPodLowered
     ? { limitBytes: next, usageBytes: await usageOf(runtime.sandboxStats(sandboxId, signal)) }
     : undefined;
@@ -217,7 +217,7 @@ function noteError(message: string, { state, pod, ports }: Resizing): void {
   const before = state.resize.inProgress ?? { generation: generationOf(pod), error: "" };
   if (before.error === message) return;
   state.resize.inProgress = { ...before, error: message };
-  podTeller(pod, ports)("Warning", "ResizeError", errorTextOf(pod, before.generation, message));
+  podEventEmitter(pod, ports)("Warning", "ResizeError", errorTextOf(pod, before.generation, message));
 }
 
 /** Journaled before the containers are stopped: however they exit, they start again. */
@@ -247,18 +247,18 @@ export async function followResize(
   isResizing: boolean,
   ports: Pick<PodWorkerPorts, "journal" | "clock" | "events">,
 ): Promise<void> {
-  const { granted } = state.resize;
+  const { allocatedGeneration } = state.resize;
   const isNew =
-    granted !== undefined &&
-    granted > state.resize.resizedGeneration &&
-    granted !== state.resize.inProgress?.generation;
-  if (isNew) state.resize.inProgress = { generation: granted, error: "" };
-  if (isResizing) state.resize.inProgress ??= { generation: granted ?? generationOf(pod), error: "" };
+    allocatedGeneration !== undefined &&
+    allocatedGeneration > state.resize.resizedGeneration &&
+    allocatedGeneration !== state.resize.inProgress?.generation;
+  if (isNew) state.resize.inProgress = { generation: allocatedGeneration, error: "" };
+  if (isResizing) state.resize.inProgress ??= { generation: allocatedGeneration ?? generationOf(pod), error: "" };
   const { inProgress } = state.resize;
   if (isResizing || inProgress === undefined) return;
   const common = { uid: state.uid, pod: nameInJournal(state, undefined), wallMs: ports.clock.wallMs() };
   await ports.journal.append({ kind: "resized", ...common, generation: inProgress.generation });
   state.resize.resizedGeneration = Math.max(state.resize.resizedGeneration, inProgress.generation);
   state.resize.inProgress = undefined;
-  podTeller(pod, ports)("Normal", "ResizeCompleted", completedText(pod, inProgress.generation));
+  podEventEmitter(pod, ports)("Normal", "ResizeCompleted", completedText(pod, inProgress.generation));
 }

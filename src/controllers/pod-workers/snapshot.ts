@@ -1,12 +1,12 @@
 /** Reads everything that one sync of a running pod needs into one value. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "../../domain/pod/every-container.ts";
+import { allContainers } from "../../domain/pod/containers.ts";
 import { containerLogPath, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
 import { mayRun, newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import type { PodState } from "./pod-state.ts";
-import { recallActuated } from "./resize.ts";
+import { restoreActuated } from "./resize.ts";
 import type { PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
 
 export interface SeenPod {
@@ -20,7 +20,7 @@ export async function readSnapshot(
   { state, pod, view, volumes }: SeenPod,
   { ports, cells: { probeResults }, settings }: WorkerContext,
 ): Promise<PodSnapshot> {
-  const containers = everyContainer(pod.spec);
+  const containers = allContainers(pod.spec);
   const restartFloor = new Map(state.containers.restartFloor);
   for (const container of containers) {
     if (newestOf(view, container.name) !== undefined) continue;
@@ -29,7 +29,7 @@ export async function readSnapshot(
   }
   return {
     pod,
-    found: state.found,
+    initialStatus: state.initialStatus,
     view,
     wallMs: ports.clock.wallMs(),
     monotonicMs: ports.clock.monotonicMs(),
@@ -51,7 +51,7 @@ export async function readSnapshot(
         return result === undefined ? [] : [[id, result] as const];
       }),
     ),
-    actuated: recallActuated(state, pod, view),
+    actuated: restoreActuated(state, pod, view),
     restartsForResize: state.resize.restarts,
     cgroupMissing: view.containers.some(mayRun) && !(await hasCgroup(state, pod, ports, settings)),
   };

@@ -3,13 +3,13 @@
  * the pod is left. A runtime that missed an exit during a stop lists them forever. They are removed after a minute, and
  * the pod gets an event.
  */
-import { allOf } from "../../concurrency/all-of.ts";
+import { settleAll } from "../../concurrency/settle-all.ts";
 import { mayRun, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { podEventEmitter } from "./event-emitter.ts";
 import type { PodState } from "./pod-state.ts";
-import { podTeller } from "./tell.ts";
 import type { WorkerContext } from "./worker-options.ts";
 
-const BELIEVED_MS = 60_000;
+const STALE_AFTER_MS = 60_000;
 
 /**
  * Returns true if parts were removed and the runtime should be inspected again. Call it repeatedly while a stopped pod
@@ -32,14 +32,14 @@ export async function removeStaleContainers(
   }
   const nowMs = clock.monotonicMs();
   state.termination.emptySinceMonotonicMs ??= nowMs;
-  if (nowMs - state.termination.emptySinceMonotonicMs < BELIEVED_MS) return false;
+  if (nowMs - state.termination.emptySinceMonotonicMs < STALE_AFTER_MS) return false;
   const containers = view.containers.filter(mayRun);
   const sandboxes = view.sandboxes.filter(({ state: is }) => is === "ready");
   const names = containers.map(({ metadata: { name } }) => name);
   const what = [...names.map((name) => `container ${name}`), ...sandboxes.map(() => "the sandbox")].join(", ");
   const message = `error killing pod: ${what} still listed as running a minute after the last process ended, removed`;
-  podTeller(pod, ports)("Warning", "FailedKillPod", message);
-  await allOf(containers.map(({ id }) => runtime.removeContainer(id, signal)));
-  await allOf(sandboxes.map(({ id }) => runtime.removeSandbox(id, signal)));
+  podEventEmitter(pod, ports)("Warning", "FailedKillPod", message);
+  await settleAll(containers.map(({ id }) => runtime.removeContainer(id, signal)));
+  await settleAll(sandboxes.map(({ id }) => runtime.removeSandbox(id, signal)));
   return true;
 }

@@ -8,7 +8,7 @@ import { containerConfig } from "../../domain/container-config/container-config.
 import { NODE_USERS } from "../../domain/container-config/user-namespace.ts";
 import { type MountableImages, mountableImages } from "../../domain/images/image-answer.ts";
 import type { UnderWay } from "../../domain/images/pull-progress.ts";
-import type { RoledContainer } from "../../domain/pod/every-container.ts";
+import type { ContainerSpec } from "../../domain/pod/containers.ts";
 import { containerLogPath, logLinkName, podLogDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
 import { newestOf } from "../../domain/pod/runtime-view.ts";
@@ -22,16 +22,16 @@ import {
   type ContainerCreation,
   type ContainerStart,
   gatherInputs,
+  type PodNetwork,
   type PodWork,
-  type StartPlace,
 } from "./container-creation.ts";
 import { ensureImage } from "./ensure-image.ts";
+import { containerEventEmitter, type EmitEvent } from "./event-emitter.ts";
 import { noteHook } from "./hooks.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
-import { noteMadeWith } from "./resize.ts";
+import { noteCreatedWith } from "./resize.ts";
 import { backoffKey } from "./snapshot.ts";
 import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
-import { type Tell, teller } from "./tell.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 /**
@@ -43,25 +43,25 @@ export async function startContainer(
   work: PodWork,
   signal: AbortSignal,
 ): Promise<string | UnderWay> {
-  const { pod, roled, restartCount, sandbox, sandboxConfig } = start;
+  const { pod, containerSpec, restartCount, sandbox, sandboxConfig } = start;
   const { state, ports } = work;
-  const { container } = roled;
-  const tell = teller(pod, roled, ports);
-  const volumes = await haveVolumeImages(start, work, tell, signal);
+  const { container } = containerSpec;
+  const emit = containerEventEmitter(pod, containerSpec, ports);
+  const volumes = await haveVolumeImages(start, work, emit, signal);
   if (volumes.kind === "underWay") return volumes.progress;
-  const image = await ensureImage({ pod, container, sandbox: sandboxConfig }, state, ports, tell, signal);
+  const image = await ensureImage({ pod, container, sandbox: sandboxConfig }, state, ports, emit, signal);
   if (image.kind !== "present") return image;
   await noteRestart(start, work);
   let config: ContainerConfig;
   try {
-    const place = await placeOf(start, work.settings);
-    config = await configure({ ...start, image, volumeImages: volumes.specs, place }, work, signal);
+    const network = await podNetworkOf(start, work.settings);
+    config = await configure({ ...start, image, volumeImages: volumes.specs, network }, work, signal);
   } catch (error) {
     signal.throwIfAborted();
-    tell("Warning", "Failed", `Error: ${errorText(error)}`);
+    emit("Warning", "Failed", `Error: ${errorText(error)}`);
     throw error instanceof StartFailure ? error : new StartFailure("CreateContainerConfigError", errorText(error));
   }
-  noteMadeWith(state, pod, container.name);
+  noteCreatedWith(state, pod, container.name);
   let id: string;
   try {
     id = await ports.runtime.createContainer(sandbox.id, config, sandboxConfig, signal);
@@ -71,18 +71,18 @@ export async function startContainer(
     // If the name is taken, by a container or invisibly, only the next attempt number helps.
     const taken = isNameTaken(error);
     if (taken) state.containers.restartFloor.set(container.name, restartCount + 1);
-    throw failure(error, "CreateContainerError", tell, signal, taken ? NAME_TAKEN_RETRY_MS : undefined);
+    throw failure(error, "CreateContainerError", emit, signal, taken ? NAME_TAKEN_RETRY_MS : undefined);
   }
-  tell("Normal", "Created", "Container created");
-  await startCreated({ pod, roled, id, restartCount }, work, signal);
+  emit("Normal", "Created", "Container created");
+  await startCreated({ pod, containerSpec, id, restartCount }, work, signal);
   return id;
 }
 
 async function configure(creation: ContainerCreation, work: PodWork, signal: AbortSignal): Promise<ContainerConfig> {
-  const { pod, roled, restartCount, image, sandboxConfig } = creation;
+  const { pod, containerSpec, restartCount, image, sandboxConfig } = creation;
   const { settings, cells, state } = work;
   const inputs = await gatherInputs(CONTAINER_CONTRIBUTORS, creation, work, signal);
-  return containerConfig(pod, roled.container, {
+  return containerConfig(pod, containerSpec.container, {
     restartCount,
     imageRef: image.ref,
     inputs,
@@ -91,7 +91,7 @@ async function configure(creation: ContainerCreation, work: PodWork, signal: Abo
       volumeGroups: volumeGroups(pod, (key) => cells.referencedObjects.get(key)),
       users: sandboxConfig.security?.namespaces?.user ?? NODE_USERS,
     },
-    targetId: targetOf(roled, state),
+    targetId: targetOf(containerSpec, state),
     selinux: settings.selinux,
     stopSignals: settings.stopSignals,
   });
@@ -108,31 +108,31 @@ function countImageVolumes(count: number, error: unknown, { imageMetrics }: PodW
 
 /** Images of volumes come before the container's own image: without them nothing is reported about it. */
 async function haveVolumeImages(
-  { pod, roled: { container }, sandboxConfig }: ContainerStart,
+  { pod, containerSpec: { container }, sandboxConfig }: ContainerStart,
   { state, ports }: PodWork,
-  tell: Tell,
+  emit: EmitEvent,
   signal: AbortSignal,
 ): Promise<Exclude<MountableImages, { kind: "refused" }>> {
   const answers = await ensureImageVolumes(pod, sandboxConfig, ports, state.sandbox.volumeImages, signal);
   const images = mountableImages(pod, container, answers);
   if (images.kind !== "refused") return images;
-  for (const { reason } of images.all) tell("Warning", "Failed", `Error: ${reason}`);
+  for (const { reason } of images.all) emit("Warning", "Failed", `Error: ${reason}`);
   throw new StartFailure(images.last.reason, images.last.message, images.last.retryMs);
 }
 
 export interface CreatedContainer {
   readonly pod: Pod;
-  readonly roled: RoledContainer;
+  readonly containerSpec: ContainerSpec;
   readonly id: string;
   readonly restartCount: number;
 }
 
 /** Starts a container that has been created. */
 export async function startCreated(created: CreatedContainer, work: PodWork, signal: AbortSignal): Promise<void> {
-  const { pod, roled, id } = created;
+  const { pod, containerSpec, id } = created;
   const { state, ports } = work;
-  const { container } = roled;
-  const tell = teller(pod, roled, ports);
+  const { container } = containerSpec;
+  const emit = containerEventEmitter(pod, containerSpec, ports);
   // Events of several runs are aggregated if their texts are equal.
   const named = (message: string) => message.replaceAll(id, container.name);
   if (container.lifecycle?.postStart !== undefined) {
@@ -142,15 +142,15 @@ export async function startCreated(created: CreatedContainer, work: PodWork, sig
   try {
     await ports.runtime.startContainer(id, signal);
   } catch (error) {
-    throw failure(error, "RunContainerError", (type, reason, message) => tell(type, reason, named(message)), signal);
+    throw failure(error, "RunContainerError", (type, reason, message) => emit(type, reason, named(message)), signal);
   }
-  tell("Normal", "Started", "Container started");
+  emit("Normal", "Started", "Container started");
   await linkLog(created, work);
 }
 
 /** From here on the start counts as a restart, whatever its result. */
 async function noteRestart(
-  { roled: { container }, after }: ContainerStart,
+  { containerSpec: { container }, after }: ContainerStart,
   { state, ports, settings }: PodWork,
 ): Promise<void> {
   if (after === undefined) return;
@@ -165,7 +165,7 @@ async function noteRestart(
 }
 
 /** The target container of an ephemeral container. */
-function targetOf({ role, container }: RoledContainer, { view }: PodState): string | undefined {
+function targetOf({ role, container }: ContainerSpec, { view }: PodState): string | undefined {
   const target = role === "ephemeral" && "targetContainerName" in container ? container.targetContainerName : undefined;
   if (target === undefined || target === "") return undefined;
   const found = view === undefined ? undefined : newestOf(view, target);
@@ -173,7 +173,7 @@ function targetOf({ role, container }: RoledContainer, { view }: PodState): stri
   return found.id;
 }
 
-async function placeOf({ pod, sandbox }: ContainerStart, settings: PodWorkerSettings): Promise<StartPlace> {
+async function podNetworkOf({ pod, sandbox }: ContainerStart, settings: PodWorkerSettings): Promise<PodNetwork> {
   const { status } = await settings.localNode();
   const hostIps = hostAddresses(status?.addresses ?? []);
   // Without hostNetwork take the IP from the sandbox; a published IP may belong to a previous one.
@@ -184,7 +184,7 @@ async function placeOf({ pod, sandbox }: ContainerStart, settings: PodWorkerSett
 
 /** Creates the symlink that log agents use. A container runs even if its log cannot be linked. */
 async function linkLog(
-  { pod, roled: { container }, id, restartCount }: CreatedContainer,
+  { pod, containerSpec: { container }, id, restartCount }: CreatedContainer,
   { ports: { files, log }, settings }: PodWork,
 ): Promise<void> {
   const name = podNameOfObject(pod);
@@ -199,12 +199,12 @@ async function linkLog(
 function failure(
   error: unknown,
   reason: string,
-  tell: (type: "Warning", reason: string, message: string) => void,
+  emit: (type: "Warning", reason: string, message: string) => void,
   signal: AbortSignal,
   retryMs?: number,
 ): unknown {
   signal.throwIfAborted();
   if (!(error instanceof RuntimeError)) return error;
-  tell("Warning", "Failed", `Error: ${error.detail}`);
+  emit("Warning", "Failed", `Error: ${error.detail}`);
   return new StartFailure(reason, error.detail, retryMs);
 }

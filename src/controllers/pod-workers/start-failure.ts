@@ -5,8 +5,8 @@ import { WAITING_MESSAGE_BYTES_MAX } from "../../domain/limits.ts";
 export const NAME_TAKEN_RETRY_MS = 1_000;
 
 /** The sandbox was not requested from the runtime: no creation can be in flight, and a retry may succeed at once. */
-export class SandboxNotAsked extends Error {
-  override readonly name = "SandboxNotAsked";
+export class SandboxNotRequested extends Error {
+  override readonly name = "SandboxNotRequested";
 }
 
 /** A container could not be started; `reason` appears in its status. Retrying earlier than `retryMs` is useless. */

@@ -5,20 +5,20 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
-import { allOf } from "../../concurrency/all-of.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
+import { settleAll } from "../../concurrency/settle-all.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import type { ContainerStop } from "../../domain/pod/container-stops.ts";
-import { containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
+import { type ContainerSpec, containerNamed } from "../../domain/pod/containers.ts";
 import { containerGraceSeconds, effectiveGraceSeconds, probeGraceSeconds } from "../../domain/pod/grace.ts";
 import { preStopOf } from "../../domain/pod/hooks.ts";
 import { type PodName, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { KILLED_EXIT_CODE, restartsAfter } from "../../domain/pod/restart-policy.ts";
 import { podNameOf } from "../../domain/pod/runtime-view.ts";
+import { containerEventEmitter } from "./event-emitter.ts";
 import { hookRun, noteHook, runHook } from "./hooks.ts";
 import type { PodState } from "./pod-state.ts";
-import { teller } from "./tell.ts";
 import { KillError } from "./turn-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
@@ -45,7 +45,7 @@ export async function stopContainers(
     if (hooked.delete(id) && hooked.size === 0) stopping.onHooks?.(false);
   };
   const ends = new Map(stops.map(({ id }) => [id, Promise.withResolvers<void>()]));
-  await allOf(
+  await settleAll(
     stops.map(async (stop) => {
       const before = (stop.after ?? []).flatMap((id) => ends.get(id)?.promise ?? []);
       try {
@@ -66,12 +66,13 @@ async function stopContainer(
 ): Promise<void> {
   const { clock, runtime } = stopping.ports;
   const endsMs = clock.monotonicMs() + graceMs(stop, stopping);
-  tellStop(stop, stopping);
+  emitStop(stop, stopping);
   const isDone = await whileGraceLasts(endsMs, stopping, signal, (limited) => preStop(stop, stopping, limited));
   onHookEnd(stop.id);
   // An exec hook ends with its container, which is a failure; a hook that only waits simply ends.
-  if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) tellFailure(stop, stopping);
-  await whileGraceLasts(endsMs, stopping, signal, (limited) => unlessAborted(turn, limited));
+  if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined)
+    emitHookFailure(stop, stopping);
+  await whileGraceLasts(endsMs, stopping, signal, (limited) => raceAbort(turn, limited));
   try {
     await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal);
   } catch (error) {
@@ -119,16 +120,16 @@ async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSig
   const failure = await runHook(run, ports, signal);
   if (failure !== undefined) {
     ports.log.info(1, "A preStop hook failed", { ...name, why: failure });
-    tellFailure(stop, { pod, ports });
+    emitHookFailure(stop, { pod, ports });
   }
   await noteHook({ container: stop.name, containerId: stop.id, hook: "preStopDone" }, state, ports);
   state.termination.preStopDone.add(stop.id);
 }
 
-function tellFailure({ name }: ContainerStop, { pod, ports }: Pick<Stopping, "pod" | "ports">): void {
-  const roled = containerNamed(pod?.spec, name);
-  if (pod === undefined || roled === undefined) return;
-  teller(pod, roled, ports)("Warning", "FailedPreStopHook", "PreStopHook failed");
+function emitHookFailure({ name }: ContainerStop, { pod, ports }: Pick<Stopping, "pod" | "ports">): void {
+  const containerSpec = containerNamed(pod?.spec, name);
+  if (pod === undefined || containerSpec === undefined) return;
+  containerEventEmitter(pod, containerSpec, ports)("Warning", "FailedPreStopHook", "PreStopHook failed");
 }
 
 /** From the pod's object, or from the runtime if no source has the pod any more. */
@@ -142,16 +143,16 @@ function nameOf({ uid, view }: PodState, pod: Pod | undefined): PodName | undefi
  * Emits one event per reason, however often the stop is retried: a stuck termination must not use up the pod's event
  * quota.
  */
-function tellStop(stop: ContainerStop, { pod, state, ports }: Stopping): void {
-  const roled = containerNamed(pod?.spec, stop.name);
-  if (pod === undefined || roled === undefined) return;
-  const text = stopText(stop, roled, pod);
+function emitStop(stop: ContainerStop, { pod, state, ports }: Stopping): void {
+  const containerSpec = containerNamed(pod?.spec, stop.name);
+  if (pod === undefined || containerSpec === undefined) return;
+  const text = stopText(stop, containerSpec, pod);
   if (state.termination.reportedStops.get(stop.id) === text) return;
   state.termination.reportedStops.set(stop.id, text);
-  teller(pod, roled, ports)("Normal", "Killing", text);
+  containerEventEmitter(pod, containerSpec, ports)("Normal", "Killing", text);
 }
 
-function stopText({ name, reason }: ContainerStop, { role, container }: RoledContainer, pod: Pod): string {
+function stopText({ name, reason }: ContainerStop, { role, container }: ContainerSpec, pod: Pod): string {
   const isInit = role === "sidecar";
   switch (reason.kind) {
     case "definitionChanged":

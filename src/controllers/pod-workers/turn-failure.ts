@@ -5,10 +5,10 @@
 import { errorText } from "../../base/error-text.ts";
 import { aggregate, goQuote } from "../../base/go-text.ts";
 import { rpcText } from "../../ports/runtime-error.ts";
-import { EndStepFailure } from "./end-steps.ts";
+import { podEventEmitter } from "./event-emitter.ts";
 import type { PodState } from "./pod-state.ts";
-import { podTeller } from "./tell.ts";
-import type { PodLooks, PodWorkerPorts } from "./worker-options.ts";
+import { TerminationStepFailure } from "./termination-steps.ts";
+import type { PodWorkerPorts, RuntimeCache } from "./worker-options.ts";
 
 /**
  * The Go kubelet retries at this interval. Deckhand retries termination steps sooner and must not use up the pod's
@@ -35,15 +35,15 @@ export class KillError extends Error {
 }
 
 /** The same inspections, which fail with a `StatusError`. */
-export function withStatusErrors(looks: PodLooks): PodLooks {
+export function withStatusErrors(cache: RuntimeCache): RuntimeCache {
   const asStatusError = (error: unknown) => {
     throw new StatusError(error);
   };
   return {
-    present: (uid) => looks.present(uid),
-    look: (uid, signal) => looks.look(uid, signal).catch(asStatusError),
-    refresh: (uid, made, signal) => looks.refresh(uid, made, signal).catch(asStatusError),
-    acting: (uid) => looks.acting(uid),
+    cached: (uid) => cache.cached(uid),
+    inspect: (uid, signal) => cache.inspect(uid, signal).catch(asStatusError),
+    refresh: (uid, created, signal) => cache.refresh(uid, created, signal).catch(asStatusError),
+    mutating: (uid) => cache.mutating(uid),
   };
 }
 
@@ -55,13 +55,13 @@ export function emitTurnFailure(
 ): boolean {
   const { pod } = state;
   const last = state.reports.failureEvent;
-  const event = eventOf(state.uid, error instanceof EndStepFailure ? error.cause : error);
+  const event = eventOf(state.uid, error instanceof TerminationStepFailure ? error.cause : error);
   if (pod === undefined || event === undefined) return false;
   const nowMs = ports.clock.monotonicMs();
   const isRepeated = last?.message === event.message && nowMs - last.emittedMonotonicMs < EVENT_INTERVAL_MS;
   if (isRepeated) return true;
   state.reports.failureEvent = { message: event.message, emittedMonotonicMs: nowMs };
-  podTeller(pod, ports)("Warning", event.reason, event.message);
+  podEventEmitter(pod, ports)("Warning", event.reason, event.message);
   return true;
 }
 

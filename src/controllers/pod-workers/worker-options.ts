@@ -2,7 +2,7 @@
 import type { Node, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import type { Semaphore } from "../../concurrency/semaphore.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { HostnameSettings } from "../../domain/container-config/hostname.ts";
@@ -16,9 +16,9 @@ import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
-import type { EndReport } from "../../domain/pod/ending.ts";
+import type { TerminationReport } from "../../domain/pod/ending.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import type { MadeParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { CreatedParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ProbeResult } from "../../domain/probes/verdicts.ts";
 import type { PodResourcePlan } from "../../domain/resources/pod-resource-plan.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
@@ -36,7 +36,7 @@ import type { Random } from "../../ports/random.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import type { Tracer } from "../../ports/tracer.ts";
 import type { ImagePulls } from "../images/pulls.ts";
-import type { UserRanges } from "./user-ranges.ts";
+import type { UserNamespaceAllocator } from "./user-namespace-allocator.ts";
 
 export interface PodWorkerPorts {
   readonly runtime: Runtime;
@@ -48,7 +48,7 @@ export interface PodWorkerPorts {
   readonly journal: Journal;
   readonly events: EventSink;
   /** Journals events that only `explain` on the node shows. */
-  readonly asides?: EventSink;
+  readonly journalEvents?: EventSink;
   readonly clock: Clock;
   readonly random: Random;
   readonly tracer: Tracer;
@@ -69,47 +69,47 @@ export interface WorkerContext {
 export type PodImages = Pick<ImagePulls, "ensure" | "forget">;
 
 export interface PodWorkerCells {
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   /** Terminations requested on the node. */
-  readonly endRequests: ReadTable<string, EndRequest>;
+  readonly endRequests: ReadonlyTable<string, EndRequest>;
   /** Until all sources are ready, a pod that no source has may still be wanted. */
   readonly sourcesReady: Latest<boolean>;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   /** The last full list; undefined before the first. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
   /** Keyed by "namespace/name"; undefined before the first list. */
   readonly services: Latest<ReadonlyMap<string, Service> | undefined>;
   readonly runtimeClasses: Latest<RuntimeClasses>;
-  readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
+  readonly referencedObjects: ReadonlyTable<string, KnownObject<ApiObject>>;
   /** A settled entry wakes the pod. */
-  readonly pullsUnderWay: ReadTable<string, PullProgress>;
+  readonly pullsUnderWay: ReadonlyTable<string, PullProgress>;
   readonly podOutcomes: LatestTable<string, PodOutcome>;
   /** The volumes of each pod; a pod without an entry has none on this node. */
-  readonly mountState: ReadTable<string, PodVolumes>;
+  readonly mountState: ReadonlyTable<string, PodVolumes>;
   /** Whether the volumes from previous kubelet processes are known: until then no volume counts as unmounted. */
   readonly volumesKnown: Latest<boolean>;
   /** Probe results by container ID. */
-  readonly probeResults: ReadTable<string, ProbeResult>;
+  readonly probeResults: ReadonlyTable<string, ProbeResult>;
   /** The current termination step of each terminating pod. */
-  readonly endSteps: LatestTable<string, EndReport>;
+  readonly terminationSteps: LatestTable<string, TerminationReport>;
   /** Full names of terminating static pods. */
   readonly endingPods: LatestCell<ReadonlySet<string>>;
-  readonly looks: PodLooks;
+  readonly runtimeCache: RuntimeCache;
   /** Pods whose status the runtime did not report after a change: their last view is out of date. */
-  readonly statusFailures: ReadTable<string, string>;
+  readonly statusFailures: ReadonlyTable<string, string>;
 }
 
 /** The inspections of the runtime that workers use. */
-export interface PodLooks {
+export interface RuntimeCache {
   /** Inspects the pod now. */
-  look(uid: string, signal: AbortSignal): Promise<PodRuntimeView>;
+  inspect(uid: string, signal: AbortSignal): Promise<PodRuntimeView>;
   /** The last inspected view, unless the pod was mutated after that inspection began. */
-  present(uid: string): PodRuntimeView | undefined;
+  cached(uid: string): PodRuntimeView | undefined;
   /** The pod after a successful mutation, at a lower cost than a full inspection. */
-  refresh(uid: string, made: MadeParts, signal: AbortSignal): Promise<PodRuntimeView>;
+  refresh(uid: string, created: CreatedParts, signal: AbortSignal): Promise<PodRuntimeView>;
   /** Call before the runtime mutates the pod; dispose of the result when the call has returned. */
-  acting(uid: string): Disposable;
+  mutating(uid: string): Disposable;
 }
 
 export interface PodWorkerSettings {
@@ -128,7 +128,7 @@ export interface PodWorkerSettings {
   /** The User-Agent of HTTP hooks. */
   readonly hookUserAgent: string;
   readonly security: SecuritySettings;
-  readonly userRanges: Pick<UserRanges, "take" | "release">;
+  readonly userNamespaces: Pick<UserNamespaceAllocator, "allocate" | "release">;
   /** Whether containers may specify their stop signal. */
   readonly stopSignals: boolean;
   /** Whether SELinux labels files on the node. */

@@ -9,16 +9,16 @@ import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { LagMeter } from "../../concurrency/lag-meter.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import { whenever } from "../../concurrency/whenever.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { onChange } from "../../concurrency/on-change.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import { publishedOf } from "../../domain/pod/published.ts";
+import { publishedStatusOf } from "../../domain/pod/published-status.ts";
 import { newestOf, type PodContainer } from "../../domain/pod/runtime-view.ts";
 import { hostAddresses, podAddresses } from "../../domain/pod-status/addresses.ts";
 import { probeName } from "../../domain/probes/outcome.ts";
@@ -37,8 +37,8 @@ import type { Log } from "../../ports/log.ts";
 import type { Prober } from "../../ports/prober.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Runtime } from "../../ports/runtime.ts";
-import { ExecRuns } from "./exec-runs.ts";
-import { ProbeRounds } from "./probe-rounds.ts";
+import { ExecLimiter } from "./exec-limiter.ts";
+import { ProbeScheduler } from "./probe-scheduler.ts";
 
 export interface ProbeLoopOptions {
   readonly clock: Clock;
@@ -48,12 +48,12 @@ export interface ProbeLoopOptions {
   readonly journal: Pick<Journal, "append">;
   readonly events: EventSink;
   readonly log: Log;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly desiredPods: Latest<DesiredPods>;
   readonly sourcesReady: Latest<boolean>;
   readonly probeResults: LatestTable<string, ProbeResult>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly cpus: () => Promise<number>;
   /** This node's Node, even if the API server does not have it. */
   readonly localNode: (signal: AbortSignal) => Promise<Node>;
@@ -66,9 +66,9 @@ export class ProbeLoop {
   /** IDs of the containers in `probeResults`, by pod. */
   readonly #reported = new Map<string, Set<string>>();
   /** IDs of the probed containers, by pod. */
-  readonly #asked = new Map<string, ReadonlySet<string>>();
+  readonly #probed = new Map<string, ReadonlySet<string>>();
   /** Pods that have probe metrics. */
-  readonly #figured = new Map<string, Pod>();
+  readonly #measured = new Map<string, Pod>();
   /** The journaled results by container ID. Undefined: unknown, because the last write failed. */
   readonly #written = new Map<string, ProbeVerdicts | undefined>();
   readonly #startedMs: number;
@@ -77,7 +77,7 @@ export class ProbeLoop {
   constructor(options: ProbeLoopOptions) {
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
-    for (const { uid, probed, finishedWallMs } of options.facts.values()) {
+    for (const { uid, probed, finishedWallMs } of options.journaledPods.values()) {
       if (finishedWallMs !== undefined) continue;
       for (const { containerId, ...verdicts } of probed.values()) {
         this.#written.set(containerId, verdicts);
@@ -88,24 +88,24 @@ export class ProbeLoop {
 
   async run(shutdown: AbortSignal): Promise<void> {
     const { clock, podOutcomes, admittedPods, sourcesReady, prober, userAgent, log } = this.#options;
-    const execs = new ExecRuns(this.#options);
+    const execs = new ExecLimiter(this.#options);
     const onBug = (id: string, error: unknown) => log.error("Unexpected error while scheduling probes", error, { id });
-    const writer = new KeyedWorker<string>({ turn: (id) => this.#write(id, rounds), onBug, shutdown });
-    const rounds: ProbeRounds = new ProbeRounds(
+    const writer = new KeyedWorker<string>({ turn: (id) => this.#write(id, scheduler), onBug, shutdown });
+    const scheduler: ProbeScheduler = new ProbeScheduler(
       {
         ...this.#options,
         addressOf: async (pod) => {
           const outcome = podOutcomes.get(podNameOfObject(pod).uid);
           return outcome === undefined ? undefined : await this.#addressOf(pod, outcome, shutdown);
         },
-        onAnswer: (id) => (this.#isWritten(id, rounds) ? undefined : writer.wake(id)),
+        onResult: (id) => (this.#isWritten(id, scheduler) ? undefined : writer.wake(id)),
       },
       { clock, prober, execs, lag: new LagMeter(clock), userAgent },
       shutdown,
     );
     const pods = new KeyedLoop<string>({
       clock,
-      turn: async (uid) => this.#look(uid, rounds, (id) => writer.wake(id)),
+      turn: async (uid) => this.#reconcile(uid, scheduler, (id) => writer.wake(id)),
       onBug,
       shutdown,
     });
@@ -115,9 +115,9 @@ export class ProbeLoop {
       try {
         for (const uid of podOutcomes.keys()) pods.wake(uid);
         this.#forgetUnwanted();
-        await whenever(sourcesReady, () => this.#forgetUnwanted(), shutdown);
+        await onChange(sourcesReady, () => this.#forgetUnwanted(), shutdown);
       } finally {
-        await Promise.all([rounds.close(), writer.drained()]);
+        await Promise.all([scheduler.close(), writer.drained()]);
       }
     });
   }
@@ -141,26 +141,26 @@ export class ProbeLoop {
     }
   }
 
-  #look(uid: string, rounds: ProbeRounds, write: (id: string) => void): void {
+  #reconcile(uid: string, scheduler: ProbeScheduler, write: (id: string) => void): void {
     const { podOutcomes, admittedPods } = this.#options;
     const [outcome, admitted] = [podOutcomes.get(uid), admittedPods.get(uid)];
-    const asked = new Set<string>();
+    const probed = new Set<string>();
     if (outcome !== undefined && admitted?.verdict.kind === "admitted") {
       for (const { container, fieldPath } of probedContainers(admitted.pod.spec)) {
         const instance = newestOf(outcome.view, container.name);
         if (instance?.state !== "running") continue;
         const { pod } = admitted;
-        asked.add(instance.id);
+        probed.add(instance.id);
         const { lifecycle } = outcome;
-        const place = { container, fieldPath, lifecycle: lifecycle.kind, ...this.#begin(instance) };
-        rounds.keep({ id: instance.id, pod, ...place }, this.#recalled(uid, instance, admitted, write));
+        const details = { container, fieldPath, lifecycle: lifecycle.kind, ...this.#begin(instance) };
+        scheduler.keep({ id: instance.id, pod, ...details }, this.#recalled(uid, instance, admitted, write));
       }
     }
-    for (const id of this.#asked.get(uid) ?? []) if (!asked.has(id)) rounds.drop(id);
-    if (asked.size > 0) this.#asked.set(uid, asked);
-    else this.#asked.delete(uid);
-    if (asked.size > 0 && admitted !== undefined) this.#figured.set(uid, admitted.pod);
-    if (podHasEnded(outcome)) this.#forgetFigures(uid);
+    for (const id of this.#probed.get(uid) ?? []) if (!probed.has(id)) scheduler.drop(id);
+    if (probed.size > 0) this.#probed.set(uid, probed);
+    else this.#probed.delete(uid);
+    if (probed.size > 0 && admitted !== undefined) this.#measured.set(uid, admitted.pod);
+    if (podHasEnded(outcome)) this.#forgetMetrics(uid);
     // Before the first inspection of the runtime no container counts as removed.
     if (outcome !== undefined) this.#forget(uid, (id) => outcome.view.containers.some((each) => each.id === id));
     else if (admitted === undefined) this.#forget(uid, () => false);
@@ -187,24 +187,24 @@ export class ProbeLoop {
     const known = probeResults.get(id);
     if (known !== undefined) return known;
     const { status } = (isStatic ? mirrorOf(pod, desiredPods.value) : pod) ?? {};
-    const published = publishedVerdicts(id, publishedOf(status, id));
+    const published = publishedVerdicts(id, publishedStatusOf(status, id));
     if (published === undefined || sameVerdicts(published, FIRST_VERDICTS)) return FIRST_VERDICTS;
     this.#publish(uid, id, published);
     write(id);
     return published;
   }
 
-  async #write(id: string, rounds: ProbeRounds): Promise<void> {
+  async #write(id: string, scheduler: ProbeScheduler): Promise<void> {
     const { clock, journal, log } = this.#options;
-    const [verdicts, asked] = [rounds.verdictsOf(id), rounds.askedOf(id)];
-    if (verdicts === undefined || asked === undefined) return;
-    const { uid, namespace, name } = podNameOfObject(asked.pod);
-    if (!this.#isWritten(id, rounds)) {
+    const [verdicts, instance] = [scheduler.verdictsOf(id), scheduler.probedInstance(id)];
+    if (verdicts === undefined || instance === undefined) return;
+    const { uid, namespace, name } = podNameOfObject(instance.pod);
+    if (!this.#isWritten(id, scheduler)) {
       const { startup, liveness, readiness } = verdicts;
-      const container = asked.container.name;
-      const said = { container, containerId: id, startup, liveness, readiness };
+      const container = instance.container.name;
+      const fields = { container, containerId: id, startup, liveness, readiness };
       try {
-        await journal.append({ kind: "probed", uid, pod: `${namespace}/${name}`, wallMs: clock.wallMs(), ...said });
+        await journal.append({ kind: "probed", uid, pod: `${namespace}/${name}`, wallMs: clock.wallMs(), ...fields });
         this.#written.set(id, verdicts);
       } catch (error) {
         this.#written.set(id, undefined);
@@ -212,12 +212,12 @@ export class ProbeLoop {
       }
     }
     // The container may have been dropped meanwhile.
-    if (rounds.verdictsOf(id) !== undefined) this.#publish(uid, id, verdicts);
+    if (scheduler.verdictsOf(id) !== undefined) this.#publish(uid, id, verdicts);
   }
 
-  #isWritten(id: string, rounds: ProbeRounds): boolean {
+  #isWritten(id: string, scheduler: ProbeScheduler): boolean {
     const written = this.#written.has(id) ? this.#written.get(id) : FIRST_VERDICTS;
-    return written !== undefined && sameVerdicts(written, rounds.verdictsOf(id) ?? FIRST_VERDICTS);
+    return written !== undefined && sameVerdicts(written, scheduler.verdictsOf(id) ?? FIRST_VERDICTS);
   }
 
   #publish(uid: string, id: string, { startup, liveness, readiness }: ProbeVerdicts): void {
@@ -240,10 +240,10 @@ export class ProbeLoop {
   }
 
   /** Metrics contain only pods that exist and have not terminated. */
-  #forgetFigures(uid: string): void {
-    const pod = this.#figured.get(uid);
+  #forgetMetrics(uid: string): void {
+    const pod = this.#measured.get(uid);
     if (pod === undefined) return;
-    this.#figured.delete(uid);
+    this.#measured.delete(uid);
     const { total, duration } = this.#options.metrics;
     const { name, namespace } = podNameOfObject(pod);
     for (const { container } of probedContainers(pod.spec)) {

@@ -56,7 +56,7 @@ void test("[14.2] the runtime is queried three times, two seconds apart", async 
 });
 
 void test("[14.3] an unusable cgroup root fails startup with the Go kubelet's message", async () => {
-  const flawed = (flaw: string | undefined) => requireRoot({ flaw: async () => flaw });
+  const flawed = (validationError: string | undefined) => requireRoot({ validationError: async () => validationError });
   await flawed(undefined);
   await assert.rejects(flawed('cgroup ["x"] has some missing controllers: cpu'), {
     message: 'failed to run Kubelet: invalid configuration: cgroup ["x"] has some missing controllers: cpu',

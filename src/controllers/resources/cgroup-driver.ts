@@ -96,7 +96,8 @@ export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: Abor
  * The configured cgroup root must exist: we do not create it. Rejects with the message of the Go kubelet, which then
  * refuses to start.
  */
-export async function requireRoot(cgroups: Pick<Cgroups, "flaw">): Promise<void> {
-  const flaw = await cgroups.flaw([]);
-  if (flaw !== undefined) throw new Error(`failed to run Kubelet: invalid configuration: ${flaw}`);
+export async function requireRoot(cgroups: Pick<Cgroups, "validationError">): Promise<void> {
+  const validationError = await cgroups.validationError([]);
+  if (validationError !== undefined)
+    throw new Error(`failed to run Kubelet: invalid configuration: ${validationError}`);
 }

@@ -5,10 +5,10 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import { Turns } from "../../concurrency/turns.ts";
+import { LoopHeartbeats } from "../../concurrency/loop-heartbeats.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
+import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
 import { parseResourceList } from "../../domain/resources/resource-list.ts";
-import type { TiersState } from "../../domain/resources/tiers-state.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 import type { NodeGroupSettings } from "./node-groups.ts";
@@ -66,13 +66,13 @@ function world(
   const machine = new Watched({ driver });
   const cgroups = new LatestCell<NodeCgroups | undefined>(undefined);
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
-  const tiers = new LatestCell<TiersState>({ kind: "pending" });
+  const qosCgroups = new LatestCell<QosCgroupState>({ kind: "pending" });
   const reported: string[] = [];
   const errors: string[] = [];
   const controller = new ResourcesController({
     cgroups,
     admittedPods,
-    tiers,
+    qosCgroups,
     machine: { facts: read },
     events: {
       emit: ({ kind, name }, type, reason, message) => reported.push(`${kind}/${name} ${type} ${reason} ${message}`),
@@ -80,7 +80,7 @@ function world(
     clock,
     log: { info: () => {}, error: (message) => errors.push(message) },
     settings,
-    watch: new Turns(clock).expect("any", 0),
+    heartbeat: new LoopHeartbeats(clock).expect("any", 0),
   });
   const stop = new AbortController();
   const running = controller.run(stop.signal);
@@ -94,7 +94,7 @@ function world(
     pods,
     machine,
     admittedPods,
-    tiers,
+    qosCgroups,
     reported,
     errors,
     admit,
@@ -111,9 +111,9 @@ function world(
 }
 
 void test("[14.8] nothing is done until cgroups are available, then kubepods is set up and reported once", async () => {
-  const { clock, pods, reported, tiers, ready, end } = world();
+  const { clock, pods, reported, qosCgroups, ready, end } = world();
   await clock.advance(300_000);
-  assert.deepEqual([pods.applied, tiers.value.kind], [[], "pending"]);
+  assert.deepEqual([pods.applied, qosCgroups.value.kind], [[], "pending"]);
   await ready();
   assert.deepEqual(pods.valuesOf(["kubepods"]), {
     cpuShares: 2048,
@@ -122,17 +122,17 @@ void test("[14.8] nothing is done until cgroups are available, then kubepods is 
     cpusetCpus: "0-1",
     hugepageLimitBytes: new Map([["2MB", 2n ** 62n]]),
   });
-  assert.equal(tiers.value.kind, "ready");
+  assert.equal(qosCgroups.value.kind, "ready");
   await clock.advance(300_000);
   assert.deepEqual(reported, ["Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods"]);
   await end();
 });
 
 void test("[14.8] a refused limit is reported each minute until it is applied; the QoS cgroups do not wait for it", async () => {
-  const { clock, pods, reported, tiers, ready, end } = world();
+  const { clock, pods, reported, qosCgroups, ready, end } = world();
   pods.refusal = new Error("cgroup /x/kubepods: too low");
   await ready();
-  assert.equal(tiers.value.kind, "ready");
+  assert.equal(qosCgroups.value.kind, "ready");
   assert.equal(pods.valuesOf(["kubepods", "besteffort"]).cpuShares, 2);
   await clock.advance(60_000);
   pods.refusal = undefined;
@@ -233,10 +233,10 @@ void test("[14.8] a reserved cgroup without a reservation is reported and stays 
 });
 
 void test("[14.9] QoS cgroups that cannot be created are retried with doubling waits, and every minute after the first success", async () => {
-  const { clock, pods, tiers, ready, end } = world();
+  const { clock, pods, qosCgroups, ready, end } = world();
   pods.away = new Error("cgroup /x/kubepods: no bus");
   await ready();
-  assert.deepEqual(tiers.value, { kind: "failing", trouble: "cgroup /x/kubepods: no bus" });
+  assert.deepEqual(qosCgroups.value, { kind: "failing", trouble: "cgroup /x/kubepods: no bus" });
   for (const pauseMs of [1000, 2000, 4000, 8000]) {
     pods.applied.length = 0;
     await clock.advance(pauseMs - 1);
@@ -246,14 +246,14 @@ void test("[14.9] QoS cgroups that cannot be created are retried with doubling w
   }
   pods.away = undefined;
   await clock.advance(16_000);
-  assert.deepEqual(tiers.value, { kind: "ready" });
+  assert.deepEqual(qosCgroups.value, { kind: "ready" });
   pods.away = new Error("gone again");
   pods.applied.length = 0;
   await clock.advance(59_999);
   assert.deepEqual(pods.applied, []);
   await clock.advance(1);
   assert.ok(pods.applied.length > 0);
-  assert.deepEqual(tiers.value, { kind: "ready" });
+  assert.deepEqual(qosCgroups.value, { kind: "ready" });
   await end();
 });
 

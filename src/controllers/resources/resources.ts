@@ -11,18 +11,18 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { doublingMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import { isDefined } from "../../base/is-defined.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
-import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
-import type { TiersState } from "../../domain/resources/tiers-state.ts";
+import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
+import { qosCgroupValues } from "../../domain/resources/qos-cgroups.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
@@ -46,13 +46,13 @@ export interface NodeCgroups {
 export interface ResourcesOptions {
   readonly cgroups: Latest<NodeCgroups | undefined>;
   /** Only admitted pods count. */
-  readonly admittedPods: ReadTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>;
-  readonly tiers: LatestCell<TiersState>;
+  readonly admittedPods: ReadonlyTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>;
+  readonly qosCgroups: LatestCell<QosCgroupState>;
   readonly machine: Pick<Machine, "facts">;
   readonly events: EventSink;
   readonly clock: Clock;
   readonly log: Log;
-  readonly watch: Watch;
+  readonly heartbeat: Heartbeat;
   readonly settings: NodeGroupSettings;
 }
 
@@ -62,33 +62,33 @@ export class ResourcesController {
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
   /** The pod-dependent values of each QoS cgroup as last applied. */
-  readonly #tiersInPlace = new Map<CgroupName, string>();
+  readonly #appliedQosCgroups = new Map<CgroupName, string>();
 
   constructor(options: ResourcesOptions) {
     this.#options = options;
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, tiers, clock, watch } = this.#options;
+    const { admittedPods, qosCgroups, clock, heartbeat } = this.#options;
     const podsChanged = new Notifier();
     const unwatch = admittedPods.watch(podsChanged.notify);
     try {
       await unlessShutDown(shutdown, async () => {
-        const cgroups = await watch.waits(waitForValue(this.#options.cgroups, isDefined, shutdown));
+        const cgroups = await heartbeat.waits(waitForValue(this.#options.cgroups, isDefined, shutdown));
         let [dueMs, tries] = [clock.monotonicMs(), 0];
         for (;;) {
-          watch.turned();
+          heartbeat.beat();
           const seen = podsChanged.version;
           if (clock.monotonicMs() >= dueMs) {
-            await this.#holdAll(cgroups, shutdown);
+            await this.#enforceAll(cgroups, shutdown);
             tries += 1;
-            const againMs = tiers.value.kind === "ready" ? EVERY_MS : doublingMs(UNTIL_READY, tries);
+            const againMs = qosCgroups.value.kind === "ready" ? EVERY_MS : doublingMs(UNTIL_READY, tries);
             dueMs = clock.monotonicMs() + againMs;
           } else {
-            await this.#holdTiers(cgroups.pods, { always: false }, shutdown);
+            await this.#enforceQosCgroups(cgroups.pods, { always: false }, shutdown);
           }
           const waitMs = Math.max(0, dueMs - clock.monotonicMs());
-          await changedWithin(clock, [{ cell: podsChanged, seen }], waitMs, shutdown);
+          await waitForChange(clock, [{ cell: podsChanged, seen }], waitMs, shutdown);
         }
       });
     } finally {
@@ -96,7 +96,7 @@ export class ResourcesController {
     }
   }
 
-  async #holdAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
+  async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
     const { machine, settings, log } = this.#options;
     let reserved: readonly ReservedGroup[] = [];
     try {
@@ -117,31 +117,35 @@ export class ResourcesController {
       shutdown.throwIfAborted();
       log.error("Failed to read the machine's capacity; the cgroup limits stay unchanged", error);
     }
-    await this.#holdTiers(cgroups.pods, { always: true }, shutdown);
-    for (const group of reserved) await this.#holdReserved(cgroups.machine, group, shutdown);
+    await this.#enforceQosCgroups(cgroups.pods, { always: true }, shutdown);
+    for (const group of reserved) await this.#enforceReserved(cgroups.machine, group, shutdown);
   }
 
-  async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }, shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, tiers, settings, log } = this.#options;
+  async #enforceQosCgroups(
+    cgroups: Cgroups,
+    { always }: { readonly always: boolean },
+    shutdown: AbortSignal,
+  ): Promise<void> {
+    const { admittedPods, qosCgroups, settings, log } = this.#options;
     const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
     const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
     try {
-      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes, settings.memoryQos)) {
+      for (const [name, values] of qosCgroupValues(pods, this.#hugepageSizes, settings.memoryQos)) {
         const wanted = `${values.cpuShares} ${[...(values.unified ?? [])].join(" ")}`;
-        if (this.#tiersInPlace.get(name) === wanted && !always) continue;
-        this.#tiersInPlace.delete(name);
+        if (this.#appliedQosCgroups.get(name) === wanted && !always) continue;
+        this.#appliedQosCgroups.delete(name);
         await cgroups.apply(name, values);
-        this.#tiersInPlace.set(name, wanted);
+        this.#appliedQosCgroups.set(name, wanted);
       }
-      if (tiers.value.kind !== "ready") tiers.set({ kind: "ready" });
+      if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "ready" });
     } catch (error) {
       shutdown.throwIfAborted();
-      if (tiers.value.kind !== "ready") tiers.set({ kind: "failing", trouble: errorText(error) });
+      if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "failing", trouble: errorText(error) });
       log.error("Failed to update QoS cgroup configuration", error);
     }
   }
 
-  async #holdReserved(
+  async #enforceReserved(
     cgroups: Cgroups,
     { path, values, title, subject }: ReservedGroup,
     shutdown: AbortSignal,
@@ -152,8 +156,8 @@ export class ResourcesController {
       `Updated limits on ${subject} reserved cgroup ${path}`,
       async () => {
         if (values === undefined) throw new Error(`${quotedName(name)} cgroup is not configured properly`);
-        const flaw = await cgroups.flaw(name);
-        if (flaw !== undefined) throw new Error(flaw);
+        const validationError = await cgroups.validationError(name);
+        if (validationError !== undefined) throw new Error(validationError);
         await cgroups.apply(name, values);
       },
       { failure: `Failed to enforce ${title} Cgroup Limits on ${JSON.stringify(path)}` },

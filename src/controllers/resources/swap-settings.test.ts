@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { swapSettings } from "./swap-settings.ts";
 
-const cgroups = (counts: boolean) => ({ countsSwap: async () => counts });
+const cgroups = (counts: boolean) => ({ hasSwapAccounting: async () => counts });
 
 test("pods get no swap if the kernel does not account for it, whatever is configured", async () => {
   for (const isLimited of [true, false])

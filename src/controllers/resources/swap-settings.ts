@@ -7,10 +7,10 @@ import type { SwapSettings } from "../../domain/resources/swap.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 
 export async function swapSettings(
-  cgroups: Pick<Cgroups, "countsSwap">,
+  cgroups: Pick<Cgroups, "hasSwapAccounting">,
   swapBytes: bigint,
   isLimited: boolean,
 ): Promise<SwapSettings> {
-  if (!(await cgroups.countsSwap(KUBEPODS))) return { kind: "uncounted" };
+  if (!(await cgroups.hasSwapAccounting(KUBEPODS))) return { kind: "uncounted" };
   return isLimited ? { kind: "limited", capacityBytes: swapBytes } : { kind: "none" };
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
-import { feedWatchdog, tellService, tellUntilSaid, type VitalSign } from "./service.ts";
+import { feedWatchdog, notifyService, notifyUntilAcknowledged, type WatchdogCheck } from "./service.ts";
 
 function begin(tell: (count: number, signal: AbortSignal) => Promise<void> = () => Promise.resolve()) {
   const clock = new ManualClock();
@@ -18,8 +18,8 @@ function begin(tell: (count: number, signal: AbortSignal) => Promise<void> = () 
       error: (message: string, error: unknown) => void errors.push(`${message}: ${String(error)}`),
     },
     manager: {
-      tell: (news: string, signal: AbortSignal) => {
-        said.push(`${clock.monotonicMs()} ${news}`);
+      notify: (state: string, signal: AbortSignal) => {
+        said.push(`${clock.monotonicMs()} ${state}`);
         return tell(said.length, signal);
       },
     },
@@ -27,7 +27,7 @@ function begin(tell: (count: number, signal: AbortSignal) => Promise<void> = () 
   return { clock, said, errors, stop, parts };
 }
 
-const well: VitalSign = { name: "ping", check: () => undefined };
+const well: WatchdogCheck = { name: "ping", check: () => undefined };
 
 test("[1.18] the watchdog is notified at once and then at its interval", async () => {
   const { clock, said, errors, stop, parts } = begin();
@@ -42,7 +42,7 @@ test("[1.18] the watchdog is notified at once and then at its interval", async (
 test("[1.18] the watchdog is not notified while a check fails or throws, and the log names the check", async () => {
   const { clock, said, errors, stop, parts } = begin();
   let state: "well" | "ill" | "broken" = "ill";
-  const other: VitalSign = {
+  const other: WatchdogCheck = {
     name: "syncloop",
     check: () => {
       if (state === "broken") throw new Error("no log");
@@ -89,7 +89,7 @@ test("[1.18] a service manager that does not respond for a while is notified bef
   const heardMs: number[] = [];
   const { clock, stop, parts } = begin(async (_, signal) => {
     const isDeaf = clock.monotonicMs() > 1_000 && clock.monotonicMs() < 45_000;
-    if (isDeaf) await unlessAborted(new Promise<void>(() => {}), signal);
+    if (isDeaf) await raceAbort(new Promise<void>(() => {}), signal);
     heardMs.push(clock.monotonicMs());
   });
   const feeding = feedWatchdog(30_000, [well], parts, stop.signal);
@@ -112,15 +112,15 @@ test("[1.18] ready is sent with growing waits until it succeeds or the agent end
   const { clock, said, errors, stop, parts } = begin((count) =>
     count < 8 ? Promise.reject(new Error("no socket")) : Promise.resolve(),
   );
-  const notified = tellUntilSaid("ready", parts, stop.signal);
+  const notified = notifyUntilAcknowledged("ready", parts, stop.signal);
   await clock.advance(60_000);
   await notified;
   const triedMs = said.map((text) => Number(text.split(" ")[0]));
   assert.deepEqual(triedMs, [0, 1_050, 3_150, 7_350, 15_750, 24_150, 32_550, 40_950]);
   assert.equal(errors.length, 7);
 
-  const other = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
-  const waiting = tellUntilSaid("ready", other.parts, other.stop.signal);
+  const other = begin((_, signal) => raceAbort(new Promise<void>(() => {}), signal));
+  const waiting = notifyUntilAcknowledged("ready", other.parts, other.stop.signal);
   await other.clock.advance(100_000);
   assert.ok(other.said.length > 8);
   other.stop.abort(new Error("enough"));
@@ -129,8 +129,8 @@ test("[1.18] ready is sent with growing waits until it succeeds or the agent end
 });
 
 test("a notification without a response is given up within five seconds", async () => {
-  const { clock, said, errors, parts } = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
-  const notified = tellService("stopping", parts, new AbortController().signal);
+  const { clock, said, errors, parts } = begin((_, signal) => raceAbort(new Promise<void>(() => {}), signal));
+  const notified = notifyService("stopping", parts, new AbortController().signal);
   await clock.advance(5_000);
   assert.equal(await notified, false);
   assert.deepEqual([said.length, errors.length], [1, 1]);

@@ -9,7 +9,7 @@ import { pause } from "../../concurrency/sleep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import type { ServiceManager, ServiceNews } from "../../ports/service-manager.ts";
+import type { ServiceManager, ServiceState } from "../../ports/service-manager.ts";
 
 export interface ServiceParts {
   readonly manager: ServiceManager;
@@ -19,34 +19,38 @@ export interface ServiceParts {
 }
 
 /** One health check: returns the fault, or undefined if healthy. It may throw. */
-export interface VitalSign {
+export interface WatchdogCheck {
   readonly name: string;
   check(): string | undefined;
 }
 
-const TELL_MS_MAX = 5_000;
+const NOTIFY_MS_MAX = 5_000;
 const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 8_000;
 const AGAIN_JITTER = 0.1;
 
 /** Returns whether the notification was delivered. */
-export async function tellService(news: ServiceNews, parts: ServiceParts, signal: AbortSignal): Promise<boolean> {
+export async function notifyService(state: ServiceState, parts: ServiceParts, signal: AbortSignal): Promise<boolean> {
   const { manager, clock, log } = parts;
   try {
-    await withDeadline(clock, TELL_MS_MAX, signal, (limited) => manager.tell(news, limited));
-    log.info(5, "Notified the service manager", { news });
+    await withDeadline(clock, NOTIFY_MS_MAX, signal, (limited) => manager.notify(state, limited));
+    log.info(5, "Notified the service manager", { news: state });
     return true;
   } catch (error) {
-    if (!signal.aborted) log.error("Failed to notify the service manager", error, { news });
+    if (!signal.aborted) log.error("Failed to notify the service manager", error, { news: state });
     return false;
   }
 }
 
 /** For notifications that must not be lost: resolves when delivered or when the signal aborts. */
-export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shutdown: AbortSignal): Promise<void> {
+export async function notifyUntilAcknowledged(
+  state: ServiceState,
+  parts: ServiceParts,
+  shutdown: AbortSignal,
+): Promise<void> {
   const { clock, random } = parts;
   for (let pauseMs = AGAIN_MS_MIN; !shutdown.aborted; pauseMs = Math.min(2 * pauseMs, AGAIN_MS_MAX)) {
-    if (await tellService(news, parts, shutdown)) return;
+    if (await notifyService(state, parts, shutdown)) return;
     await pause(clock, pauseMs * (1 + AGAIN_JITTER * random.fraction()), shutdown);
   }
 }
@@ -57,7 +61,7 @@ export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shut
  */
 export async function feedWatchdog(
   everyMs: number,
-  signs: readonly VitalSign[],
+  checks: readonly WatchdogCheck[],
   parts: ServiceParts,
   shutdown: AbortSignal,
 ): Promise<void> {
@@ -65,10 +69,10 @@ export async function feedWatchdog(
   const againMs = Math.min(AGAIN_MS_MIN, everyMs / 4);
   log.info(0, "Starting systemd watchdog with interval", { interval: `${everyMs}ms` });
   for (let dueMs = clock.monotonicMs(); !shutdown.aborted; ) {
-    const fault = firstFault(signs);
+    const fault = firstFault(checks);
     if (fault !== undefined)
       log.error("Do not notify watchdog this iteration as the kubelet is reportedly not healthy", new Error(fault));
-    const isDone = fault !== undefined || (await tellService("alive", parts, shutdown));
+    const isDone = fault !== undefined || (await notifyService("alive", parts, shutdown));
     const nowMs = clock.monotonicMs();
     if (isDone) dueMs = Math.max(dueMs + everyMs, nowMs);
     const pauseMs = isDone ? dueMs - nowMs : againMs * (1 + AGAIN_JITTER * random.fraction());
@@ -76,13 +80,13 @@ export async function feedWatchdog(
   }
 }
 
-function firstFault(signs: readonly VitalSign[]): string | undefined {
-  for (const sign of signs) {
+function firstFault(checks: readonly WatchdogCheck[]): string | undefined {
+  for (const check of checks) {
     try {
-      const fault = sign.check();
-      if (fault !== undefined) return `checker ${sign.name} failed: ${fault}`;
+      const fault = check.check();
+      if (fault !== undefined) return `checker ${check.name} failed: ${fault}`;
     } catch (error) {
-      return `checker ${sign.name} failed: ${errorText(error)}`;
+      return `checker ${check.name} failed: ${errorText(error)}`;
     }
   }
   return undefined;

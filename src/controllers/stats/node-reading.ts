@@ -4,15 +4,15 @@
  * reading follows after `SECOND_LOOK_MS`.
  */
 
+import { CachedReading } from "../../concurrency/cached-reading.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
-import { SharedReading } from "../../concurrency/shared-reading.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
-import type { StatsReading } from "../../domain/stats/figures.ts";
 import { type StatsPod, statsPods } from "../../domain/stats/stats-pods.ts";
+import type { StatsReading } from "../../domain/stats/stats-reading.ts";
 import { type StatsDirectories, type SystemGroups, summaryFiles } from "../../domain/stats/summary.ts";
 import { type CpuSamples, lacksRates, nextSamples } from "../../domain/stats/usage-rate.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -21,7 +21,7 @@ import type { Stats, StatsDetail } from "../../ports/stats.ts";
 export interface NodeReadingsParts {
   readonly clock: Clock;
   readonly stats: Stats;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   /** Undefined until the runtime has reported its cgroup driver. */
   readonly cgroups: Latest<{ readonly pods: { pathOf(name: CgroupName): string } } | undefined>;
   readonly directories: StatsDirectories;
@@ -43,7 +43,7 @@ const SECOND_LOOK_MS = 150;
 
 export class NodeReadings {
   readonly #parts: NodeReadingsParts;
-  readonly #shared: SharedReading<StatsDetail, NodeReading>;
+  readonly #cached: CachedReading<StatsDetail, NodeReading>;
   readonly #shutdown: AbortSignal;
   #samples: CpuSamples = new Map();
   #ownGroup: string | undefined;
@@ -51,11 +51,11 @@ export class NodeReadings {
   constructor(parts: NodeReadingsParts, shutdown: AbortSignal) {
     this.#parts = parts;
     this.#shutdown = shutdown;
-    this.#shared = new SharedReading({ clock: parts.clock, details: DETAILS, read: (detail) => this.#read(detail) });
+    this.#cached = new CachedReading({ clock: parts.clock, details: DETAILS, read: (detail) => this.#read(detail) });
   }
 
   ask(detail: StatsDetail, signal: AbortSignal): Promise<NodeReading> {
-    return this.#shared.ask(detail, signal);
+    return this.#cached.read(detail, signal);
   }
 
   async #read(detail: StatsDetail): Promise<NodeReading> {

@@ -11,13 +11,13 @@ import { type SummaryInputs, summaryOf, usageSummaryOf } from "../../domain/stat
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import { volumeFamilies } from "../../domain/stats/volume-metrics.ts";
 import type { Machine } from "../../ports/machine.ts";
-import { Layers, type LayersParts } from "./layers.ts";
 import { type NodeReading, NodeReadings, type NodeReadingsParts } from "./node-reading.ts";
 import { SandboxImages, type SandboxImagesParts } from "./sandbox-images.ts";
 import { VolumeUsage, type VolumeUsageParts } from "./volume-usage.ts";
+import { WritableLayerStats, type WritableLayerStatsParts } from "./writable-layer-stats.ts";
 
 export type NodeStatsParts = Omit<NodeReadingsParts, "storagePaths"> &
-  LayersParts &
+  WritableLayerStatsParts &
   VolumeUsageParts &
   SandboxImagesParts & {
     readonly machine: Pick<Machine, "facts" | "processCount">;
@@ -29,7 +29,7 @@ export type NodeStatsParts = Omit<NodeReadingsParts, "storagePaths"> &
 export class NodeStats {
   readonly #parts: NodeStatsParts;
   readonly #startedWallMs: number;
-  readonly #layers: Layers;
+  readonly #layers: WritableLayerStats;
   readonly #readings: NodeReadings;
   readonly #volumes: VolumeUsage;
   readonly #images: SandboxImages;
@@ -37,7 +37,7 @@ export class NodeStats {
   constructor(parts: NodeStatsParts, shutdown: AbortSignal) {
     this.#parts = parts;
     this.#startedWallMs = parts.clock.wallMs();
-    this.#layers = new Layers(parts, shutdown);
+    this.#layers = new WritableLayerStats(parts, shutdown);
     this.#readings = new NodeReadings({ ...parts, storagePaths: () => this.#layers.mountpoints }, shutdown);
     this.#volumes = new VolumeUsage(parts, shutdown);
     this.#images = new SandboxImages(parts);

@@ -3,8 +3,8 @@
  * Publishes the result in the cell `nodeUsage`. A signal that could not be measured is logged and omitted.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import type { Watch } from "../../concurrency/turns.ts";
 import type { Observation, Observations, Signal } from "../../domain/node/pressure.ts";
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
@@ -27,14 +27,14 @@ export interface NodeUsageParts {
   readonly nodeUsage: LatestCell<Observations>;
   readonly rootDirectory: string;
   readonly signals: ReadonlySet<Signal>;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
 }
 
 export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
-  const { clock, nodeUsage, watch } = parts;
+  const { clock, nodeUsage, heartbeat } = parts;
   const imageDirectory = new ImageDirectory(parts);
   while (!shutdown.aborted) {
-    watch.turned();
+    heartbeat.beat();
     const observations = await measure(parts, imageDirectory, shutdown);
     if (shutdown.aborted) return;
     nodeUsage.set(observations);

@@ -6,7 +6,7 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodVolumes, VolumeMeasurement, VolumeState } from "../../domain/volumes/volume-state.ts";
-import type { Measured } from "../../ports/mounts.ts";
+import type { VolumeUsage as MeasuredUsage } from "../../ports/mounts.ts";
 import { VolumeUsage } from "./volume-usage.ts";
 
 const forever = new AbortController().signal;
@@ -51,7 +51,7 @@ const mounted = (name: string): VolumeState => ({
   },
 });
 
-const room = { capacityBytes: 1000, freeBytes: 400, availableBytes: 300, inodes: 10, inodesFree: 4 };
+const filesystem = { capacityBytes: 1000, freeBytes: 400, availableBytes: 300, inodes: 10, inodesFree: 4 };
 
 function world(everyMs = 60_000) {
   const clock = new ManualClock();
@@ -62,11 +62,11 @@ function world(everyMs = 60_000) {
   const looks: string[] = [];
   const hung = new Set<string>();
   const mounts = {
-    measure: (path: string, how: "walk" | "filesystem"): Promise<Measured> => {
+    measure: (path: string, how: "walk" | "filesystem"): Promise<MeasuredUsage> => {
       const name = path.slice(path.lastIndexOf("/") + 1);
       looks.push(`${how} ${name}`);
       if (hung.has(name)) return new Promise(() => {});
-      return Promise.resolve({ room, taken: how === "walk" ? { bytes: 50, inodes: 2 } : undefined });
+      return Promise.resolve({ filesystem, usage: how === "walk" ? { bytes: 50, inodes: 2 } : undefined });
     },
   };
   const usage = new VolumeUsage({ clock, log: keptLog(), mounts, admittedPods, mountState, everyMs }, forever);

@@ -5,9 +5,9 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
-import { SharedRuns } from "../../concurrency/shared-runs.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
+import { SingleFlightGroup } from "../../concurrency/single-flight-group.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { ReportedVolume } from "../../domain/stats/summary.ts";
 import {
@@ -15,7 +15,7 @@ import {
   type VolumeToMeasure,
   volumeStats,
   volumesToMeasure,
-} from "../../domain/stats/volume-figures.ts";
+} from "../../domain/stats/volume-stats.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -25,8 +25,8 @@ export interface VolumeUsageParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly mounts: Pick<Mounts, "measure">;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly mountState: ReadTable<string, PodVolumes>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly mountState: ReadonlyTable<string, PodVolumes>;
   /** 0 or less: volumes are not measured. */
   readonly everyMs: number;
 }
@@ -42,7 +42,7 @@ export class VolumeUsage {
   readonly #parts: VolumeUsageParts;
   readonly #shutdown: AbortSignal;
   readonly #known = new Map<string, Known>();
-  readonly #measurements = new SharedRuns<string, void>();
+  readonly #measurements = new SingleFlightGroup<string, void>();
 
   constructor(parts: VolumeUsageParts, shutdown: AbortSignal) {
     this.#parts = parts;
@@ -57,7 +57,7 @@ export class VolumeUsage {
     this.#forget(new Set(wanted.map(({ volume }) => volume.path)));
     const looks = wanted.flatMap(({ volume }) => this.#look(volume) ?? []);
     if (looks.length > 0) {
-      await withDeadline(clock, WAIT_MS, signal, (limited) => unlessAborted(Promise.all(looks), limited)).catch(
+      await withDeadline(clock, WAIT_MS, signal, (limited) => raceAbort(Promise.all(looks), limited)).catch(
         (error: unknown) => {
           if (signal.aborted) throw error;
         },
@@ -91,8 +91,8 @@ export class VolumeUsage {
   async #measure({ path, how, name }: VolumeToMeasure): Promise<void> {
     const { mounts, clock, log } = this.#parts;
     try {
-      const { room, taken } = await mounts.measure(path, how, this.#shutdown);
-      const measure = { wallMs: clock.wallMs(), filesystem: room, files: taken };
+      const { filesystem, usage } = await mounts.measure(path, how, this.#shutdown);
+      const measure = { wallMs: clock.wallMs(), filesystem, files: usage };
       this.#known.set(path, { measuredMonotonicMs: clock.monotonicMs(), measure });
     } catch (error) {
       if (!this.#shutdown.aborted)

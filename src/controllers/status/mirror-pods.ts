@@ -6,10 +6,10 @@
 
 import { pods } from "../../api/resources.ts";
 import { backoffMs } from "../../base/backoff.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { type MirrorAction, planMirrors } from "../../domain/static-pods/mirror-plan.ts";
@@ -46,7 +46,7 @@ export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSigna
     const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turnEnded];
     const seen = cells.map((cell) => ({ cell, seen: cell.version }));
     const waitMs = keeper.start();
-    await unlessShutDown(shutdown, () => changedWithin(parts.clock, seen, waitMs, shutdown));
+    await unlessShutDown(shutdown, () => waitForChange(parts.clock, seen, waitMs, shutdown));
   }
   await keeper.idle();
 }

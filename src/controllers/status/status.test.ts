@@ -61,7 +61,7 @@ function world(object: Pod = pod(), isStatic = false) {
     admittedPods,
     podOutcomes,
     probeResults,
-    blockedEnds: new LatestTable(),
+    blockedTerminations: new LatestTable(),
     publishTroubles: new LatestTable(),
     desiredPods,
     ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),

@@ -16,14 +16,14 @@ import type { JsonObject } from "../../base/json-equal.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import { whenever } from "../../concurrency/whenever.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
-import { type EndNews, endRetryMs, type StepReport } from "../../domain/pod/ending.ts";
-import { type PodOutcome, untouched } from "../../domain/pod/pod-outcome.ts";
+import { type BlockedTermination, endRetryMs, type StepReport } from "../../domain/pod/ending.ts";
+import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
 import { isMinor, statusPatch } from "../../domain/pod-status/status-patch.ts";
 import { hostIpsOf, wantedStatus } from "../../domain/pod-status/wanted-status.ts";
@@ -39,11 +39,11 @@ export interface StatusOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly desiredPods: Latest<DesiredPods>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly probeResults: ReadTable<string, ProbeResult>;
-  readonly blockedEnds: ReadTable<string, EndNews>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly probeResults: ReadonlyTable<string, ProbeResult>;
+  readonly blockedTerminations: ReadonlyTable<string, BlockedTermination>;
   /** Of finished pods: why their final status could not be published or their object could not be deleted. */
   readonly publishTroubles: LatestTable<string, StepReport>;
   readonly ownNode: Latest<OwnNode>;
@@ -108,11 +108,11 @@ export class StatusPublisher {
     loop.watch(admittedPods, (uid) => loop.wake(uid));
     loop.watch(podOutcomes, changed);
     loop.watch(probeResults, probed);
-    loop.watch(this.#options.blockedEnds, changed);
+    loop.watch(this.#options.blockedTerminations, changed);
     await loop.run(() =>
       Promise.all([
         this.#whenAddressesChange(wakeAll, shutdown),
-        whenever(desiredPods, () => this.#wakeStatic(loop), shutdown),
+        onChange(desiredPods, () => this.#wakeStatic(loop), shutdown),
       ]),
     );
   }
@@ -121,7 +121,7 @@ export class StatusPublisher {
   async #whenAddressesChange(act: () => void, shutdown: AbortSignal): Promise<void> {
     const { ownNode } = this.#options;
     let known = "";
-    await whenever(
+    await onChange(
       ownNode,
       () => {
         const addresses = hostIpsOf(ownNode.value).join(" ");
@@ -259,12 +259,12 @@ export class StatusPublisher {
 
   /** The node's addresses, probe results, the blocked termination step, and what a resize waits for. */
   #around({ uid, view }: PodOutcome): string {
-    const { ownNode, probeResults, blockedEnds, admittedPods } = this.#options;
+    const { ownNode, probeResults, blockedTerminations, admittedPods } = this.#options;
     const verdicts = view.containers.flatMap(({ id }) => {
       const result = probeResults.get(id);
       return result === undefined ? [] : [`${id} ${result.startup} ${result.readiness}`];
     });
-    const end = blockedEnds.get(uid);
+    const end = blockedTerminations.get(uid);
     const blocked = end?.kind === "blocked" ? end.by.message : "";
     const { reason, message, generation } = admittedPods.get(uid)?.resize?.pending ?? {};
     const reported = [end?.kind, blocked, reason, message, generation].map((text) => text ?? "");
@@ -299,7 +299,7 @@ export class StatusPublisher {
       stopSignals,
       hostIps: hostIpsOf(ownNode.value),
       wallMs: clock.wallMs(),
-      blockedEnd: this.#options.blockedEnds.get(admitted.uid),
+      blockedTermination: this.#options.blockedTerminations.get(admitted.uid),
       verdictsOf: (id) => probeResults.get(id),
     });
   }
@@ -330,4 +330,4 @@ const versionOf = ({ metadata }: Pod): number => Number(metadata?.resourceVersio
 
 /** A deferred pod has no outcome from a worker, but its status still shows what it waits for. */
 const withoutOutcome = (admitted: AdmittedPod | undefined): PodOutcome | undefined =>
-  admitted?.verdict.kind === "deferred" ? untouched(admitted.uid) : undefined;
+  admitted?.verdict.kind === "deferred" ? emptyOutcome(admitted.uid) : undefined;

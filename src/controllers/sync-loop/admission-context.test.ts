@@ -5,7 +5,7 @@ import { machineFacts, runtimeAnswered } from "../../../test/support/node-world.
 import type { Node } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { RuntimeClasses } from "../../domain/container-config/runtime-handler.ts";
-import { NO_HOLDS, type NodeHolds } from "../../domain/node/node-status.ts";
+import { NO_NOT_READY_REASONS, type NotReadyReasons } from "../../domain/node/node-status.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
@@ -23,7 +23,7 @@ function world(get: (signal: AbortSignal) => Promise<Node>, localNode: Node = CO
     runtimeClasses: new LatestCell<RuntimeClasses>(undefined),
     runtimeHealth: new LatestCell<RuntimeHealth>(runtimeAnswered()),
     pressure: new LatestCell(NO_PRESSURE),
-    nodeHolds: new LatestCell<NodeHolds>(NO_HOLDS),
+    nodeNotReadyReasons: new LatestCell<NotReadyReasons>(NO_NOT_READY_REASONS),
   };
   let machineReads = 0;
   const context = new AdmissionContextReader({
@@ -57,7 +57,7 @@ test("the context reads the cells at each call and the machine once", async () =
     [COMPLETE, false, false, true, true],
   );
   cells.runtimeClasses.set(new Map());
-  cells.nodeHolds.set({ ...NO_HOLDS, shutdown: "node is shutting down" });
+  cells.nodeNotReadyReasons.set({ ...NO_NOT_READY_REASONS, shutdown: "node is shutting down" });
   const second = await context.read(signal);
   assert.deepEqual([second.knowsRuntimeClasses, second.isShuttingDown, machineReads()], [true, true, 1]);
 });

@@ -6,11 +6,11 @@ import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { AdmissionGates, NodeForPods } from "../../domain/admission/node-for-pods.ts";
+import type { AdmissionContext, AdmissionGates } from "../../domain/admission/admission-context.ts";
 import { type SysctlRules, sysctlRules } from "../../domain/admission/sysctls.ts";
 import type { RuntimeClasses } from "../../domain/container-config/runtime-handler.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import { isComplete, type NodeHolds } from "../../domain/node/node-status.ts";
+import { isComplete, type NotReadyReasons } from "../../domain/node/node-status.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -32,7 +32,7 @@ export interface AdmissionContextParts {
   readonly runtimeClasses: Latest<RuntimeClasses>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
   readonly pressure: Latest<Pressure>;
-  readonly nodeHolds: Latest<NodeHolds>;
+  readonly nodeNotReadyReasons: Latest<NotReadyReasons>;
   readonly nodeName: string;
   readonly allowedUnsafeSysctls: readonly string[];
   readonly gates: AdmissionGates;
@@ -54,9 +54,17 @@ export class AdmissionContextReader {
     return [this.#parts.runtimeClasses, this.#parts.ownNode];
   }
 
-  async read(signal: AbortSignal): Promise<NodeForPods> {
-    const { localNode, pressure, runtimeClasses, runtimeHealth, nodeHolds, gates, declaredFeatures, volumeSources } =
-      this.#parts;
+  async read(signal: AbortSignal): Promise<AdmissionContext> {
+    const {
+      localNode,
+      pressure,
+      runtimeClasses,
+      runtimeHealth,
+      nodeNotReadyReasons,
+      gates,
+      declaredFeatures,
+      volumeSources,
+    } = this.#parts;
     const machine = (this.#machine ??= await this.#readMachine());
     const node = ifComplete(await localNode(signal));
     const health = runtimeHealth.value;
@@ -69,7 +77,7 @@ export class AdmissionContextReader {
       gates,
       declaredFeatures,
       volumeSources,
-      isShuttingDown: nodeHolds.value.shutdown !== undefined,
+      isShuttingDown: nodeNotReadyReasons.value.shutdown !== undefined,
     };
   }
 

@@ -9,18 +9,18 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
-import type { Watch } from "../../concurrency/turns.ts";
-import { type Judgement, judge } from "../../domain/admission/admission.ts";
-import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
+import { type AdmissionResult, admit } from "../../domain/admission/admission.ts";
+import type { AdmissionContext } from "../../domain/admission/admission-context.ts";
 import type { AdmittedVerdict, Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import { rejectionLabel } from "../../domain/metrics/rejection-reason.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { initContainers, regularContainers } from "../../domain/pod/containers.ts";
 import { byCreation, type DesiredPod } from "../../domain/pod/desired-pod.ts";
-import { initContainers, regularContainers } from "../../domain/pod/every-container.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import { isCarriedOut } from "../../domain/resize/actuation.ts";
 import { withAllocation } from "../../domain/resize/allocation.ts";
@@ -42,19 +42,19 @@ export interface AdmissionParts {
   /** Undefined until the runtime was listed for the first time. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly context: Pick<AdmissionContextReader, "read" | "fetchNode">;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
   readonly podMetrics?: Pick<PodMetrics, "rejected">;
 }
 
-interface Judged {
+interface Evaluated {
   readonly each: DesiredPod;
-  readonly judgement: Judgement;
+  readonly result: AdmissionResult;
 }
 
 /** A longer wait for the runtime's first list is journaled. */
-const UNLOOKED_NOTED_MS = 5_000;
+const NOT_LISTED_NOTED_MS = 5_000;
 
 export class Admission {
   readonly #parts: AdmissionParts;
@@ -63,7 +63,7 @@ export class Admission {
   readonly #allocation: AllocationStage;
   readonly #earlier: EarlierDecisions;
   /** Pods whose wait for the runtime's first list is journaled. */
-  readonly #unlooked = new Set<string>();
+  readonly #notListedYet = new Set<string>();
 
   constructor(
     parts: AdmissionParts,
@@ -75,22 +75,22 @@ export class Admission {
     this.#holding = holding;
     this.#preemptions = preemptions;
     this.#allocation = allocation;
-    this.#earlier = new EarlierDecisions(parts.facts, holding, allocation);
+    this.#earlier = new EarlierDecisions(parts.journaledPods, holding, allocation);
   }
 
   /**
    * Decisions of a previous kubelet process stand. A pod that the journal does not know can be decided only after the
    * runtime was listed, which shows whether the pod runs.
    */
-  isJudgeable(each: DesiredPod): boolean {
+  isDecidable(each: DesiredPod): boolean {
     return this.#parts.listedSandboxes.value !== undefined || this.#earlier.isDecided(each);
   }
 
   /** Journals that a pod waits because it cannot be decided yet. */
-  noteUnlooked(each: DesiredPod): void {
+  noteNotListedYet(each: DesiredPod): void {
     const named = this.#named(each);
-    if (this.#unlooked.has(each.uid) || named.wallMs - each.firstSeenWallMs < UNLOOKED_NOTED_MS) return;
-    this.#unlooked.add(each.uid);
+    if (this.#notListedYet.has(each.uid) || named.wallMs - each.firstSeenWallMs < NOT_LISTED_NOTED_MS) return;
+    this.#notListedYet.add(each.uid);
     const why = "WaitingForRuntime: the container runtime has not said yet what it runs";
     this.#parts.journal.note(decisionRecord(named, { kind: "defer", why }));
   }
@@ -104,7 +104,7 @@ export class Admission {
   }
 
   async decide(undecided: readonly DesiredPod[], holding: readonly Pod[], shutdown: AbortSignal): Promise<void> {
-    const facts = await this.#parts.context.read(shutdown);
+    const context = await this.#parts.context.read(shutdown);
     // These pods keep their resources even if the node shrank, and are published before others get any.
     const known = undecided.flatMap((each) => this.#earlier.of(each) ?? []);
     await Promise.all(known.map((one) => this.#settle(one)));
@@ -116,31 +116,31 @@ export class Admission {
     const holders = [...settled].filter((each) => this.#isHolding(each)).map((each) => this.#earlier.asAllocated(each));
     // Oldest first.
     const others = undecided.filter((each) => !settled.has(each)).toSorted(byCreation);
-    await this.#decideNew(others, [...holding, ...holders], facts, shutdown);
+    await this.#decideNew(others, [...holding, ...holders], context, shutdown);
   }
 
   async #decideNew(
     undecided: readonly DesiredPod[],
     holding: readonly Pod[],
-    facts: NodeForPods,
+    context: AdmissionContext,
     shutdown: AbortSignal,
   ): Promise<void> {
-    const judged = [...(await this.#judge(undecided, holding, facts, shutdown))];
+    const evaluated = [...(await this.#evaluate(undecided, holding, context, shutdown))];
     if (this.#allocation.isEmpty) {
-      await Promise.all(judged.map((one) => this.#settle(this.#decided(one))));
+      await Promise.all(evaluated.map((one) => this.#settle(this.#decided(one))));
       return;
     }
-    const beside = [...holding];
-    for (let one = judged.shift(); one !== undefined; one = judged.shift()) {
-      const { each, judgement } = one;
-      const decision = judgement.kind === "admitted" ? await this.#allocate(each, shutdown) : judgement;
+    const onNode = [...holding];
+    for (let one = evaluated.shift(); one !== undefined; one = evaluated.shift()) {
+      const { each, result } = one;
+      const decision = result.kind === "admitted" ? await this.#allocate(each, shutdown) : result;
       await this.#settleAllocated(each, decision);
-      if (decision !== undefined && takesRoom(decision)) {
-        beside.push(this.#earlier.asAllocated(each));
-      } else if (takesRoom(judgement)) {
+      if (decision !== undefined && reservesResources(decision)) {
+        onNode.push(this.#earlier.asAllocated(each));
+      } else if (reservesResources(result)) {
         // What was reserved for this pod is free again, so the pods after it are evaluated without it.
-        const later = judged.splice(0).map((other) => other.each);
-        judged.push(...(await this.#judge(later, beside, facts, shutdown)));
+        const later = evaluated.splice(0).map((other) => other.each);
+        evaluated.push(...(await this.#evaluate(later, onNode, context, shutdown)));
       }
     }
   }
@@ -149,47 +149,50 @@ export class Admission {
    * Evaluates each pod together with the pods before it. If only node labels speak against a pod, the API server may
    * have newer labels.
    */
-  async #judge(
+  async #evaluate(
     undecided: readonly DesiredPod[],
     holding: readonly Pod[],
-    facts: NodeForPods,
+    context: AdmissionContext,
     shutdown: AbortSignal,
-  ): Promise<readonly Judged[]> {
-    const judged = this.#judgeAll(undecided, holding, facts);
-    if (!judged.some(({ judgement }) => judgement.kind === "misplaced")) return judged;
+  ): Promise<readonly Evaluated[]> {
+    const evaluated = this.#evaluateAll(undecided, holding, context);
+    if (!evaluated.some(({ result }) => result.kind === "labelMismatch")) return evaluated;
     const node = await this.#parts.context.fetchNode(shutdown);
-    return node === undefined ? judged : this.#judgeAll(undecided, holding, { ...facts, node });
+    return node === undefined ? evaluated : this.#evaluateAll(undecided, holding, { ...context, node });
   }
 
-  #judgeAll(undecided: readonly DesiredPod[], holding: readonly Pod[], facts: NodeForPods): readonly Judged[] {
-    let { staying, leaving } = this.#holding.beside(holding);
-    return undecided.map((each): Judged => {
+  #evaluateAll(
+    undecided: readonly DesiredPod[],
+    holding: readonly Pod[],
+    context: AdmissionContext,
+  ): readonly Evaluated[] {
+    let { active, preempted } = this.#holding.podsOnNode(holding);
+    return undecided.map((each): Evaluated => {
       const pod = this.#earlier.asAllocated(each);
-      const judgement = judge(pod, { staying, leaving }, facts);
-      if (judgement.kind === "preempts") {
-        const victims = new Set(judgement.victims);
-        staying = staying.filter((other) => !victims.has(other));
-        leaving = [...leaving, ...victims];
+      const result = admit(pod, { active, preempted }, context);
+      if (result.kind === "preempts") {
+        const victims = new Set(result.victims);
+        active = active.filter((other) => !victims.has(other));
+        preempted = [...preempted, ...victims];
       }
-      if (takesRoom(judgement)) staying = [...staying, pod];
-      return { each, judgement };
+      if (reservesResources(result)) active = [...active, pod];
+      return { each, result };
     });
   }
 
   #isHolding({ uid }: DesiredPod): boolean {
-    return this.#parts.admittedPods.get(uid)?.verdict.kind === "admitted" && this.#holding.holds(uid);
+    return this.#parts.admittedPods.get(uid)?.verdict.kind === "admitted" && this.#holding.holdsResources(uid);
   }
 
-  #decided({ each, judgement }: Judged): Decided {
-    const decision =
-      judgement.kind === "admitted" ? { ...judgement, allocation: this.#earlier.given(each) } : judgement;
+  #decided({ each, result }: Evaluated): Decided {
+    const decision = result.kind === "admitted" ? { ...result, allocation: this.#earlier.given(each) } : result;
     return { each, decision, isNew: true };
   }
 
   /** Undefined: not yet, because the resources of an earlier static pod with this UID may still be in use. */
   async #allocate(each: DesiredPod, shutdown: AbortSignal): Promise<Verdict | undefined> {
     if (this.#allocation.has(each.uid) || this.#holding.hasEarlierLife(each.uid)) return undefined;
-    this.#parts.watch.turned();
+    this.#parts.heartbeat.beat();
     return this.#allocation.allocate(this.#earlier.asAllocated(each), this.#earlier.given(each), shutdown);
   }
 
@@ -208,7 +211,7 @@ export class Admission {
     switch (decision.kind) {
       case "admitted":
         return this.#admit(each, decision, isNew);
-      case "misplaced":
+      case "labelMismatch":
       case "rejected":
         return this.#reject(each, decision.rejection, isNew);
       case "preempts":
@@ -267,14 +270,14 @@ export class Admission {
   }
 
   #publish(each: DesiredPod, verdict: Verdict): void {
-    const { uid, pod: desired, firstSeenWallMs, found } = each;
+    const { uid, pod: desired, firstSeenWallMs, initialStatus } = each;
     const pod = verdict.kind === "admitted" ? withAllocation(desired, verdict.allocation.resources) : desired;
     const before = this.#earlier.allocated(each);
     const isUnderWay = before !== undefined && !isCarriedOut(before);
     const pending = pod === desired ? undefined : pendingBefore(desired);
     const resize = {
       desired,
-      ...(isUnderWay && { granted: before.generation || generationOf(desired) }),
+      ...(isUnderWay && { allocatedGeneration: before.generation || generationOf(desired) }),
       ...(pending !== undefined && { pending }),
     };
     const isStatic = isStaticPod(desired);
@@ -284,7 +287,7 @@ export class Admission {
       pod,
       isStatic,
       firstSeenWallMs,
-      found,
+      initialStatus,
       verdict,
       ...(isNeeded && { resize }),
     });
@@ -299,7 +302,7 @@ const sameDeferral = (known: Verdict | undefined, { reason, message }: Deferral)
   known?.kind === "deferred" && known.deferral.reason === reason && known.deferral.message === message;
 
 /** Also applies before admission: resources that a preemption frees for this pod are reserved for it. */
-const takesRoom = (judgement: Judgement | Decision): boolean =>
-  judgement.kind === "admitted" ||
-  judgement.kind === "preempts" ||
-  (judgement.kind === "deferred" && judgement.deferral.reason === "WaitingForPreemption");
+const reservesResources = (result: AdmissionResult | Decision): boolean =>
+  result.kind === "admitted" ||
+  result.kind === "preempts" ||
+  (result.kind === "deferred" && result.deferral.reason === "WaitingForPreemption");

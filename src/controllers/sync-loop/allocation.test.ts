@@ -4,7 +4,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { type PodAllocation, specAllocation, withContainerAllocation } from "../../domain/allocation/pod-allocation.ts";
-import { nothingKnown, type UidFacts } from "../../domain/journal/facts.ts";
+import { type JournaledPod, nothingKnown } from "../../domain/journal/journaled-pod.ts";
 import { type AllocationOutcome, AllocationStage, type PodAllocator } from "./allocation.ts";
 
 const POD = pod({}, { uid: "u" });
@@ -29,7 +29,7 @@ const withDevice = (soFar: PodAllocation): AllocationOutcome => ({
 
 function stage(
   answers: Readonly<Record<string, (soFar: PodAllocation) => AllocationOutcome | Promise<AllocationOutcome>>>,
-  facts: ReadonlyMap<string, UidFacts> = new Map(),
+  journaledPods: ReadonlyMap<string, JournaledPod> = new Map(),
 ) {
   const calls: string[] = [];
   const seen: PodAllocation[] = [];
@@ -45,7 +45,13 @@ function stage(
       release: (uid) => void calls.push(`${name} releases ${uid}`),
     }),
   );
-  return { stage: new AllocationStage({ allocators, facts, log }), calls, seen, log, end: new AbortController() };
+  return {
+    stage: new AllocationStage({ allocators, journaledPods, log }),
+    calls,
+    seen,
+    log,
+    end: new AbortController(),
+  };
 }
 
 test("allocators run in order, and each sees the allocations before it", async () => {
@@ -134,16 +140,16 @@ test("a previous process's allocation of a pod that has not finished is released
   const { resources } = GIVEN;
   const allocated = { allocation: resources, generation: 1, wallMs: 0, actuated: resources, isForeign: false };
   const admission = { kind: "admitted" } as const;
-  const known = (uid: string, facts: Partial<UidFacts>) =>
-    [uid, { ...nothingKnown({ uid, pod: "" }), admission, ...facts }] as const;
-  const facts = new Map([
+  const known = (uid: string, fields: Partial<JournaledPod>) =>
+    [uid, { ...nothingKnown({ uid, pod: "" }), admission, ...fields }] as const;
+  const journaledPods = new Map([
     known("runs", { allocated }),
     known("finished", { allocated, finishedWallMs: 1 }),
     known("rejected", { allocated, admission: { kind: "rejected", reason: "OutOfcpu", message: "" } }),
     known("unallocated", {}),
   ]);
-  const { stage: all, calls } = stage({ cpus: withCpus }, facts);
+  const { stage: all, calls } = stage({ cpus: withCpus }, journaledPods);
   all.releaseWhere(() => true);
   assert.deepEqual(calls, ["cpus releases runs"]);
-  assert.equal(stage({}, facts).stage.has("runs"), false);
+  assert.equal(stage({}, journaledPods).stage.has("runs"), false);
 });

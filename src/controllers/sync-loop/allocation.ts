@@ -9,10 +9,10 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { Log } from "../../ports/log.ts";
@@ -46,7 +46,7 @@ export interface PodAllocator {
 export interface AllocationParts {
   /** In the order in which they are called. */
   readonly allocators: readonly PodAllocator[];
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly log: Log;
 }
 
@@ -57,7 +57,7 @@ export class AllocationStage {
 
   constructor(parts: AllocationParts) {
     this.#parts = parts;
-    this.#held = new Set(parts.allocators.length === 0 ? [] : heldBefore(parts.facts));
+    this.#held = new Set(parts.allocators.length === 0 ? [] : heldBefore(parts.journaledPods));
   }
 
   get isEmpty(): boolean {
@@ -118,7 +118,7 @@ export class AllocationStage {
   ): Promise<AllocationOutcome> {
     signal.throwIfAborted();
     try {
-      return await unlessAborted(allocator.allocate(pod, soFar, signal), signal);
+      return await raceAbort(allocator.allocate(pod, soFar, signal), signal);
     } catch (error) {
       signal.throwIfAborted();
       const { uid } = podNameOfObject(pod);
@@ -131,8 +131,8 @@ export class AllocationStage {
 }
 
 /** Pods that a previous kubelet process allocated and that have not finished. */
-const heldBefore = (facts: ReadonlyMap<string, UidFacts>): readonly string[] =>
-  [...facts.values()].flatMap(({ uid, admission, allocated, finishedWallMs }) => {
+const heldBefore = (journaledPods: ReadonlyMap<string, JournaledPod>): readonly string[] =>
+  [...journaledPods.values()].flatMap(({ uid, admission, allocated, finishedWallMs }) => {
     const isHeld = admission?.kind === "admitted" && allocated !== undefined && finishedWallMs === undefined;
     return isHeld ? [uid] : [];
   });

@@ -3,10 +3,10 @@
  * evaluated or allocated again.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { Judgement } from "../../domain/admission/admission.ts";
+import type { AdmissionResult } from "../../domain/admission/admission.ts";
 import type { AdmittedVerdict } from "../../domain/admission/verdict.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
-import { type AllocationFact, isFinishedForGood, type UidFacts } from "../../domain/journal/facts.ts";
+import { type AllocationFact, isFinishedForGood, type JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { DesiredPod } from "../../domain/pod/desired-pod.ts";
 import { isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
@@ -15,7 +15,7 @@ import type { AllocationStage } from "./allocation.ts";
 import type { HoldingPods } from "./holding-pods.ts";
 
 /** An admission result, with the allocation of an admitted pod. */
-export type Decision = Exclude<Judgement, { kind: "admitted" }> | AdmittedVerdict;
+export type Decision = Exclude<AdmissionResult, { kind: "admitted" }> | AdmittedVerdict;
 
 export interface Decided {
   readonly each: DesiredPod;
@@ -25,23 +25,23 @@ export interface Decided {
 }
 
 export class EarlierDecisions {
-  readonly #facts: Map<string, UidFacts>;
+  readonly #journaledPods: Map<string, JournaledPod>;
   readonly #holding: Pick<HoldingPods, "mayRun">;
   readonly #allocation: Pick<AllocationStage, "isEmpty">;
 
   constructor(
-    facts: ReadonlyMap<string, UidFacts>,
+    journaledPods: ReadonlyMap<string, JournaledPod>,
     holding: Pick<HoldingPods, "mayRun">,
     allocation: Pick<AllocationStage, "isEmpty">,
   ) {
-    this.#facts = new Map(facts);
+    this.#journaledPods = new Map(journaledPods);
     this.#holding = holding;
     this.#allocation = allocation;
   }
 
   /** Whether the journal alone determines the decision. */
   isDecided({ uid }: DesiredPod): boolean {
-    const before = this.#facts.get(uid);
+    const before = this.#journaledPods.get(uid);
     return before?.admission?.kind === "rejected" || (before?.admission !== undefined && this.#isAllocated(before));
   }
 
@@ -50,7 +50,7 @@ export class EarlierDecisions {
    * stands for a later pod with this UID.
    */
   forget(uid: string): void {
-    if (!this.#allocation.isEmpty) this.#facts.delete(uid);
+    if (!this.#allocation.isEmpty) this.#journaledPods.delete(uid);
   }
 
   /**
@@ -59,7 +59,7 @@ export class EarlierDecisions {
    */
   of(each: DesiredPod): Decided | undefined {
     const { uid, pod } = each;
-    const before = this.#facts.get(uid);
+    const before = this.#journaledPods.get(uid);
     // A terminated UID is not admitted again, unless its manifest was removed and returned.
     if (before?.admission?.kind === "rejected") {
       return { each, decision: { kind: "rejected", rejection: before.admission }, isNew: false };
@@ -72,7 +72,7 @@ export class EarlierDecisions {
   }
 
   wasAdmitted({ uid, pod }: DesiredPod): boolean {
-    const before = this.#facts.get(uid);
+    const before = this.#journaledPods.get(uid);
     const goesOn =
       before !== undefined && (before.finishedWallMs === undefined || isFinishedForGood(before, isStaticPod(pod)));
     return goesOn && before.admission?.kind === "admitted";
@@ -80,7 +80,7 @@ export class EarlierDecisions {
 
   /** The allocation in the current lifecycle of this UID; undefined if there is none. */
   allocated({ uid }: DesiredPod): AllocationFact | undefined {
-    const before = this.#facts.get(uid);
+    const before = this.#journaledPods.get(uid);
     return before?.finishedWallMs === undefined ? before?.allocated : undefined;
   }
 
@@ -99,7 +99,7 @@ export class EarlierDecisions {
    * False: the previous kubelet process stopped before it journaled the allocation, so it published nothing and the pod
    * has not started.
    */
-  #isAllocated(before: UidFacts | undefined): boolean {
+  #isAllocated(before: JournaledPod | undefined): boolean {
     return this.#allocation.isEmpty || before?.allocated !== undefined;
   }
 }

@@ -4,9 +4,9 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
-import type { Beside } from "../../domain/admission/admission.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
+import type { PodsOnNode } from "../../domain/admission/admission.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -15,12 +15,12 @@ import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Preemptions } from "./preemptions.ts";
 
 export interface HoldingPodsParts {
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly sourcesReady: Latest<boolean>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
 }
 
 export class HoldingPods {
@@ -37,15 +37,15 @@ export class HoldingPods {
     const { admittedPods } = this.#parts;
     return admittedPods.keys().flatMap((uid) => {
       const known = admittedPods.get(uid);
-      return uid !== except && known?.verdict.kind === "admitted" && this.holds(uid) ? [known.pod] : [];
+      return uid !== except && known?.verdict.kind === "admitted" && this.holdsResources(uid) ? [known.pod] : [];
     });
   }
 
-  holds(uid: string): boolean {
-    const { podOutcomes, facts } = this.#parts;
+  holdsResources(uid: string): boolean {
+    const { podOutcomes, journaledPods } = this.#parts;
     const lifecycle = podOutcomes.get(uid)?.lifecycle;
     // Until its worker has published an outcome, use the journal of the previous kubelet process.
-    return lifecycle === undefined ? facts.get(uid)?.finishedWallMs === undefined : !hasEnded(lifecycle);
+    return lifecycle === undefined ? journaledPods.get(uid)?.finishedWallMs === undefined : !hasEnded(lifecycle);
   }
 
   /** A pod that is listed but not inspected yet may be running. */
@@ -72,12 +72,12 @@ export class HoldingPods {
   }
 
   /** The pods that an admission is evaluated against. A preempted pod that exceeded its time counts as gone. */
-  beside(pods: readonly Pod[]): Beside {
+  podsOnNode(pods: readonly Pod[]): PodsOnNode {
     const uidOf = ({ metadata }: Pod) => metadata?.uid ?? "";
-    const isLeaving = (pod: Pod) => this.#preemptions.has(uidOf(pod));
+    const isPreempted = (pod: Pod) => this.#preemptions.has(uidOf(pod));
     return {
-      staying: pods.filter((pod) => !isLeaving(pod)),
-      leaving: pods.filter((pod) => isLeaving(pod) && !this.#preemptions.isLate(uidOf(pod))),
+      active: pods.filter((pod) => !isPreempted(pod)),
+      preempted: pods.filter((pod) => isPreempted(pod) && !this.#preemptions.isLate(uidOf(pod))),
     };
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { PREEMPTED } from "../../domain/admission/preemption.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
@@ -33,15 +33,15 @@ export interface PreemptionParts {
   readonly clock: Clock;
   readonly events: EventSink;
   readonly journal: Pick<Journal, "note">;
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly preemptions: LatestTable<string, EndRequest>;
   readonly podMetrics?: Pick<PodMetrics, "preempted">;
 }
 
 export class Preemptions {
   readonly #parts: PreemptionParts;
-  readonly #leaving = new Map<string, Preempted>();
+  readonly #preempted = new Map<string, Preempted>();
 
   constructor(parts: PreemptionParts) {
     this.#parts = parts;
@@ -49,7 +49,7 @@ export class Preemptions {
 
   /** Whether the pod is preempted, by this process or, after a restart, by a previous kubelet process. */
   has(uid: string): boolean {
-    return this.#leaving.has(uid) || isPreempted(this.#parts.podOutcomes.get(uid));
+    return this.#preempted.has(uid) || isPreempted(this.#parts.podOutcomes.get(uid));
   }
 
   begin(victim: Pod, preemptor: Pod, resource: string): void {
@@ -61,7 +61,7 @@ export class Preemptions {
     journal.note(decisionRecord(subject, { kind: "preempt", why }));
     const waitSeconds = Math.max(WAIT_SECONDS_MIN, (victim.spec?.terminationGracePeriodSeconds ?? 0) * 1.5);
     const untilMonotonicMs = clock.monotonicMs() + waitSeconds * 1000;
-    this.#leaving.set(name.uid, { pod: victim, resource, untilMonotonicMs, isLate: false });
+    this.#preempted.set(name.uid, { pod: victim, resource, untilMonotonicMs, isLate: false });
     events.emit(podSubject(victim), "Warning", PREEMPTED.reason, PREEMPTED.message);
     preemptions.set(name.uid, PREEMPTED);
   }
@@ -75,13 +75,13 @@ export class Preemptions {
    * Counts terminated pods and emits an event for pods that exceeded their time. Returns the time until the next pod
    * exceeds its time.
    */
-  look(holds: (uid: string) => boolean): number {
+  checkProgress(holdsResources: (uid: string) => boolean): number {
     const { clock, events, podMetrics } = this.#parts;
     const nowMs = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const [uid, preempted] of this.#leaving) {
-      if (!holds(uid)) {
-        this.#leaving.delete(uid);
+    for (const [uid, preempted] of this.#preempted) {
+      if (!holdsResources(uid)) {
+        this.#preempted.delete(uid);
         podMetrics?.preempted.increment(preempted.resource);
       } else if (!preempted.isLate && preempted.untilMonotonicMs <= nowMs) {
         preempted.isLate = true;
@@ -96,7 +96,7 @@ export class Preemptions {
 
   /** Whether the pod exceeded its time; its resources count as free then. */
   isLate(uid: string): boolean {
-    return this.#leaving.get(uid)?.isLate === true;
+    return this.#preempted.get(uid)?.isLate === true;
   }
 }
 

@@ -6,8 +6,8 @@
 
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import type { AdmissionContext } from "../../domain/admission/admission-context.ts";
 import { type AdmittedVerdict, withResourcesOf } from "../../domain/admission/verdict.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
@@ -33,7 +33,7 @@ export interface ResizeParts {
   readonly events: EventSink;
   readonly clock: Clock;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
-  readonly endRequests: ReadTable<string, EndRequest>;
+  readonly endRequests: ReadonlyTable<string, EndRequest>;
   readonly resize: ResizeSettings;
   readonly resizeMetrics?: ResizeMetrics;
 }
@@ -97,7 +97,7 @@ export class Resizes {
   }
 
   /** No resize can be decided yet: publishes the changed pods without a decision. */
-  putOff(): void {
+  publishUndecided(): void {
     for (const [uid, pod] of this.#changed) {
       const known = this.#parts.admittedPods.get(uid);
       if (known !== undefined) this.#publish(known, pod);
@@ -105,7 +105,7 @@ export class Resizes {
     this.#changed.clear();
   }
 
-  async decide(facts: NodeForPods, reason: RetryTrigger): Promise<void> {
+  async decide(context: AdmissionContext, reason: RetryTrigger): Promise<void> {
     const trigger = this.#changed.size > 0 ? "pod_updated" : reason;
     const waiting = this.due().map((known) => ({
       known,
@@ -114,13 +114,13 @@ export class Resizes {
       sinceWallMs: known.resize?.pending?.sinceWallMs,
     }));
     for (const { known, desired } of inOrder(waiting)) {
-      const others = this.#holding.beside(this.#holding.all(known.uid));
-      const decision = decideResize(desired, known.pod, others, facts, this.#parts.resize);
+      const others = this.#holding.podsOnNode(this.#holding.all(known.uid));
+      const decision = decideResize(desired, known.pod, others, context, this.#parts.resize);
       await this.#settle(known, desired, decision, trigger);
       this.#changed.delete(known.uid);
     }
     // Pods whose change requests no resize any more, or that terminated meanwhile.
-    this.putOff();
+    this.publishUndecided();
   }
 
   #desired(known: AdmittedPod | undefined): Pod | undefined {
@@ -131,7 +131,7 @@ export class Resizes {
   #isOpen(known: AdmittedPod, desired: Pod): known is ResizablePod {
     const { uid, verdict } = known;
     if (verdict.kind !== "admitted" || this.#parts.endRequests.get(uid) !== undefined) return false;
-    if (!this.#holding.holds(uid)) return false;
+    if (!this.#holding.holdsResources(uid)) return false;
     if (desired.metadata?.deletionTimestamp !== undefined || isTerminal(desired.status?.phase)) return false;
     return withAllocation(desired, verdict.allocation.resources) !== desired;
   }
@@ -143,7 +143,7 @@ export class Resizes {
     const verdict = given.kind === "admitted" ? withResourcesOf(given, pod) : given;
     const { pending, ...kept } = before ?? {};
     const resize = { ...kept, ...(pod !== desired && pending !== undefined && { pending }), desired };
-    const isNeeded = pod !== desired || resize.granted !== undefined;
+    const isNeeded = pod !== desired || resize.allocatedGeneration !== undefined;
     this.#parts.admittedPods.set(known.uid, { ...rest, pod, verdict, ...(isNeeded && { resize }) });
   }
 
@@ -174,7 +174,7 @@ export class Resizes {
     await journal.append(allocatedRecord({ uid, pod, wallMs }, generation, verdict.allocation));
     if (known.resize?.pending?.reason === "Deferred") resizeMetrics?.deferredAccepted.increment(trigger);
     events.emit(podSubject(desired), "Normal", "ResizeStarted", startedText(desired, generation));
-    admittedPods.set(uid, { ...known, pod: desired, verdict, resize: { desired, granted: generation } });
+    admittedPods.set(uid, { ...known, pod: desired, verdict, resize: { desired, allocatedGeneration: generation } });
   }
 
   #wait(known: ResizablePod, desired: Pod, decision: Exclude<ResizeDecision, { kind: "accepted" | "unknown" }>): void {

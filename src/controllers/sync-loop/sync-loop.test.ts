@@ -5,28 +5,28 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { admissionContext } from "../../../test/support/admission-context.ts";
 import { FakeCpuAllocator } from "../../../test/support/fake-cpu-allocator.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import { container, pod } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import { type PodAllocation, withContainerAllocation } from "../../domain/allocation/pod-allocation.ts";
-import { foldFacts, type UidFacts } from "../../domain/journal/facts.ts";
+import { foldJournaledPods, type JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
-import { type PodOutcome, untouched } from "../../domain/pod/pod-outcome.ts";
+import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { AllocationOutcome, PodAllocator } from "./allocation.ts";
 import { SyncLoop } from "./sync-loop.ts";
 
-const NODE = nodeForPods(
+const NODE = admissionContext(
   { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "110" } } },
   { volumeSources: new Set() },
 );
@@ -50,11 +50,11 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
   const clock = new ManualClock();
   const log = keptLog();
   const records: JournalRecord[] = [];
-  const facts: ReadonlyMap<string, UidFacts> = foldFacts(journal);
+  const journaledPods: ReadonlyMap<string, JournaledPod> = foldJournaledPods(journal);
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const podOutcomes = new LatestTable<string, PodOutcome>();
   const desiredPods = new LatestCell<DesiredPods>(noPods);
-  const cpus = new FakeCpuAllocator({ sets: ["0-1", "2-3"], admittedPods, facts });
+  const cpus = new FakeCpuAllocator({ sets: ["0-1", "2-3"], admittedPods, journaledPods });
   const end = new AbortController();
   let turns = 0;
   const loop = new SyncLoop({
@@ -77,12 +77,12 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
     endRequests: new LatestTable<string, EndRequest>(),
     preemptions: new LatestTable<string, EndRequest>(),
     sourcesReady: new LatestCell(false),
-    facts,
+    journaledPods,
     allocators: allocators ?? [cpus],
     context: { awaited: [], read: async () => NODE, fetchNode: async () => undefined },
     declaredFeatures: undefined,
     resize: { cpuManagerPolicy: "none", memoryManagerPolicy: "None", limitedSwap: false, podLevelResizes: true },
-    watch: { turned: () => void (turns += 1) },
+    heartbeat: { beat: () => void (turns += 1) },
   });
   const running = loop.run(end.signal);
   const containersOf = (uid: string) => {
@@ -108,7 +108,7 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
       await clock.advance(1);
     },
     lives: async (uid: string, lifecycle: PodLifecycle) => {
-      podOutcomes.set(uid, { ...untouched(uid), lifecycle });
+      podOutcomes.set(uid, { ...emptyOutcome(uid), lifecycle });
       await clock.advance(1);
     },
     stop: async () => {

@@ -6,15 +6,15 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import type { Watch } from "../../concurrency/turns.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { undeclaredByChange } from "../../domain/admission/declared-features.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
@@ -41,22 +41,22 @@ export interface SyncLoopOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly desiredPods: Latest<DesiredPods>;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   /** Undefined until the runtime was listed for the first time. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
-  readonly endRequests: ReadTable<string, EndRequest>;
+  readonly endRequests: ReadonlyTable<string, EndRequest>;
   /** This loop's own requests, which `endRequests` includes. */
   readonly preemptions: LatestTable<string, EndRequest>;
   readonly sourcesReady: LatestCell<boolean>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   /** In the order in which they are called. */
   readonly allocators: readonly PodAllocator[];
   readonly context: Pick<AdmissionContextReader, "awaited" | "read" | "fetchNode">;
   readonly declaredFeatures: readonly string[] | undefined;
   readonly resize: ResizeSettings;
-  readonly watch: Pick<Watch, "turned">;
+  readonly heartbeat: Pick<Heartbeat, "beat">;
   readonly podMetrics?: Pick<PodMetrics, "rejected" | "preempted">;
   readonly resizeMetrics?: ResizeMetrics;
 }
@@ -90,13 +90,13 @@ export class SyncLoop {
     const unwatch = podOutcomes.watch((uid) => {
       const isReleased = this.#allocation.has(uid) && this.#holding.isFree(uid);
       const isHeldBack = !this.#allocation.isEmpty && this.#isUndecided(uid);
-      const isAwaited = this.#preemptions.has(uid) || (!this.#holding.holds(uid) && this.#resizes.areWaiting);
+      const isAwaited = this.#preemptions.has(uid) || (!this.#holding.holdsResources(uid) && this.#resizes.areWaiting);
       if (isReleased || isHeldBack || isAwaited) this.#awaitedEnd.notify();
     });
     while (!shutdown.aborted) {
       const cells = [desiredPods, listedSandboxes, this.#awaitedEnd, ...context.awaited, ...this.#allocation.awaited];
       const seen = cells.map((cell) => ({ cell, seen: cell.version }));
-      this.#options.watch.turned();
+      this.#options.heartbeat.beat();
       let againMs: number;
       try {
         againMs = await this.#turn(desiredPods.value, shutdown);
@@ -106,7 +106,7 @@ export class SyncLoop {
         continue;
       }
       // Rejects only when the signal aborts, which ends the loop.
-      await changedWithin(clock, seen, Math.min(againMs, TURN_MS_MAX), shutdown).catch(() => undefined);
+      await waitForChange(clock, seen, Math.min(againMs, TURN_MS_MAX), shutdown).catch(() => undefined);
     }
     unwatch();
   }
@@ -128,14 +128,16 @@ export class SyncLoop {
     }
     const released = this.#allocation.releaseWhere((uid) => this.#holding.isFree(uid));
     for (const uid of [...gone, ...released]) this.#admission.forget(uid);
-    const againMs = this.#preemptions.look((uid) => admittedPods.get(uid) !== undefined && this.#holding.holds(uid));
-    const judgeable = undecided.filter((each) => this.#admission.isJudgeable(each));
-    if (judgeable.length > 0) await this.#admission.decide(judgeable, holding, shutdown);
-    for (const each of undecided) if (!judgeable.includes(each)) this.#admission.noteUnlooked(each);
+    const againMs = this.#preemptions.checkProgress(
+      (uid) => admittedPods.get(uid) !== undefined && this.#holding.holdsResources(uid),
+    );
+    const decidable = undecided.filter((each) => this.#admission.isDecidable(each));
+    if (decidable.length > 0) await this.#admission.decide(decidable, holding, shutdown);
+    for (const each of undecided) if (!decidable.includes(each)) this.#admission.noteNotListedYet(each);
     // Pods that cannot be decided yet are wanted too: until they are decided, no pod counts as unwanted.
-    const isComplete = desired.sourcesReady && judgeable.length === undecided.length;
+    const isComplete = desired.sourcesReady && decidable.length === undecided.length;
     if (isComplete && !sourcesReady.value) sourcesReady.set(true);
-    const trigger = gone.length > 0 ? "pods_removed" : judgeable.length > 0 ? "pods_added" : undefined;
+    const trigger = gone.length > 0 ? "pods_removed" : decidable.length > 0 ? "pods_added" : undefined;
     await this.#resizeAll(isComplete, trigger, shutdown);
     return againMs;
   }
@@ -149,9 +151,9 @@ export class SyncLoop {
   async #resizeAll(isComplete: boolean, trigger: RetryTrigger | undefined, shutdown: AbortSignal): Promise<void> {
     const hasEnded = this.#awaitedEnd.version !== this.#endsSeen;
     this.#endsSeen = this.#awaitedEnd.version;
-    if (!isComplete || this.#resizes.due().length === 0) return this.#resizes.putOff();
-    const facts = await this.#options.context.read(shutdown);
-    await this.#resizes.decide(facts, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
+    if (!isComplete || this.#resizes.due().length === 0) return this.#resizes.publishUndecided();
+    const context = await this.#options.context.read(shutdown);
+    await this.#resizes.decide(context, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
   }
 
   #update(known: AdmittedPod, pod: Pod): void {

@@ -15,14 +15,14 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import { notBuilt } from "../../domain/admission/not-built.ts";
+import { unsupportedFields } from "../../domain/admission/unsupported-fields.ts";
 import { specAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import { type PodOutcome, untouched } from "../../domain/pod/pod-outcome.ts";
+import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
-import { volumesToMeasure } from "../../domain/stats/volume-figures.ts";
+import { volumesToMeasure } from "../../domain/stats/volume-stats.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { VolumePlugin } from "./plugin.ts";
 import { VOLUME_PLUGINS, volumeSources } from "./plugins/volume-plugins.ts";
@@ -95,7 +95,7 @@ function world(plugins: readonly VolumePlugin[]) {
     mountState,
     volumesKnown: new LatestCell(false),
     volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
-    facts: new Map(),
+    journaledPods: new Map(),
     plugins,
     rootDir: ROOT,
     nodeName: "n1",
@@ -112,11 +112,11 @@ function world(plugins: readonly VolumePlugin[]) {
 test("an additional plugin in the list serves its volumes from admission to unmount", async () => {
   const { plugin, unstaged } = nfsDouble();
   const plugins = [...VOLUME_PLUGINS, plugin];
-  assert.equal(notBuilt(POD, volumeSources(VOLUME_PLUGINS))?.message, unsupported);
-  assert.equal(notBuilt(POD, volumeSources(plugins)), undefined);
+  assert.equal(unsupportedFields(POD, volumeSources(VOLUME_PLUGINS))?.message, unsupported);
+  assert.equal(unsupportedFields(POD, volumeSources(plugins)), undefined);
 
   const { clock, files, admittedPods, podOutcomes, mountState, mounted, end } = world(plugins);
-  podOutcomes.set(UID, untouched(UID));
+  podOutcomes.set(UID, emptyOutcome(UID));
   admittedPods.set(UID, {
     uid: UID,
     pod: POD,
@@ -131,7 +131,7 @@ test("an additional plugin in the list serves its volumes from admission to unmo
     { name: "shared", path: DIRECTORY, claim: undefined, how: "filesystem", once: false, ephemeral: false },
   ]);
 
-  podOutcomes.set(UID, { ...untouched(UID), lifecycle: { kind: "terminated", why: { kind: "removed" } } });
+  podOutcomes.set(UID, { ...emptyOutcome(UID), lifecycle: { kind: "terminated", why: { kind: "removed" } } });
   await clock.advance(1_000);
   assert.deepEqual(await mounted(), []);
   assert.deepEqual(unstaged, [`shared of ${UID}`]);

@@ -57,7 +57,7 @@ export interface SetUpWork {
   /** The volume's directory. */
   readonly path: string;
   /** The directory of the file `ready`, which marks the volume as complete. */
-  readonly marker: string;
+  readonly readyFileDirectory: string;
   readonly ports: SetUpPorts;
   readonly staged: StagedVolumes;
   readonly signal: AbortSignal;

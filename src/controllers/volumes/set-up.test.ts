@@ -8,7 +8,7 @@ import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
 import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
 import { claimNameOf } from "../../domain/volumes/claims.ts";
-import { kindOf, markerDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
+import { kindOf, readyFileDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
 import { localPlugin } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
@@ -55,7 +55,7 @@ function world() {
       rootDir: ROOT,
       podDirectory,
       path: volumeDirectory(podDirectory, plugin.name, name),
-      marker: markerDirectory(podDirectory, plugin.name, name),
+      readyFileDirectory: readyFileDirectory(podDirectory, plugin.name, name),
       ports,
       staged,
       signal,

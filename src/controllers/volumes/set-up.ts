@@ -25,10 +25,10 @@ export async function makeOwnDirectory({ podDirectory, path, ports: { files } }:
 }
 
 /** Writes the empty file that marks the volume as complete. */
-export async function markReady({ marker, ports: { files } }: SetUpWork): Promise<void> {
-  const file = `${marker}/ready`;
+export async function markReady({ readyFileDirectory, ports: { files } }: SetUpWork): Promise<void> {
+  const file = `${readyFileDirectory}/ready`;
   if ((await files.facts(file)) !== undefined) return;
-  await files.makeDirectory(marker, PARENT_MODE);
+  await files.makeDirectory(readyFileDirectory, PARENT_MODE);
   await files.writeNew(file, new Uint8Array(), { mode: 0o644 });
 }
 
@@ -38,7 +38,7 @@ export const isMounted = async ({ path, ports }: SetUpWork): Promise<boolean> =>
 export async function mountMemory(work: SetUpWork, sizeBytes: bigint | undefined): Promise<void> {
   const { ports, path, signal } = work;
   await mountOnce(work, async () => {
-    await ports.mounts.mountMemory(path, { sizeBytes, noSwap: await ports.mounts.knowsNoSwap() }, signal);
+    await ports.mounts.mountMemory(path, { sizeBytes, noSwap: await ports.mounts.supportsNoswap() }, signal);
   });
 }
 
@@ -55,7 +55,7 @@ export async function mountOnce(work: SetUpWork, mount: () => Promise<void>): Pr
 /**
  * Applies fsGroup to the root of a volume whose files the kubelet writes: files get their owner when they are written.
  */
-export async function ownRoot({ pod, path, ports: { files } }: SetUpWork): Promise<void> {
+export async function applyFsGroupToRoot({ pod, path, ports: { files } }: SetUpWork): Promise<void> {
   const group = podFileGroup(pod);
   if (group === undefined) return;
   const mode = (await files.facts(path))?.mode ?? POD_DIRECTORY_MODE;
@@ -67,7 +67,7 @@ const FIRST_EVENT_MS = 30_000;
 const EVERY_EVENT_MS = 60_000;
 
 /** Applies fsGroup to the volume's files. Events report when this takes long. */
-export async function giveToGroup(
+export async function applyFsGroup(
   work: SetUpWork,
   { readOnly, mounted = "now" }: { readonly readOnly: boolean; readonly mounted?: "now" | "before" },
 ): Promise<void> {
@@ -80,7 +80,11 @@ export async function giveToGroup(
   const onlyIfRootDiffers = asPodSays || mounted === "before";
   const events = longChangeEvents(work);
   try {
-    await ports.mounts.own(path, { group, readOnly, onlyIfRootDiffers, onProgress: events.onProgress }, signal);
+    await ports.mounts.applyFsGroup(
+      path,
+      { group, readOnly, onlyIfRootDiffers, onProgress: events.onProgress },
+      signal,
+    );
   } finally {
     events.cancel();
   }

@@ -2,10 +2,10 @@
  * Volumes that are mounted once on the node for all their pods. Operations on one volume run one after the other. A
  * volume is unstaged only when no pod uses it or is about to use it.
  */
-import { KeyedTurns } from "../../concurrency/keyed-turns.ts";
+import { KeyedLock } from "../../concurrency/keyed-lock.ts";
 
 export class StagedVolumes {
-  readonly #turns = new KeyedTurns<string>();
+  readonly #locks = new KeyedLock<string>();
   /**
    * By volume, the UIDs of pods that staged it and have not released it. Their mounts may not be in the kernel's mount
    * table yet.
@@ -15,12 +15,12 @@ export class StagedVolumes {
   stage<T>(volume: string, uid: string, stage: () => Promise<T>): Promise<T> {
     const users = this.#users.get(volume) ?? new Set();
     this.#users.set(volume, users.add(uid));
-    return this.inTurn(volume, stage);
+    return this.withKeyLock(volume, stage);
   }
 
   /** `unstage` runs unless another pod uses the volume. */
   release(volume: string, uid: string, unstage: () => Promise<void>): Promise<void> {
-    return this.inTurn(volume, async () => {
+    return this.withKeyLock(volume, async () => {
       const users = this.#users.get(volume);
       users?.delete(uid);
       if (users !== undefined && users.size > 0) return;
@@ -30,7 +30,7 @@ export class StagedVolumes {
   }
 
   /** Runs after all earlier work on the same key. */
-  inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
-    return this.#turns.take(key, run);
+  withKeyLock<T>(key: string, run: () => Promise<T>): Promise<T> {
+    return this.#locks.withLock(key, run);
   }
 }

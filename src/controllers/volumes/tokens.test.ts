@@ -9,7 +9,7 @@ import type { ApiObject, ApiServer } from "../../ports/api-server.ts";
 import { Tokens } from "./tokens.ts";
 
 const MINUTE_MS = 60_000;
-const WISH = { audience: "", expirationSeconds: 3600 };
+const SPEC = { audience: "", expirationSeconds: 3600 };
 const never = new AbortController().signal;
 
 function begin(clockIsWrongMs: number) {
@@ -24,13 +24,13 @@ function begin(clockIsWrongMs: number) {
       question: ApiObject,
     ) => {
       asked += 1;
-      const expirationTimestamp = new Date(clock.trueWallMs() + WISH.expirationSeconds * 1000).toISOString();
+      const expirationTimestamp = new Date(clock.trueWallMs() + SPEC.expirationSeconds * 1000).toISOString();
       const status = { token: `token-${asked}`, expirationTimestamp };
       return { ...question, status } as ApiObject as Answer;
     },
   };
   const tokens = new Tokens({ api, clock, random: new SeededRandom(1), log: keptLog() });
-  return { clock, asked: () => asked, bring: () => tokens.bring(pod(), [WISH], never) };
+  return { clock, asked: () => asked, ensure: () => tokens.ensure(pod(), [SPEC], never) };
 }
 
 for (const [how, byMs] of [
@@ -39,15 +39,15 @@ for (const [how, byMs] of [
   ["two hours behind", -120 * MINUTE_MS],
 ] as const) {
   test(`a token is used for 80% of its lifetime on a node whose clock is ${how}`, async () => {
-    const { clock, asked, bring } = begin(byMs);
-    const { againMs } = await bring();
+    const { clock, asked, ensure } = begin(byMs);
+    const { againMs } = await ensure();
     assert.ok(againMs !== undefined && againMs > 47 * MINUTE_MS && againMs <= 48 * MINUTE_MS, `in ${againMs} ms`);
     await clock.advance(47 * MINUTE_MS);
-    await bring();
+    await ensure();
     assert.equal(asked(), 1);
     await clock.advance(MINUTE_MS);
-    const { token } = await bring();
-    assert.deepEqual(token(WISH), { kind: "present", token: "token-2" });
+    const { token } = await ensure();
+    assert.deepEqual(token(SPEC), { kind: "present", token: "token-2" });
   });
 }
 
@@ -55,8 +55,8 @@ test("[13.11] a refused token request fails with the API server's message", asyn
   const detail = 'serviceaccounts "builder" not found';
   const api = { ask: () => Promise.reject(new ApiError("CREATE serviceaccounts/token", 404, "NotFound", detail)) };
   const tokens = new Tokens({ api, clock: new VirtualClock(), random: new SeededRandom(1), log: keptLog() });
-  const { token } = await tokens.bring(pod(), [WISH], never);
-  assert.deepEqual(token(WISH), { kind: "failed", message: `failed to fetch token: ${detail}` });
+  const { token } = await tokens.ensure(pod(), [SPEC], never);
+  assert.deepEqual(token(SPEC), { kind: "failed", message: `failed to fetch token: ${detail}` });
 });
 
 const NO_RELATIONSHIP = new ApiError("CREATE", 403, "Forbidden", "no relationship found");
@@ -78,9 +78,9 @@ test("[13.11] a token request is repeated four times while the API server's cach
     };
     const api = { ask } as unknown as Pick<ApiServer, "ask">;
     const tokens = new Tokens({ api, clock, random: new SeededRandom(1), log: keptLog() });
-    const bringing = tokens.bring(pod(), [WISH], never);
+    const ensuring = tokens.ensure(pod(), [SPEC], never);
     await clock.advance(1_000);
-    const { token } = await bringing;
-    assert.deepEqual([token(WISH).kind, asked], [kind, Math.min(refusals + 1, 5)]);
+    const { token } = await ensuring;
+    assert.deepEqual([token(SPEC).kind, asked], [kind, Math.min(refusals + 1, 5)]);
   }
 });

@@ -9,13 +9,13 @@ import { serviceAccounts } from "../../api/resources.ts";
 import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { KnownToken } from "../../domain/volumes/file-volume.ts";
-import { TOKEN_JITTER_MS, type TokenWish, tokenKeptMs, tokenKey, tokenQuestion } from "../../domain/volumes/token.ts";
+import { TOKEN_JITTER_MS, type TokenSpec, tokenKeptMs, tokenKey, tokenQuestion } from "../../domain/volumes/token.ts";
 import { ApiError } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import { EarlyRefusals, REFUSED_WAIT_MS } from "../cluster-objects/early-refusals.ts";
+import { FORBIDDEN_RETRY_MS, ForbiddenRetry } from "../cluster-objects/forbidden-retry.ts";
 
 export interface TokenPorts {
   /** Undefined on a node without an API server: there are no tokens. */
@@ -50,22 +50,22 @@ export class Tokens {
   /**
    * Ensures that a pod's tokens are available. Returns the result for each token, and the delay until the next renewal.
    */
-  async bring(
+  async ensure(
     pod: Pod,
-    wishes: readonly TokenWish[],
+    specs: readonly TokenSpec[],
     signal: AbortSignal,
-  ): Promise<{ readonly token: (wish: TokenWish) => KnownToken; readonly againMs: number | undefined }> {
+  ): Promise<{ readonly token: (spec: TokenSpec) => KnownToken; readonly againMs: number | undefined }> {
     const known = new Map<string, KnownToken>();
     const due: number[] = [];
     await Promise.all(
-      wishes.map(async (wish) => {
-        const { token, againMs } = await this.#one(pod, wish, signal);
-        known.set(tokenKey(wish), token);
+      specs.map(async (spec) => {
+        const { token, againMs } = await this.#one(pod, spec, signal);
+        known.set(tokenKey(spec), token);
         if (againMs !== undefined) due.push(againMs);
       }),
     );
     return {
-      token: (wish) => known.get(tokenKey(wish)) ?? { kind: "unknown" },
+      token: (spec) => known.get(tokenKey(spec)) ?? { kind: "unknown" },
       againMs: due.length === 0 ? undefined : Math.min(...due),
     };
   }
@@ -76,20 +76,20 @@ export class Tokens {
 
   async #one(
     pod: Pod,
-    wish: TokenWish,
+    spec: TokenSpec,
     signal: AbortSignal,
   ): Promise<{ readonly token: KnownToken; readonly againMs: number | undefined }> {
     const { clock, log } = this.#ports;
     const uid = pod.metadata?.uid ?? "";
-    const kept = this.#pods.get(uid)?.get(tokenKey(wish));
+    const kept = this.#pods.get(uid)?.get(tokenKey(spec));
     const nowMs = clock.monotonicMs();
     if (kept !== undefined && nowMs < kept.renewMonotonicMs) {
       return { token: { kind: "present", token: kept.token }, againMs: kept.renewMonotonicMs - nowMs };
     }
     try {
-      const fresh = await this.#ask(pod, wish, signal);
+      const fresh = await this.#ask(pod, spec, signal);
       const ofPod = this.#pods.get(uid) ?? new Map<string, Kept>();
-      this.#pods.set(uid, ofPod.set(tokenKey(wish), fresh));
+      this.#pods.set(uid, ofPod.set(tokenKey(spec), fresh));
       return { token: { kind: "present", token: fresh.token }, againMs: fresh.renewMonotonicMs - clock.monotonicMs() };
     } catch (error) {
       signal.throwIfAborted();
@@ -102,13 +102,13 @@ export class Tokens {
     }
   }
 
-  async #ask(pod: Pod, wish: TokenWish, signal: AbortSignal): Promise<Kept> {
+  async #ask(pod: Pod, spec: TokenSpec, signal: AbortSignal): Promise<Kept> {
     const { api, clock, random } = this.#ports;
     if (api === undefined) throw new Error("cannot use TokenManager when kubelet is in standalone mode");
     const namespace = pod.metadata?.namespace ?? "";
     const name = pod.spec?.serviceAccountName ?? "default";
     const askedMs = clock.monotonicMs();
-    const question = tokenQuestion(pod, wish);
+    const question = tokenQuestion(pod, spec);
     const ask = () => api.ask<TokenAnswer>(serviceAccounts, { name, namespace }, "token", question, signal);
     const answer = await this.#unlessEarly(ask, signal);
     const { token, expirationTimestamp } = answer.status ?? {};
@@ -127,14 +127,14 @@ export class Tokens {
   }
 
   async #unlessEarly<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const refusals = new EarlyRefusals();
+    const forbiddenRetry = new ForbiddenRetry();
     for (;;) {
       try {
         return await ask();
       } catch (error) {
-        if (!refusals.isOne(error)) throw error;
+        if (!forbiddenRetry.shouldRetry(error)) throw error;
       }
-      await sleep(this.#ports.clock, REFUSED_WAIT_MS, signal);
+      await sleep(this.#ports.clock, FORBIDDEN_RETRY_MS, signal);
     }
   }
 }

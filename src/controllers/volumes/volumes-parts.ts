@@ -5,9 +5,9 @@ import type { ApiObject } from "../../api/resource.ts";
 import { doublingMs } from "../../base/backoff.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { VolumeMetrics } from "../../domain/metrics/volume-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -21,19 +21,19 @@ import type { TokenPorts } from "./tokens.ts";
 
 export interface VolumesParts {
   readonly ports: SetUpPorts & Pick<TokenPorts, "api"> & { readonly log: Log };
-  readonly admittedPods: ReadTable<string, AdmittedPod>;
-  readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   readonly sourcesReady: Latest<boolean>;
   /** The last full list of the runtime; undefined before the first. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
-  readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
+  readonly referencedObjects: ReadonlyTable<string, KnownObject<ApiObject>>;
   /** The Node from the API server, or as we would register it. */
   readonly localNode: () => Promise<Node>;
   readonly mountState: LatestTable<string, PodVolumes>;
   readonly volumesKnown: LatestCell<boolean>;
   readonly volumesInUse: LatestCell<readonly string[] | undefined>;
-  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly plugins: readonly VolumePlugin[];
   readonly rootDir: string;
   readonly nodeName: string;

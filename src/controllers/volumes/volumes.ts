@@ -12,8 +12,8 @@
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
+import { onChange } from "../../concurrency/on-change.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import { whenever } from "../../concurrency/whenever.ts";
 import { objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
@@ -25,35 +25,35 @@ import { subPathsDirectory } from "../../domain/volumes/layout.ts";
 import { usedVolumes } from "../../domain/volumes/used-volumes.ts";
 import { endTrouble, type PodVolumes, type VolumeState } from "../../domain/volumes/volume-state.ts";
 import { listIfThere } from "../../ports/host-files.ts";
-import { BringVolume, type Brought, type HeldVolume, newHeld } from "./bring-volume.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
-import { readRemains, takeAway } from "./take-away.ts";
+import { readMounted, tearDown } from "./tear-down.ts";
 import { Tokens } from "./tokens.ts";
+import { newVolumeMemory, type SetUpResult, type VolumeMemory, VolumeSetup } from "./volume-setup.ts";
 import { RETRY_MS_MAX, RETRY_MS_MIN, type VolumesParts } from "./volumes-parts.ts";
 
 /** The mount of a dead server never unmounts by itself: after this time it is unmounted lazily. */
-const LET_GO_AFTER_MS = 60_000;
+const LAZY_UNMOUNT_AFTER_MS = 60_000;
 
 const keyOfReference = ({ kind, namespace, name }: ObjectReference) => objectKey(kind, namespace, name);
 
-type Intent = "bring" | "takeAway" | "leave";
+type Intent = "setUp" | "tearDown" | "leave";
 
 export class VolumeLoop {
   readonly #parts: VolumesParts;
-  readonly #bring: BringVolume;
+  readonly #setup: VolumeSetup;
   readonly #tokens: Tokens;
   readonly #staged = new StagedVolumes();
-  readonly #held = new Map<string, Map<string, HeldVolume>>();
+  readonly #memories = new Map<string, Map<string, VolumeMemory>>();
   /** Pods whose running sync sets up volumes. */
-  readonly #bringing = new Set<string>();
+  readonly #settingUp = new Set<string>();
   readonly #references = new WeakMap<Pod, ReadonlySet<string>>();
-  readonly #silentSinceMs = new Map<string, number>();
-  readonly #leavingFailures = new Map<string, number>();
+  readonly #unresponsiveSinceMs = new Map<string, number>();
+  readonly #tearDownFailures = new Map<string, number>();
 
   constructor(parts: VolumesParts) {
     this.#parts = parts;
     this.#tokens = new Tokens(parts.ports);
-    this.#bring = new BringVolume(parts, this.#tokens, this.#staged);
+    this.#setup = new VolumeSetup(parts, this.#tokens, this.#staged);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -65,7 +65,7 @@ export class VolumeLoop {
       turn: async (uid, { signal, wakeIn }) => {
         await this.#turn(uid, signal, wakeIn);
         // The timer for the renewal of a token ends with its pod.
-        if (mountState.get(uid) === undefined) loop.cancelAlarm(uid);
+        if (mountState.get(uid) === undefined) loop.cancelWakeup(uid);
       },
       onBug: (uid, error) =>
         ports.log.error("Unexpected error while mounting or unmounting a pod's volumes", error, { uid }),
@@ -75,7 +75,7 @@ export class VolumeLoop {
     });
     // The set-up of volumes that are no longer wanted is canceled; a teardown never is.
     const wake = (uid: string) =>
-      this.#bringing.has(uid) && this.#intent(uid) !== "bring" ? loop.interrupt(uid) : loop.wake(uid);
+      this.#settingUp.has(uid) && this.#intent(uid) !== "setUp" ? loop.interrupt(uid) : loop.wake(uid);
     loop.watch(admittedPods, wake);
     loop.watch(podOutcomes, wake);
     loop.watch(referencedObjects, (key) => {
@@ -90,8 +90,8 @@ export class VolumeLoop {
     await loop.run(async () => {
       wakeAll();
       await Promise.all([
-        whenever(sourcesReady, wakeAll, shutdown),
-        whenever(this.#parts.listedSandboxes, wakeOrphans, shutdown),
+        onChange(sourcesReady, wakeAll, shutdown),
+        onChange(this.#parts.listedSandboxes, wakeOrphans, shutdown),
       ]);
     });
   }
@@ -105,7 +105,12 @@ export class VolumeLoop {
       try {
         for (const uid of await listIfThere(ports.files, `${rootDir}/pods`)) {
           const directory = podDirectory(rootDir, uid);
-          const { volumes, unknownPlugins, mounts } = await readRemains(directory, this.#ledgerOf(uid), plugins, ports);
+          const { volumes, unknownPlugins, mounts } = await readMounted(
+            directory,
+            this.#journaledMountsOf(uid),
+            plugins,
+            ports,
+          );
           const hasParts = (await ports.files.facts(subPathsDirectory(directory))) !== undefined;
           if (volumes.length + unknownPlugins.length + mounts.length === 0 && !hasParts) continue;
           this.#parts.volumeMetrics?.reconstructed.add(volumes.length);
@@ -140,10 +145,10 @@ export class VolumeLoop {
     const { podOutcomes, admittedPods, mountState } = this.#parts;
     const lifecycle = podOutcomes.get(uid)?.lifecycle;
     const isWanted = admittedPods.get(uid) !== undefined;
-    if (lifecycle?.kind === "running") return isWanted ? "bring" : "leave";
+    if (lifecycle?.kind === "running") return isWanted ? "setUp" : "leave";
     if (lifecycle?.kind === "terminating" || mountState.get(uid) === undefined) return "leave";
-    if (lifecycle !== undefined && hasEnded(lifecycle)) return "takeAway";
-    return isWanted || !this.#isOrphan(uid) ? "leave" : "takeAway";
+    if (lifecycle !== undefined && hasEnded(lifecycle)) return "tearDown";
+    return isWanted || !this.#isOrphan(uid) ? "leave" : "tearDown";
   }
 
   /** No source or worker will mention the pod again: all sources are ready, and the runtime has nothing of it. */
@@ -156,77 +161,77 @@ export class VolumeLoop {
   async #turn(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const intent = this.#intent(uid);
     const pod = this.#parts.admittedPods.get(uid)?.pod;
-    if (intent === "takeAway") await this.#takeAway(uid, signal, wakeIn);
-    if (intent !== "bring" || pod === undefined) return;
-    this.#bringing.add(uid);
+    if (intent === "tearDown") await this.#tearDown(uid, signal, wakeIn);
+    if (intent !== "setUp" || pod === undefined) return;
+    this.#settingUp.add(uid);
     try {
-      await this.#bringAll(uid, pod, signal, wakeIn);
+      await this.#setUpAll(uid, pod, signal, wakeIn);
     } finally {
-      this.#bringing.delete(uid);
+      this.#settingUp.delete(uid);
     }
   }
 
-  async #bringAll(uid: string, pod: Pod, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+  async #setUpAll(uid: string, pod: Pod, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const volumes = usedVolumes(pod);
     if (volumes.length === 0) return;
-    const held = this.#heldOf(uid);
+    const memories = this.#memoriesOf(uid);
     // From the first step on, the pod has something on the node that must be torn down.
     if (this.#parts.mountState.get(uid) === undefined)
       this.#publish(uid, new Map(volumes.map(({ name }) => [name, { kind: "pending" }])));
     await Promise.all(
       volumes.map(async (volume) => {
-        const own = held.get(volume.name) ?? newHeld();
-        held.set(volume.name, own);
-        const onComing = () => this.#set(uid, volume.name, { kind: "coming" });
-        const brought = await this.#brought(pod, volume, own, onComing, signal);
-        if (brought.againMs !== undefined) wakeIn(brought.againMs);
-        if (brought.state !== undefined && !signal.aborted) this.#set(uid, volume.name, brought.state);
+        const memory = memories.get(volume.name) ?? newVolumeMemory();
+        memories.set(volume.name, memory);
+        const onMounting = () => this.#set(uid, volume.name, { kind: "mounting" });
+        const result = await this.#setUpVolume(pod, volume, memory, onMounting, signal);
+        if (result.againMs !== undefined) wakeIn(result.againMs);
+        if (result.state !== undefined && !signal.aborted) this.#set(uid, volume.name, result.state);
       }),
     );
   }
 
-  async #brought(
+  async #setUpVolume(
     pod: Pod,
     volume: Volume,
-    held: HeldVolume,
-    onComing: () => void,
+    memory: VolumeMemory,
+    onMounting: () => void,
     signal: AbortSignal,
-  ): Promise<Brought> {
+  ): Promise<SetUpResult> {
     try {
-      return await this.#bring.bring(pod, volume, { held, onComing }, signal);
+      return await this.#setup.setUp(pod, volume, { memory, onMounting }, signal);
     } catch (error) {
       if (signal.aborted) return { state: undefined, againMs: undefined };
       throw error;
     }
   }
 
-  async #takeAway(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+  async #tearDown(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { ports, mountState, rootDir } = this.#parts;
     const work = {
       podDirectory: podDirectory(rootDir, uid),
-      ledger: this.#ledgerOf(uid),
+      journaledMounts: this.#journaledMountsOf(uid),
       ports,
       staged: this.#staged,
       plugins: this.#parts.plugins,
       rootDir,
-      mustLetGo: (path: string) => this.#silentMs(path) >= LET_GO_AFTER_MS,
-      onSilence: (path: string) => this.#noteSilence(path),
-      onLetGo: (path: string) => this.#tellLetGo(uid, path),
+      mustUnmountLazily: (path: string) => this.#unresponsiveMs(path) >= LAZY_UNMOUNT_AFTER_MS,
+      onUnresponsive: (path: string) => this.#noteUnresponsive(path),
+      onLazyUnmount: (path: string) => this.#reportLazyUnmount(uid, path),
       volumeMetrics: this.#parts.volumeMetrics,
       signal,
     };
-    const outcome = await takeAway(work).catch((error: unknown) => {
+    const outcome = await tearDown(work).catch((error: unknown) => {
       if (signal.aborted) return undefined;
       return { kind: "left", troubles: new Map([["", errorText(error)]]) } as const;
     });
     if (outcome === undefined) return;
     if (outcome.kind === "left") {
-      const failures = (this.#leavingFailures.get(uid) ?? 0) + 1;
-      this.#leavingFailures.set(uid, failures);
+      const failures = (this.#tearDownFailures.get(uid) ?? 0) + 1;
+      this.#tearDownFailures.set(uid, failures);
       const againMs = endRetryMs(failures);
       const nextTryMonotonicMs = ports.clock.monotonicMs() + againMs;
       const left = [...outcome.troubles].map(([name, trouble]) => {
-        const state: VolumeState = { kind: "leaving", trouble, attempts: failures, nextTryMonotonicMs };
+        const state: VolumeState = { kind: "unmounting", trouble, attempts: failures, nextTryMonotonicMs };
         return [name, state] as const;
       });
       this.#logTrouble(uid, new Map(left));
@@ -234,8 +239,8 @@ export class VolumeLoop {
       wakeIn(againMs);
       return;
     }
-    this.#held.delete(uid);
-    this.#leavingFailures.delete(uid);
+    this.#memories.delete(uid);
+    this.#tearDownFailures.delete(uid);
     this.#tokens.forget(uid);
     mountState.delete(uid);
   }
@@ -249,33 +254,34 @@ export class VolumeLoop {
       ports.log.error("Failed to tear down a pod's volumes", new Error(trouble?.error), { uid });
   }
 
-  #noteSilence(path: string): void {
-    if (!this.#silentSinceMs.has(path)) this.#silentSinceMs.set(path, this.#parts.ports.clock.monotonicMs());
+  #noteUnresponsive(path: string): void {
+    if (!this.#unresponsiveSinceMs.has(path))
+      this.#unresponsiveSinceMs.set(path, this.#parts.ports.clock.monotonicMs());
   }
 
-  #silentMs(path: string): number {
-    const since = this.#silentSinceMs.get(path);
+  #unresponsiveMs(path: string): number {
+    const since = this.#unresponsiveSinceMs.get(path);
     return since === undefined ? 0 : this.#parts.ports.clock.monotonicMs() - since;
   }
 
-  #tellLetGo(uid: string, path: string): void {
+  #reportLazyUnmount(uid: string, path: string): void {
     const { ports, admittedPods } = this.#parts;
-    this.#silentSinceMs.delete(path);
-    const seconds = LET_GO_AFTER_MS / 1000;
+    this.#unresponsiveSinceMs.delete(path);
+    const seconds = LAZY_UNMOUNT_AFTER_MS / 1000;
     const message = `The mount at ${path} gave no answer for ${seconds} s and was let go of; whoever still uses it keeps it until it ends`;
     const pod = admittedPods.get(uid)?.pod;
     if (pod === undefined) ports.log.info(0, message, { uid });
     else ports.events.emit(podSubject(pod), "Warning", "VolumeUnresponsive", message);
   }
 
-  #ledgerOf(uid: string): ReadonlySet<string> {
-    return new Set(this.#parts.facts.get(uid)?.mounts.keys());
+  #journaledMountsOf(uid: string): ReadonlySet<string> {
+    return new Set(this.#parts.journaledPods.get(uid)?.mounts.keys());
   }
 
-  #heldOf(uid: string): Map<string, HeldVolume> {
-    const held = this.#held.get(uid) ?? new Map<string, HeldVolume>();
-    this.#held.set(uid, held);
-    return held;
+  #memoriesOf(uid: string): Map<string, VolumeMemory> {
+    const memories = this.#memories.get(uid) ?? new Map<string, VolumeMemory>();
+    this.#memories.set(uid, memories);
+    return memories;
   }
 
   #set(uid: string, name: string, state: VolumeState): void {

@@ -8,7 +8,7 @@ async function reported(swapBytes: bigint, noSwap: boolean): Promise<readonly st
   const heard: string[] = [];
   await warnOfSwap("n1", {
     machine: { facts: async () => facts },
-    mounts: { knowsNoSwap: async () => noSwap },
+    mounts: { supportsNoswap: async () => noSwap },
     events: {
       emit: ({ kind, name }, type, reason, message) =>
         void heard.push(`${kind}/${name} ${type} ${reason} ${message.split(".")[0]}`),

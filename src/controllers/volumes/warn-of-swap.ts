@@ -12,13 +12,13 @@ const MESSAGE =
 
 export interface WarnOfSwapPorts {
   readonly machine: Pick<Machine, "facts">;
-  readonly mounts: Pick<Mounts, "knowsNoSwap">;
+  readonly mounts: Pick<Mounts, "supportsNoswap">;
   readonly events: EventSink;
 }
 
 export async function warnOfSwap(nodeName: string, { machine, mounts, events }: WarnOfSwapPorts): Promise<void> {
   const { swapBytes } = await machine.facts();
-  if (swapBytes === 0n || (await mounts.knowsNoSwap())) return;
+  if (swapBytes === 0n || (await mounts.supportsNoswap())) return;
   tellNodeEvents(events, nodeName, [
     { type: "Warning", reason: "PossibleMemoryBackedVolumesOnDisk", message: MESSAGE },
   ]);

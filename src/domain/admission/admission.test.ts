@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { nodeForPods } from "../../../test/support/node-for-pods.ts";
+import { admissionContext } from "../../../test/support/admission-context.ts";
 import type { ContainerPort, Node, Pod, PodSpec } from "../../api/gen/core-v1.ts";
-import { judge } from "./admission.ts";
-import type { NodeForPods } from "./node-for-pods.ts";
+import { admit } from "./admission.ts";
+import type { AdmissionContext } from "./admission-context.ts";
 
 const NODE: Node = {
   metadata: { name: "n1", labels: { zone: "a", cores: "8" } },
@@ -24,7 +24,7 @@ const NODE: Node = {
     },
   },
 };
-const FACTS = nodeForPods(NODE, { declaredFeatures: [] });
+const CONTEXT = admissionContext(NODE, { declaredFeatures: [] });
 
 const tolerations = [{ key: "dedicated", operator: "Exists" }];
 const made = (spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod => ({
@@ -33,17 +33,17 @@ const made = (spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod 
 });
 const asking = (requests: Record<string, string>, more: Partial<PodSpec> = {}, metadata?: Pod["metadata"]): Pod =>
   made({ containers: [{ name: "c", resources: { requests } }], ...more }, metadata);
-const judged = (
+const admissionOf = (
   pod: Pod,
-  staying: readonly Pod[] = [],
-  facts: Partial<NodeForPods> = {},
-  leaving: readonly Pod[] = [],
-) => judge(pod, { staying, leaving }, { ...FACTS, ...facts });
-const whyNotTaken = (pod: Pod, others: readonly Pod[] = [], facts: Partial<NodeForPods> = {}) => {
-  const verdict = judged(pod, others, facts);
-  return verdict.kind === "rejected" || verdict.kind === "misplaced" ? verdict.rejection : undefined;
+  active: readonly Pod[] = [],
+  context: Partial<AdmissionContext> = {},
+  preempted: readonly Pod[] = [],
+) => admit(pod, { active, preempted }, { ...CONTEXT, ...context });
+const rejectionOf = (pod: Pod, others: readonly Pod[] = [], context: Partial<AdmissionContext> = {}) => {
+  const verdict = admissionOf(pod, others, context);
+  return verdict.kind === "rejected" || verdict.kind === "labelMismatch" ? verdict.rejection : undefined;
 };
-const reasonOf = (pod: Pod, ...others: readonly Pod[]) => whyNotTaken(pod, others)?.reason;
+const reasonOf = (pod: Pod, ...others: readonly Pod[]) => rejectionOf(pod, others)?.reason;
 const podWith = (...ports: readonly Partial<ContainerPort>[]): Pod =>
   made({ containers: [{ name: "c", ports: ports.map((port) => ({ containerPort: 80, ...port })) }] });
 
@@ -51,21 +51,21 @@ void suite("admission of a pod", () => {
   test("[5.4] a pod for another operating system is rejected, by its OS label before its OS field", () => {
     const windows = made({ os: { name: "windows" } });
     const label = "kubernetes.io/os";
-    assert.deepEqual(whyNotTaken(windows, []), {
+    assert.deepEqual(rejectionOf(windows, []), {
       reason: "PodOSNotSupported",
       message: "Failed to admit pod as the OS field doesn't match node OS",
     });
-    assert.deepEqual(whyNotTaken({ ...windows, metadata: { labels: { [label]: "windows" } } }, []), {
+    assert.deepEqual(rejectionOf({ ...windows, metadata: { labels: { [label]: "windows" } } }, []), {
       reason: "PodOSSelectorNodeLabelDoesNotMatch",
       message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
     });
     const linux = made({ os: { name: "linux" } }, { labels: { [label]: "linux" } });
-    assert.equal(whyNotTaken(linux, []), undefined);
+    assert.equal(rejectionOf(linux, []), undefined);
   });
 
   test("[5.3] a pod is rejected when another pod has its host port", () => {
     const [one, other] = [podWith({ hostPort: 8080 }), podWith({ hostPort: 8080 })];
-    assert.deepEqual(whyNotTaken(one, [podWith(), other]), {
+    assert.deepEqual(rejectionOf(one, [podWith(), other]), {
       reason: "NodePorts",
       message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
     });
@@ -105,32 +105,35 @@ void suite("admission of a pod", () => {
   test("[25.8] a pod with a RuntimeClass is deferred until RuntimeClasses are listed, unless it is rejected anyway", () => {
     const unheard = { knowsRuntimeClasses: false };
     const classy = made({ runtimeClassName: "gvisor" });
-    assert.deepEqual(judged(classy, [], unheard), {
+    assert.deepEqual(admissionOf(classy, [], unheard), {
       kind: "deferred",
       deferral: { reason: "WaitingForRuntimeClass", message: "RuntimeClass gvisor: no list of them has come yet" },
     });
-    assert.deepEqual(judged(classy), { kind: "admitted" });
-    assert.deepEqual(judged(made({ runtimeClassName: "" }), [], unheard), { kind: "admitted" });
-    assert.equal(judged(made({ runtimeClassName: "gvisor", os: { name: "windows" } }), [], unheard).kind, "rejected");
+    assert.deepEqual(admissionOf(classy), { kind: "admitted" });
+    assert.deepEqual(admissionOf(made({ runtimeClassName: "" }), [], unheard), { kind: "admitted" });
+    assert.equal(
+      admissionOf(made({ runtimeClassName: "gvisor", os: { name: "windows" } }), [], unheard).kind,
+      "rejected",
+    );
   });
 
   test("[5.2] a pod is deferred until the Node is known, unless it is rejected whatever the Node says", () => {
-    assert.deepEqual(judged(asking({ cpu: "1" }), [], { node: undefined }), {
+    assert.deepEqual(admissionOf(asking({ cpu: "1" }), [], { node: undefined }), {
       kind: "deferred",
       deferral: { reason: "WaitingForNode", message: "what this node can give is not known yet" },
     });
     const sysctls = [{ name: "kernel.sem", value: "1" }];
-    assert.equal(judged(made({ securityContext: { sysctls } }), [], { node: undefined }).kind, "rejected");
+    assert.equal(admissionOf(made({ securityContext: { sysctls } }), [], { node: undefined }).kind, "rejected");
   });
 
   test("[5.2] requests must fit beside those of other pods; the first shortage is reported in integer amounts", () => {
     const others = [asking({ cpu: "3500m", memory: "1Gi" }), asking({ cpu: "0.45" })];
-    assert.deepEqual(whyNotTaken(asking({ cpu: "100m" }), others), {
+    assert.deepEqual(rejectionOf(asking({ cpu: "100m" }), others), {
       reason: "OutOfcpu",
       message: "Node didn't have enough resource: cpu, requested: 100, used: 3950, capacity: 4000",
     });
     assert.equal(reasonOf(asking({ cpu: "50m" }), ...others), undefined);
-    assert.deepEqual(whyNotTaken(asking({ memory: "7.5Gi", cpu: "50m" }), others), {
+    assert.deepEqual(rejectionOf(asking({ memory: "7.5Gi", cpu: "50m" }), others), {
       reason: "OutOfmemory",
       message:
         "Node didn't have enough resource: memory, requested: 8053063680, used: 1073741824, capacity: 8589934592",
@@ -143,7 +146,7 @@ void suite("admission of a pod", () => {
 
   test("[5.2] a pod beyond the node's pod limit is rejected with OutOfpods, whatever it requests", () => {
     const five = Array.from({ length: 5 }, () => made());
-    assert.deepEqual(whyNotTaken(asking({ cpu: "9" }), five), {
+    assert.deepEqual(rejectionOf(asking({ cpu: "9" }), five), {
       reason: "OutOfpods",
       message: "Node didn't have enough resource: pods, requested: 1, used: 5, capacity: 5",
     });
@@ -156,7 +159,7 @@ void suite("admission of a pod", () => {
       resources: { requests: { cpu } },
       ...(restartPolicy === undefined ? {} : { restartPolicy }),
     });
-    const used = (pod: Pod) => /used: (\d+)/.exec(whyNotTaken(asking({ cpu: "4" }), [pod])?.message ?? "")?.[1];
+    const used = (pod: Pod) => /used: (\d+)/.exec(rejectionOf(asking({ cpu: "4" }), [pod])?.message ?? "")?.[1];
     assert.equal(used(asking({ cpu: "1" }, { initContainers: [init("2")] })), "2000");
     assert.equal(used(asking({ cpu: "1" }, { initContainers: [init("500m", "Always"), init("2")] })), "2500");
     assert.equal(used(asking({ cpu: "1" }, { overhead: { cpu: "250m" } })), "1250");
@@ -166,13 +169,13 @@ void suite("admission of a pod", () => {
     assert.equal(reasonOf(asking({ "cluster.example.com/licence": "7" })), undefined);
   });
 
-  test("[5.3] a node selector or affinity that the known labels do not match is misplaced, not yet rejected", () => {
+  test("[5.3] a node selector or affinity that the known labels do not match is a label mismatch, not yet rejected", () => {
     const rejection = {
       reason: "NodeAffinity",
       message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
     };
-    assert.deepEqual(judged(made({ nodeSelector: { zone: "b" } })), { kind: "misplaced", rejection });
-    assert.equal(judged(made({ nodeSelector: { zone: "a" } })).kind, "admitted");
+    assert.deepEqual(admissionOf(made({ nodeSelector: { zone: "b" } })), { kind: "labelMismatch", rejection });
+    assert.equal(admissionOf(made({ nodeSelector: { zone: "a" } })).kind, "admitted");
     const affinity = (operator: string, key: string, ...values: readonly string[]) =>
       made({
         affinity: {
@@ -183,19 +186,19 @@ void suite("admission of a pod", () => {
           },
         },
       });
-    assert.equal(judged(affinity("In", "zone", "b", "a")).kind, "admitted");
-    assert.equal(judged(affinity("Gt", "cores", "4")).kind, "admitted");
-    assert.deepEqual(judged(affinity("NotIn", "zone", "a")), { kind: "misplaced", rejection });
-    assert.equal(judged(made({ nodeSelector: { zone: "b" }, nodeName: "n2" })).kind, "rejected");
+    assert.equal(admissionOf(affinity("In", "zone", "b", "a")).kind, "admitted");
+    assert.equal(admissionOf(affinity("Gt", "cores", "4")).kind, "admitted");
+    assert.deepEqual(admissionOf(affinity("NotIn", "zone", "a")), { kind: "labelMismatch", rejection });
+    assert.equal(admissionOf(made({ nodeSelector: { zone: "b" }, nodeName: "n2" })).kind, "rejected");
   });
 
   test("[5.3] another node's name or an untolerated NoExecute taint rejects a pod; a static pod ignores taints", () => {
-    assert.deepEqual(whyNotTaken(made({ nodeName: "n2" })), {
+    assert.deepEqual(rejectionOf(made({ nodeName: "n2" })), {
       reason: "NodeName",
       message: "Predicate NodeName failed: node(s) didn't match the requested node name",
     });
     assert.equal(reasonOf(made({ nodeName: "n1" })), undefined);
-    assert.deepEqual(whyNotTaken(made({ tolerations: [] })), {
+    assert.deepEqual(rejectionOf(made({ tolerations: [] })), {
       reason: "TaintToleration",
       message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
     });
@@ -216,7 +219,7 @@ void suite("admission of a pod", () => {
     const node = { ...NODE, spec: { taints: [{ key: "age", value: "5", effect: "NoExecute" }] } };
     const comparing = { node, gates: { podLevelResources: true, comparingTolerations: true } };
     const of = (operator: string, value: string) =>
-      judged(made({ tolerations: [{ key: "age", operator, value }] }), [], comparing).kind;
+      admissionOf(made({ tolerations: [{ key: "age", operator, value }] }), [], comparing).kind;
     assert.deepEqual(
       [of("Lt", "6"), of("Lt", "5"), of("Gt", "4"), of("Gt", "x")],
       ["admitted", "rejected", "admitted", "rejected"],
@@ -226,53 +229,53 @@ void suite("admission of a pod", () => {
   test("[5.6] pressure rejects pods that are not critical; memory pressure alone spares memory requests and tolerations", () => {
     const memory = { pressure: { memory: true, disk: false, pid: false } };
     const disk = { pressure: { memory: false, disk: true, pid: false } };
-    assert.deepEqual(whyNotTaken(made(), [], memory), {
+    assert.deepEqual(rejectionOf(made(), [], memory), {
       reason: "Evicted",
       message: "The node had condition: [MemoryPressure]. ",
     });
-    assert.equal(whyNotTaken(asking({ memory: "1Mi" }), [], memory), undefined);
+    assert.equal(rejectionOf(asking({ memory: "1Mi" }), [], memory), undefined);
     const tolerating = made({
       tolerations: [...tolerations, { key: "node.kubernetes.io/memory-pressure", operator: "Exists" }],
     });
-    assert.equal(whyNotTaken(tolerating, [], memory), undefined);
-    assert.equal(whyNotTaken(asking({ memory: "1Mi" }), [], disk)?.message, "The node had condition: [DiskPressure]. ");
+    assert.equal(rejectionOf(tolerating, [], memory), undefined);
+    assert.equal(rejectionOf(asking({ memory: "1Mi" }), [], disk)?.message, "The node had condition: [DiskPressure]. ");
     assert.equal(
-      whyNotTaken(tolerating, [], { pressure: { memory: true, disk: true, pid: true } })?.message,
+      rejectionOf(tolerating, [], { pressure: { memory: true, disk: true, pid: true } })?.message,
       "The node had condition: [MemoryPressure DiskPressure PIDPressure]. ",
     );
-    assert.equal(whyNotTaken(made({ priority: 2_000_000_000 }), [], disk), undefined);
+    assert.equal(rejectionOf(made({ priority: 2_000_000_000 }), [], disk), undefined);
   });
 
   test("[5.9] AppArmor, strict supplemental groups and pod-level resources are rejected on nodes without them", () => {
     const confined = made({ securityContext: { appArmorProfile: { type: "RuntimeDefault" } } });
-    assert.deepEqual(whyNotTaken(confined, [], { apparmor: false }), {
+    assert.deepEqual(rejectionOf(confined, [], { apparmor: false }), {
       reason: "AppArmor",
       message: "Cannot enforce AppArmor: AppArmor is not enabled on the host",
     });
-    assert.equal(whyNotTaken(confined), undefined);
+    assert.equal(rejectionOf(confined), undefined);
     const unconfined = made({ securityContext: { appArmorProfile: { type: "Unconfined" } } });
-    assert.equal(whyNotTaken(unconfined, [], { apparmor: false }), undefined);
+    assert.equal(rejectionOf(unconfined, [], { apparmor: false }), undefined);
     const key = "container.apparmor.security.beta.kubernetes.io/c";
     const annotated = (value: string) => made({}, { annotations: { [key]: value } });
-    assert.equal(whyNotTaken(annotated("runtime/default"), [], { apparmor: false })?.reason, "AppArmor");
-    assert.equal(whyNotTaken(annotated("unconfined"), [], { apparmor: false }), undefined);
+    assert.equal(rejectionOf(annotated("runtime/default"), [], { apparmor: false })?.reason, "AppArmor");
+    assert.equal(rejectionOf(annotated("unconfined"), [], { apparmor: false }), undefined);
     assert.match(
-      whyNotTaken(annotated("localhost/ "))?.message ?? "",
+      rejectionOf(annotated("localhost/ "))?.message ?? "",
       /^Cannot enforce AppArmor: invalid empty AppArmor profile name/,
     );
     const strict = made({ securityContext: { supplementalGroupsPolicy: "Strict" } });
-    assert.deepEqual(whyNotTaken(strict, [], { strictGroups: false }), {
+    assert.deepEqual(rejectionOf(strict, [], { strictGroups: false }), {
       reason: "SupplementalGroupsPolicyNotSupported",
       message: "SupplementalGroupsPolicy=Strict is not supported in this node",
     });
-    assert.equal(whyNotTaken(strict), undefined);
+    assert.equal(rejectionOf(strict), undefined);
     const whole = made({ resources: { limits: { memory: "1Gi" } } });
     const gates = { podLevelResources: false, comparingTolerations: false };
-    assert.deepEqual(whyNotTaken(whole, [], { gates }), {
+    assert.deepEqual(rejectionOf(whole, [], { gates }), {
       reason: "PodLevelResourcesNotSupported",
       message: "PodLevelResources feature gate is disabled",
     });
-    assert.equal(whyNotTaken(whole), undefined);
+    assert.equal(rejectionOf(whole), undefined);
   });
 
   test("[5.10] a pod is rejected with all required features that the node does not declare", () => {
@@ -281,18 +284,18 @@ void suite("admission of a pod", () => {
       hostUsers: false,
       containers: [{ name: "c", restartPolicyRules: [{ action: "RestartAllContainers" }] }],
     });
-    assert.deepEqual(whyNotTaken(needy), {
+    assert.deepEqual(rejectionOf(needy), {
       reason: "PodFeatureUnsupported",
       message:
         "Pod requires node features that are not available: RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport",
     });
-    const some = whyNotTaken(needy, [], { declaredFeatures: ["RestartAllContainersOnContainerExits"] });
+    const some = rejectionOf(needy, [], { declaredFeatures: ["RestartAllContainersOnContainerExits"] });
     assert.equal(some?.message, "Pod requires node features that are not available: UserNamespacesHostNetworkSupport");
-    assert.notEqual(whyNotTaken(needy, [], { declaredFeatures: undefined })?.reason, "PodFeatureUnsupported");
+    assert.notEqual(rejectionOf(needy, [], { declaredFeatures: undefined })?.reason, "PodFeatureUnsupported");
   });
 
   test("[5.11] a pod is rejected while the node shuts down", () => {
-    assert.deepEqual(whyNotTaken(made(), [], { isShuttingDown: true }), {
+    assert.deepEqual(rejectionOf(made(), [], { isShuttingDown: true }), {
       reason: "NodeShutdown",
       message: "Pod was rejected as the node is shutting down.",
     });
@@ -309,16 +312,16 @@ void suite("admission of a pod", () => {
       nodeSelector: { zone: "b" },
       os: { name: "windows" },
     });
-    const bad: Partial<NodeForPods> = {
+    const bad: Partial<AdmissionContext> = {
       pressure: { memory: false, disk: true, pid: false },
       apparmor: false,
       strictGroups: false,
       isShuttingDown: true,
     };
-    const first = (pod: Pod, facts: Partial<NodeForPods>) => whyNotTaken(pod, [], facts)?.reason;
+    const first = (pod: Pod, context: Partial<AdmissionContext>) => rejectionOf(pod, [], context)?.reason;
     const { securityContext, os: _, ...rest } = everything.spec ?? { containers: [] };
     assert.equal(first(everything, bad), "Evicted");
-    const calm = { ...bad, pressure: FACTS.pressure };
+    const calm = { ...bad, pressure: CONTEXT.pressure };
     assert.equal(first(everything, calm), "SysctlForbidden");
     const { sysctls: __, ...context } = securityContext ?? {};
     assert.equal(

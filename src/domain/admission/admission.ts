@@ -7,33 +7,33 @@ import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { runtimeClassOf } from "../container-config/runtime-handler.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podNameOfObject } from "../pod/pod-names.ts";
+import type { AdmissionContext } from "./admission-context.ts";
 import { undeclaredFeatures } from "./declared-features.ts";
 import { hostPortsTaken } from "./host-ports.ts";
-import type { NodeForPods } from "./node-for-pods.ts";
 import { underPressure } from "./node-pressure.ts";
 import { namesNode, selectsNode, toleratesNode } from "./node-selection.ts";
-import { notBuilt } from "./not-built.ts";
 import { wrongOperatingSystem } from "./operating-system.ts";
 import { unenforcedApparmor, unsupportedGroupsPolicy, unsupportedPodResources } from "./pod-features.ts";
 import { choosePreempted } from "./preemption.ts";
 import { type Shortage, shortageMessage, shortages } from "./resource-fit.ts";
 import { forbiddenSysctl } from "./sysctls.ts";
+import { unsupportedFields } from "./unsupported-fields.ts";
 import type { Deferral, Rejection, Verdict } from "./verdict.ts";
 
-/** The other pods on the node against which a pod is judged. */
-export interface Beside {
+/** The other pods on the node against which a pod is evaluated. */
+export interface PodsOnNode {
   /** Admitted pods that have not terminated, and critical pods for which preemption is freeing resources. */
-  readonly staying: readonly Pod[];
+  readonly active: readonly Pod[];
   /** Admitted pods that are terminating because they were preempted. */
-  readonly leaving: readonly Pod[];
+  readonly preempted: readonly Pod[];
 }
 
-export type Judgement =
+export type AdmissionResult =
   /** The pod's allocation is decided afterwards. */
   | { readonly kind: "admitted" }
   | Exclude<Verdict, { kind: "admitted" }>
   /** Only the node's labels do not match; the API server may have newer labels than our copy of the node. */
-  | { readonly kind: "misplaced"; readonly rejection: Rejection }
+  | { readonly kind: "labelMismatch"; readonly rejection: Rejection }
   /** The pod is critical, and these victims must terminate before it can be admitted. */
   | {
       readonly kind: "preempts";
@@ -43,62 +43,62 @@ export type Judgement =
       readonly deferral: Deferral;
     };
 
-export function judge(pod: Pod, beside: Beside, facts: NodeForPods): Judgement {
+export function admit(pod: Pod, others: PodsOnNode, context: AdmissionContext): AdmissionResult {
   const early =
-    underPressure(pod, facts.pressure, facts.gates.comparingTolerations) ?? forbiddenSysctl(pod, facts.sysctls);
+    underPressure(pod, context.pressure, context.gates.comparingTolerations) ?? forbiddenSysctl(pod, context.sysctls);
   if (early !== undefined) return { kind: "rejected", rejection: early };
-  const { node } = facts;
+  const { node } = context;
   if (node === undefined) return deferred("WaitingForNode", "what this node can give is not known yet");
-  const fitting = judgeFit(pod, beside, { ...facts, node });
-  if (fitting.kind === "rejected" || fitting.kind === "misplaced") return fitting;
+  const fit = checkFit(pod, others, { ...context, node });
+  if (fit.kind === "rejected" || fit.kind === "labelMismatch") return fit;
   // These checks apply to critical pods too: no pod is preempted for a critical pod that is then rejected.
   const late =
-    unenforcedApparmor(pod, facts) ??
-    unsupportedPodResources(pod, facts) ??
-    undeclaredFeatures(pod, facts.declaredFeatures) ??
-    shuttingDown(facts) ??
-    notBuilt(pod, facts.volumeSources);
+    unenforcedApparmor(pod, context) ??
+    unsupportedPodResources(pod, context) ??
+    undeclaredFeatures(pod, context.declaredFeatures) ??
+    shuttingDown(context) ??
+    unsupportedFields(pod, context.volumeSources);
   if (late !== undefined) return { kind: "rejected", rejection: late };
   const name = runtimeClassOf(pod);
-  if (name !== undefined && !facts.knowsRuntimeClasses) {
+  if (name !== undefined && !context.knowsRuntimeClasses) {
     return deferred("WaitingForRuntimeClass", `RuntimeClass ${name}: no list of them has come yet`);
   }
-  return fitting;
+  return fit;
 }
 
-const deferred = (reason: Deferral["reason"], message: string): Judgement => ({
+const deferred = (reason: Deferral["reason"], message: string): AdmissionResult => ({
   kind: "deferred",
   deferral: { reason, message },
 });
 
-type WithNode = NodeForPods & { readonly node: Node };
+type WithNode = AdmissionContext & { readonly node: Node };
 
 /** Checks the operating system, the groups policy, free resources, and whether the pod may run on this node. */
-function judgeFit(pod: Pod, beside: Beside, facts: WithNode): Judgement {
-  const { node } = facts;
-  const unfit = wrongOperatingSystem(pod) ?? unsupportedGroupsPolicy(pod, facts);
+function checkFit(pod: Pod, others: PodsOnNode, context: WithNode): AdmissionResult {
+  const { node } = context;
+  const unfit = wrongOperatingSystem(pod) ?? unsupportedGroupsPolicy(pod, context);
   if (unfit !== undefined) return { kind: "rejected", rejection: unfit };
   const allocatable = node.status?.allocatable ?? {};
-  const short = shortages(pod, beside.staying, allocatable);
-  const [elsewhere, ...others] = misfits(pod, beside, facts);
-  if (elsewhere !== undefined) {
+  const short = shortages(pod, others.active, allocatable);
+  const [misfit, ...otherMisfits] = misfits(pod, others, context);
+  if (misfit !== undefined) {
     const isCritical = isCriticalPod(pod);
     // Insufficient resources do not reject a critical pod, because preemption would free them.
-    if (short.length > 0 && !isCritical) return { kind: "rejected", rejection: outOf(short) };
-    const onlyLabels = short.length === 0 && others.length === 0 && elsewhere.reason === NODE_AFFINITY;
-    return { kind: onlyLabels ? "misplaced" : "rejected", rejection: elsewhere };
+    if (short.length > 0 && !isCritical) return { kind: "rejected", rejection: insufficient(short) };
+    const onlyLabels = short.length === 0 && otherMisfits.length === 0 && misfit.reason === NODE_AFFINITY;
+    return { kind: onlyLabels ? "labelMismatch" : "rejected", rejection: misfit };
   }
   if (short.length > 0)
-    return isCriticalPod(pod) ? preempt(pod, beside, short) : { kind: "rejected", rejection: outOf(short) };
-  const { staying, leaving } = beside;
-  const hasRoomNow = leaving.length === 0 || shortages(pod, [...staying, ...leaving], allocatable).length === 0;
-  return hasRoomNow ? { kind: "admitted" } : { kind: "deferred", deferral: waitingFor(beside.leaving) };
+    return isCriticalPod(pod) ? preempt(pod, others, short) : { kind: "rejected", rejection: insufficient(short) };
+  const { active, preempted } = others;
+  const fitsNow = preempted.length === 0 || shortages(pod, [...active, ...preempted], allocatable).length === 0;
+  return fitsNow ? { kind: "admitted" } : { kind: "deferred", deferral: waitingFor(others.preempted) };
 }
 
 const NODE_AFFINITY = "NodeAffinity";
 
 /** Reasons other than resources that keep a pod off this node, in the order in which they are reported. */
-function misfits(pod: Pod, { staying, leaving }: Beside, { node, gates }: WithNode): readonly Rejection[] {
+function misfits(pod: Pod, { active, preempted }: PodsOnNode, { node, gates }: WithNode): readonly Rejection[] {
   const failed = (name: string, why: string): Rejection => ({
     reason: name,
     message: `Predicate ${name} failed: ${why}`,
@@ -106,7 +106,7 @@ function misfits(pod: Pod, { staying, leaving }: Beside, { node, gates }: WithNo
   const all = [
     selectsNode(pod, node) ? undefined : failed(NODE_AFFINITY, "node(s) didn't match Pod's node affinity/selector"),
     namesNode(pod, node) ? undefined : failed("NodeName", "node(s) didn't match the requested node name"),
-    hostPortsTaken(pod, [...staying, ...leaving]),
+    hostPortsTaken(pod, [...active, ...preempted]),
     toleratesNode(pod, node, gates.comparingTolerations)
       ? undefined
       : failed("TaintToleration", "node(s) had taints that the pod didn't tolerate"),
@@ -114,15 +114,15 @@ function misfits(pod: Pod, { staying, leaving }: Beside, { node, gates }: WithNo
   return all.filter((one) => one !== undefined);
 }
 
-const outOf = ([first]: readonly Shortage[]): Rejection => ({
+const insufficient = ([first]: readonly Shortage[]): Rejection => ({
   reason: `OutOf${first?.resource}`,
   message: first === undefined ? "" : shortageMessage(first),
 });
 
-function preempt(pod: Pod, { staying, leaving }: Beside, short: readonly Shortage[]): Judgement {
-  const chosen = choosePreempted(pod, staying, short);
+function preempt(pod: Pod, { active, preempted }: PodsOnNode, short: readonly Shortage[]): AdmissionResult {
+  const chosen = choosePreempted(pod, active, short);
   if (chosen.kind === "victims") {
-    const deferral = waitingFor([...leaving, ...chosen.victims]);
+    const deferral = waitingFor([...preempted, ...chosen.victims]);
     return { kind: "preempts", victims: chosen.victims, resource: short[0]?.resource ?? "", deferral };
   }
   const why = `preemption: error finding a set of pods to preempt: ${chosen.message}`;
@@ -130,10 +130,10 @@ function preempt(pod: Pod, { staying, leaving }: Beside, short: readonly Shortag
   return { kind: "rejected", rejection: { reason: "UnexpectedAdmissionError", message } };
 }
 
-const waitingFor = (leaving: readonly Pod[]): Deferral => {
-  const names = leaving.map(podNameOfObject).map(({ namespace, name }) => `${namespace}/${name}`);
+const waitingFor = (preempted: readonly Pod[]): Deferral => {
+  const names = preempted.map(podNameOfObject).map(({ namespace, name }) => `${namespace}/${name}`);
   return { reason: "WaitingForPreemption", message: `pods that make room have not ended yet: ${names.join(", ")}` };
 };
 
-const shuttingDown = ({ isShuttingDown }: NodeForPods): Rejection | undefined =>
+const shuttingDown = ({ isShuttingDown }: AdmissionContext): Rejection | undefined =>
   isShuttingDown ? { reason: "NodeShutdown", message: "Pod was rejected as the node is shutting down." } : undefined;

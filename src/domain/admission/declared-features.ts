@@ -1,7 +1,7 @@
 /** Node features that a pod, or an update of a pod, requires, by the names with which nodes declare them. */
 import type { Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { jsonEqual } from "../../base/json-equal.ts";
-import { everyContainer, isSidecar } from "../pod/every-container.ts";
+import { allContainers, isSidecar } from "../pod/containers.ts";
 import type { Rejection } from "./verdict.ts";
 
 type Need = readonly [feature: string, needs: (spec: PodSpec) => boolean];
@@ -12,7 +12,7 @@ const OF_PODS: readonly Need[] = [
   [
     "RestartAllContainersOnContainerExits",
     (spec) =>
-      everyContainer({ ...spec, ephemeralContainers: [] }).some(({ restartPolicyRules }) =>
+      allContainers({ ...spec, ephemeralContainers: [] }).some(({ restartPolicyRules }) =>
         (restartPolicyRules ?? []).some(({ action }) => action === "RestartAllContainers"),
       ),
   ],

@@ -2,7 +2,7 @@
  * Host ports that a pod requests, and whether another pod has them. A port on all addresses conflicts with any address.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { isSidecar } from "../pod/every-container.ts";
+import { isSidecar } from "../pod/containers.ts";
 import type { Rejection } from "./verdict.ts";
 
 const EVERY_ADDRESS = "0.0.0.0";

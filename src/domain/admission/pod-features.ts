@@ -5,13 +5,13 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { apparmorOf, enforcesApparmor } from "../container-config/security-profiles.ts";
-import { everyContainer } from "../pod/every-container.ts";
+import { allContainers } from "../pod/containers.ts";
 import { hasPodLevelResources, specOf } from "../resources/pod-resources.ts";
-import type { NodeForPods } from "./node-for-pods.ts";
+import type { AdmissionContext } from "./admission-context.ts";
 import type { Rejection } from "./verdict.ts";
 
-export function unenforcedApparmor(pod: Pod, { apparmor }: Pick<NodeForPods, "apparmor">): Rejection | undefined {
-  const containers = everyContainer(pod.spec);
+export function unenforcedApparmor(pod: Pod, { apparmor }: Pick<AdmissionContext, "apparmor">): Rejection | undefined {
+  const containers = allContainers(pod.spec);
   if (!enforcesApparmor(pod, containers)) return undefined;
   const refused = (why: string): Rejection => ({ reason: "AppArmor", message: `Cannot enforce AppArmor: ${why}` });
   if (!apparmor) return refused("AppArmor is not enabled on the host");
@@ -22,7 +22,7 @@ export function unenforcedApparmor(pod: Pod, { apparmor }: Pick<NodeForPods, "ap
 
 export function unsupportedGroupsPolicy(
   { spec }: Pod,
-  { strictGroups }: Pick<NodeForPods, "strictGroups">,
+  { strictGroups }: Pick<AdmissionContext, "strictGroups">,
 ): Rejection | undefined {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   if (policy !== "Strict" || strictGroups) return undefined;
@@ -32,7 +32,7 @@ export function unsupportedGroupsPolicy(
   };
 }
 
-export function unsupportedPodResources(pod: Pod, { gates }: Pick<NodeForPods, "gates">): Rejection | undefined {
+export function unsupportedPodResources(pod: Pod, { gates }: Pick<AdmissionContext, "gates">): Rejection | undefined {
   if (gates.podLevelResources || !hasPodLevelResources(specOf(pod))) return undefined;
   return { reason: "PodLevelResourcesNotSupported", message: "PodLevelResources feature gate is disabled" };
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { nodeForPods } from "../../../test/support/node-for-pods.ts";
+import { admissionContext } from "../../../test/support/admission-context.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { judge } from "./admission.ts";
+import { admit } from "./admission.ts";
 import { choosePreempted } from "./preemption.ts";
 import type { Shortage } from "./resource-fit.ts";
 
@@ -72,7 +72,7 @@ void suite("pods that are preempted for a critical pod", () => {
   });
 });
 
-const FACTS = nodeForPods(
+const CONTEXT = admissionContext(
   { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } },
   { apparmor: false, declaredFeatures: [] },
 );
@@ -86,23 +86,23 @@ void suite("a critical pod on a full node", () => {
 
   test("[5.5] waits until the pods preempted for it have ended, and then is admitted", () => {
     const wanting = critical("wanting", { cpu: "2500m" });
-    assert.deepEqual(judge(wanting, { staying: [big, small], leaving: [] }, FACTS), {
+    assert.deepEqual(admit(wanting, { active: [big, small], preempted: [] }, CONTEXT), {
       kind: "preempts",
       victims: [big],
       resource: "cpu",
       deferral: deferral("big"),
     });
-    assert.deepEqual(judge(wanting, { staying: [small], leaving: [big] }, FACTS), {
+    assert.deepEqual(admit(wanting, { active: [small], preempted: [big] }, CONTEXT), {
       kind: "deferred",
       deferral: deferral("big"),
     });
-    assert.deepEqual(judge(wanting, { staying: [small], leaving: [] }, FACTS), { kind: "admitted" });
+    assert.deepEqual(admit(wanting, { active: [small], preempted: [] }, CONTEXT), { kind: "admitted" });
   });
 
   test("[5.5] preempts nothing if it is rejected for another reason", () => {
     const elsewhere = critical("elsewhere", { cpu: "4" });
     const selecting: Pod = { ...elsewhere, spec: { containers: [], ...elsewhere.spec, nodeSelector: { zone: "b" } } };
-    const verdict = judge(selecting, { staying: [big, small], leaving: [] }, FACTS);
+    const verdict = admit(selecting, { active: [big, small], preempted: [] }, CONTEXT);
     assert.deepEqual(
       [verdict.kind, verdict.kind === "rejected" && verdict.rejection.reason],
       ["rejected", "NodeAffinity"],
@@ -111,12 +111,12 @@ void suite("a critical pod on a full node", () => {
       ...elsewhere,
       spec: { containers: [], ...elsewhere.spec, securityContext: { appArmorProfile: { type: "RuntimeDefault" } } },
     };
-    const other = judge(confined, { staying: [big, small], leaving: [] }, FACTS);
+    const other = admit(confined, { active: [big, small], preempted: [] }, CONTEXT);
     assert.deepEqual([other.kind, other.kind === "rejected" && other.rejection.reason], ["rejected", "AppArmor"]);
   });
 
   test("[5.5] is rejected if no preemption could free enough; an ordinary pod preempts nothing", () => {
-    const giant = judge(critical("giant", { cpu: "5" }), { staying: [big, small], leaving: [] }, FACTS);
+    const giant = admit(critical("giant", { cpu: "5" }), { active: [big, small], preempted: [] }, CONTEXT);
     assert.deepEqual(giant, {
       kind: "rejected",
       rejection: {
@@ -125,7 +125,7 @@ void suite("a critical pod on a full node", () => {
           "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
       },
     });
-    const plain = judge(pod("plain", { cpu: "1" }), { staying: [big, small], leaving: [] }, FACTS);
+    const plain = admit(pod("plain", { cpu: "1" }), { active: [big, small], preempted: [] }, CONTEXT);
     assert.equal(plain.kind === "rejected" && plain.rejection.reason, "OutOfcpu");
   });
 });

@@ -1,6 +1,6 @@
 /** The API objects that a pod references, which its node therefore may and must read. */
 import type { Container, EphemeralContainer, Pod, Volume } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "../pod/every-container.ts";
+import { allContainers } from "../pod/containers.ts";
 import { claimNameOf } from "../volumes/claims.ts";
 import { objectKey, type ReferencedKind } from "./known-object.ts";
 
@@ -18,7 +18,7 @@ export function referencesOf({ metadata, spec }: Pod): readonly ObjectReference[
   const namespace = metadata?.namespace ?? "";
   const found: readonly Found[] = [
     ...(spec?.imagePullSecrets ?? []).map(({ name }): Found => ["Secret", name]),
-    ...everyContainer(spec).flatMap(ofContainer),
+    ...allContainers(spec).flatMap(ofContainer),
     ...(spec?.volumes ?? []).flatMap((volume) => ofVolume(volume, metadata?.name ?? "")),
   ];
   const distinct = new Map<string, ObjectReference>();

@@ -19,7 +19,7 @@ test("a doubled dollar in command and args becomes a single one", () => {
   const words = ["echo $$", "$$$$", "$x", "$", "a$$b$$$c"];
   const meant = ["echo $", "$$", "$x", "$", "a$b$$c"];
   assert.deepEqual(commandOf(container("app", { command: words, args: words }), []), {
-    kind: "words",
+    kind: "argv",
     command: meant,
     args: meant,
   });
@@ -32,11 +32,11 @@ test("[7.21] command and args expand only the container's variables; a value tha
   ];
   const words = { command: ["sh", "-c", "echo $(MESSAGE)"], args: ["$(NONE)", "$$(MESSAGE)", "$(MESSAGE)$(MESSAGE)"] };
   assert.deepEqual(commandOf(container("app", words), environment), {
-    kind: "words",
+    kind: "argv",
     command: ["sh", "-c", "echo hällo $(MESSAGE)"],
     args: ["$(NONE)", "$(MESSAGE)", "hällo $(MESSAGE)hällo $(MESSAGE)"],
   });
-  assert.deepEqual(commandOf(container("app"), environment), { kind: "words", command: [], args: [] });
+  assert.deepEqual(commandOf(container("app"), environment), { kind: "argv", command: [], args: [] });
   const noText = { kind: "noText", message: "grpc: error while marshaling: string field contains invalid UTF-8" };
   assert.deepEqual(commandOf(container("app", { args: ["x$(BAD)"] }), environment), noText);
   assert.deepEqual(commandOf(container("app", { command: ["x$(BAD)"] }), environment), noText);

@@ -4,7 +4,7 @@ import { utf8Text } from "../../base/utf8.ts";
 import { containerLogPath, podNameOfObject } from "../pod/pod-names.ts";
 import type { ContainerConfig, ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
 import { containerHash } from "./container-hash.ts";
-import type { ContainerInputs, ContainerWords } from "./container-inputs.ts";
+import type { ContainerArgv, ContainerInputs } from "./container-inputs.ts";
 import {
   CONTAINER_HASH,
   CONTAINER_NAME_LABEL,
@@ -39,7 +39,7 @@ export interface ContainerSettings {
 
 /** "noText": an argument would contain bytes of a Secret that are not valid UTF-8, which the CRI cannot carry. */
 export type CommandWords =
-  | ({ readonly kind: "words" } & ContainerWords)
+  | ({ readonly kind: "argv" } & ContainerArgv)
   | { readonly kind: "noText"; readonly message: string };
 
 export function commandOf(
@@ -49,11 +49,11 @@ export function commandOf(
   const values = new Map(environment.map(({ name, value }) => [name, value]));
   const expanded = (words: readonly string[]) =>
     words.map((word) => (word.includes("$") ? utf8Text(expand(word, (name) => values.get(name))) : word));
-  const words = { command: expanded(command), args: expanded(args) };
-  if (!allText(words.command) || !allText(words.args)) {
+  const argv = { command: expanded(command), args: expanded(args) };
+  if (!allText(argv.command) || !allText(argv.args)) {
     return { kind: "noText", message: "grpc: error while marshaling: string field contains invalid UTF-8" };
   }
-  return { kind: "words", command: words.command, args: words.args };
+  return { kind: "argv", command: argv.command, args: argv.args };
 }
 
 const allText = (words: readonly (string | undefined)[]): words is readonly string[] =>
@@ -61,13 +61,13 @@ const allText = (words: readonly (string | undefined)[]): words is readonly stri
 
 export function containerConfig(pod: Pod, container: Container, settings: ContainerSettings): ContainerConfig {
   const { restartCount, imageRef, inputs, security, identity, targetId } = settings;
-  const { environment, words, imageUser, resources } = inputs;
+  const { environment, argv, imageUser, resources } = inputs;
   const stopSignal = settings.stopSignals ? container.lifecycle?.stopSignal : undefined;
   return {
     metadata: { name: container.name, attempt: restartCount },
     image: { image: imageRef, userSpecifiedImage: container.image ?? "" },
-    command: words.command,
-    args: words.args,
+    command: argv.command,
+    args: argv.args,
     workingDirectory: container.workingDir ?? "",
     environment,
     mounts: mounts(settings),

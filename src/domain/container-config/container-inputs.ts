@@ -6,20 +6,20 @@ import type { ImageUser } from "./security-context.ts";
 export interface ContainerInputs {
   readonly environment: readonly EnvironmentVariable[];
   /** Command and arguments with every variable reference replaced. */
-  readonly words: ContainerWords;
+  readonly argv: ContainerArgv;
   readonly mounts: readonly ContainerMount[];
   readonly imageUser: ImageUser;
   readonly resources: LinuxResources;
 }
 
-export interface ContainerWords {
+export interface ContainerArgv {
   readonly command: readonly string[];
   readonly args: readonly string[];
 }
 
 export const NO_INPUTS: ContainerInputs = {
   environment: [],
-  words: { command: [], args: [] },
+  argv: { command: [], args: [] },
   mounts: [],
   imageUser: {},
   resources: {},

@@ -3,7 +3,7 @@
  * admission, never dropped.
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "../pod/every-container.ts";
+import { allContainers } from "../pod/containers.ts";
 import type { ContainerSecurityContext, NamespaceOptions, SecurityContext } from "../runtime/security.ts";
 import { apparmorProfile, type SeccompSettings, seccompProfile } from "./security-profiles.ts";
 import type { UserNamespace } from "./user-namespace.ts";
@@ -27,7 +27,7 @@ export interface GivenIdentity {
 
 export function sandboxSecurity(pod: Pod, { volumeGroups, users }: GivenIdentity): SecurityContext {
   const own = pod.spec?.securityContext;
-  const every = pod.spec === undefined ? [] : everyContainer(pod.spec);
+  const every = pod.spec === undefined ? [] : allContainers(pod.spec);
   return {
     namespaces: namespaceOptions(pod, users),
     privileged: every.some((container) => container.securityContext?.privileged === true),

@@ -3,14 +3,14 @@ import { describe, test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { diagnose } from "./diagnose.ts";
 import type { AgentProcess, DiskSeen, HostFacts, KernelSetting, PairSeen } from "./facts.ts";
-import { FINDING_NAMES, FINDINGS, type FindingName, type Looked } from "./finding.ts";
+import { FINDING_NAMES, FINDINGS, type FindingName, type Probed } from "./finding.ts";
 import { diagnosisJson, diagnosisText, exitCodeOf, type FailOn } from "./show.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
 const DAY = 86_400_000;
 const GIB = 1n << 30n;
 
-const seen = <T>(value: T): Looked<T> => ({ kind: "seen", value });
+const seen = <T>(value: T): Probed<T> => ({ kind: "seen", value });
 const unseen = { kind: "unseen", why: "EACCES" } as const;
 
 /** A certificate and key that are valid from one day to another, relative to now. */

@@ -1,7 +1,7 @@
 /** The facts that doctor judges: the agent's configuration and the observed state of the host. */
 import type { CertificateFacts } from "../identity/certificate-pair.ts";
 import type { CgroupDriver, RuntimeCondition, RuntimeVersion } from "../runtime/runtime-info.ts";
-import type { Looked } from "./finding.ts";
+import type { Probed } from "./finding.ts";
 
 export interface HostFacts {
   readonly nowWallMs: number;
@@ -11,7 +11,7 @@ export interface HostFacts {
   readonly runtime: RuntimeSeen;
   readonly network: NetworkSeen;
   readonly cgroups: CgroupsSeen;
-  readonly swap: { readonly failsOn: boolean; readonly devices: Looked<readonly string[]> };
+  readonly swap: { readonly failsOn: boolean; readonly devices: Probed<readonly string[]> };
   readonly kernel: KernelSeen;
   readonly ports: PortsSeen;
   readonly identity: IdentitySeen;
@@ -35,7 +35,7 @@ export interface NodeSeen {
   readonly name: string;
   readonly standalone: boolean;
   /** Why the node has no address; undefined: it has one. */
-  readonly addressTrouble: Looked<string | undefined>;
+  readonly addressTrouble: Probed<string | undefined>;
   /** Whether one of the node's addresses is an IPv6 address. */
   readonly ipv6: boolean;
 }
@@ -50,9 +50,9 @@ export interface RuntimeSeen {
   readonly endpoint: string;
   readonly answer: RuntimeAnswer;
   /** Queried only if the runtime answers. */
-  readonly conditions: Looked<readonly RuntimeCondition[]>;
+  readonly conditions: Probed<readonly RuntimeCondition[]>;
   /** Undefined: the runtime does not implement the request. */
-  readonly driver: Looked<CgroupDriver | undefined>;
+  readonly driver: Probed<CgroupDriver | undefined>;
   /** The driver in the runtime's own settings, where the runtime reports them. */
   readonly driverOfSettings: CgroupDriver | undefined;
   /** Where the runtime keeps images; undefined: the runtime does not report it. */
@@ -73,10 +73,10 @@ export interface NetworkSeen {
     | {
         readonly directory: string;
         /** The configuration that the runtime uses: the first by name. Undefined: there is none. */
-        readonly configuration: Looked<NetworkConfiguration | undefined>;
+        readonly configuration: Probed<NetworkConfiguration | undefined>;
       }
     | undefined;
-  readonly programs: { readonly directories: readonly string[]; readonly found: Looked<readonly string[]> } | undefined;
+  readonly programs: { readonly directories: readonly string[]; readonly found: Probed<readonly string[]> } | undefined;
   /** Whether the runtime uses the CNI plugin `loopback` to set up the loopback of each pod. */
   readonly needsLoopback: boolean;
 }
@@ -89,8 +89,8 @@ export interface CgroupTree {
 
 export interface CgroupsSeen {
   readonly configured: CgroupDriver;
-  readonly systemd: Looked<boolean>;
-  readonly tree: Looked<CgroupTree | undefined>;
+  readonly systemd: Probed<boolean>;
+  readonly tree: Probed<CgroupTree | undefined>;
 }
 
 export interface KernelSetting {
@@ -101,18 +101,18 @@ export interface KernelSetting {
 }
 
 export interface KernelSeen {
-  readonly release: Looked<string>;
+  readonly release: Probed<string>;
   /** Whether the agent may only read the settings (protectKernelDefaults). */
   readonly protect: boolean;
   /** Whether the agent continues when it cannot write a setting. */
   readonly mayFail: boolean;
   /** The settings that the agent manages, with the wanted values. */
-  readonly tunables: Looked<readonly (KernelSetting & { readonly wanted: string })[]>;
+  readonly tunables: Probed<readonly (KernelSetting & { readonly wanted: string })[]>;
   /** The other settings that matter. */
-  readonly settings: Looked<readonly KernelSetting[]>;
-  readonly fileSystems: Looked<readonly string[]>;
+  readonly settings: Probed<readonly KernelSetting[]>;
+  readonly fileSystems: Probed<readonly string[]>;
   /** Whether kernel messages can be read; undefined: not required. */
-  readonly messages: Looked<true> | undefined;
+  readonly messages: Probed<true> | undefined;
 }
 
 export interface Listener {
@@ -136,8 +136,8 @@ export interface WantedPort {
 
 export interface PortsSeen {
   readonly wanted: readonly WantedPort[];
-  readonly listeners: Looked<readonly Listener[]>;
-  readonly agents: Looked<readonly AgentProcess[]>;
+  readonly listeners: Probed<readonly Listener[]>;
+  readonly agents: Probed<readonly AgentProcess[]>;
 }
 
 /** A certificate with its key, as found on disk. */
@@ -189,14 +189,14 @@ export interface DiskSeen {
   /** "agent", "images", "logs". */
   readonly use: string;
   readonly path: string;
-  readonly room: Looked<{
+  readonly room: Probed<{
     readonly availableBytes: bigint;
     readonly capacityBytes: bigint;
     readonly inodes: bigint;
     readonly inodesFree: bigint;
   }>;
   /** Undefined: the agent itself does not write there. */
-  readonly writeTrouble: Looked<string | undefined> | undefined;
+  readonly writeTrouble: Probed<string | undefined> | undefined;
   /** The eviction thresholds: below them the node is under disk pressure; undefined: no threshold. */
   readonly bytesMin: Least | undefined;
   readonly inodesMin: Least | undefined;
@@ -216,5 +216,5 @@ export interface ResolverSeen {
 export interface ProgramsSeen {
   readonly wantsIptables: boolean;
   /** By program name, whether it is installed. */
-  readonly found: Looked<Readonly<Record<string, boolean>>>;
+  readonly found: Probed<Readonly<Record<string, boolean>>>;
 }

@@ -325,15 +325,15 @@ export const finding = (name: FindingName, seen: string): Finding => ({
 export type Findings = Generator<Finding, void, void>;
 
 /** An observed value, or why it could not be observed. */
-export type Looked<T> =
+export type Probed<T> =
   | { readonly kind: "seen"; readonly value: T }
   | { readonly kind: "unseen"; readonly why: string };
 
 /** Reports every value that could not be observed; the judge function continues with the others. */
-export function* unseen(looks: Readonly<Record<string, Looked<unknown>>>): Findings {
-  for (const [what, look] of Object.entries(looks)) {
-    if (look.kind === "unseen") yield finding("could-not-look", `${what}: ${look.why}`);
+export function* unseen(probes: Readonly<Record<string, Probed<unknown>>>): Findings {
+  for (const [what, probed] of Object.entries(probes)) {
+    if (probed.kind === "unseen") yield finding("could-not-look", `${what}: ${probed.why}`);
   }
 }
 
-export const seenOf = <T>(look: Looked<T>): T | undefined => (look.kind === "seen" ? look.value : undefined);
+export const seenOf = <T>(probed: Probed<T>): T | undefined => (probed.kind === "seen" ? probed.value : undefined);

@@ -4,11 +4,11 @@ import type { CgroupsSeen, HostFacts, KernelSeen, KernelSetting } from "./facts.
 import { type Finding, type Findings, finding, seenOf, unseen } from "./finding.ts";
 
 export function* judgeCgroups({ cgroups, runtime }: HostFacts): Findings {
-  const { configured, systemd, tree: looked }: CgroupsSeen = cgroups;
-  yield* unseen({ "control groups": looked, "whether systemd runs this machine": systemd });
+  const { configured, systemd, tree: probed }: CgroupsSeen = cgroups;
+  yield* unseen({ "control groups": probed, "whether systemd runs this machine": systemd });
   if (runtime.answer.kind === "answers") yield* unseen({ "the runtime's cgroup driver": runtime.driver });
-  const tree = seenOf(looked);
-  if (looked.kind === "seen" && tree === undefined)
+  const tree = seenOf(probed);
+  if (probed.kind === "seen" && tree === undefined)
     yield finding("cgroup-missing", "nothing is mounted below /sys/fs/cgroup");
   if (tree?.version === 1) yield finding("cgroup-v1", "/sys/fs/cgroup is of version 1");
   if (tree?.readOnly === true) yield finding("cgroup-read-only", "/sys/fs/cgroup is mounted read-only");

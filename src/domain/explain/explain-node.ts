@@ -3,7 +3,7 @@
  * for. Waits that an earlier process of the agent recorded do not count.
  */
 import type { Entry } from "./entry.ts";
-import { shortTime } from "./moments.ts";
+import { shortTime } from "./format-time.ts";
 import type { NodeStateRecord } from "./node-states.ts";
 import { COLUMNS, hanging, jsonText, wrapped } from "./terminal-text.ts";
 

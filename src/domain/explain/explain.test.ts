@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { ActionName, Decision } from "../journal/decisions.ts";
 import { decisionRecord, type JournalRecord } from "../journal/records.ts";
-import type { EndStepName } from "../pod/ending.ts";
-import type { ContainerRole } from "../pod/every-container.ts";
+import type { ContainerRole } from "../pod/containers.ts";
+import type { TerminationStepName } from "../pod/ending.ts";
 import { type Entry, toEntry } from "./entry.ts";
 import { explain, nearNames } from "./explain.ts";
 import { explanationText } from "./show.ts";
@@ -26,7 +26,7 @@ const terminating = (seconds: number, why: string, graceSeconds = 30): Entry => 
   why,
   graceSeconds,
 });
-const ending = (seconds: number, step: EndStepName, error: string): Entry => ({
+const ending = (seconds: number, step: TerminationStepName, error: string): Entry => ({
   kind: "ending",
   ...at(seconds),
   step,

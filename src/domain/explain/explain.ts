@@ -3,7 +3,7 @@
  * pod's name and lists earlier ones. Records about the node as a whole apply to all pods.
  */
 import type { Entry } from "./entry.ts";
-import { drawPicture } from "./picture.ts";
+import { foldHistory } from "./pod-history.ts";
 import { sentenceOf } from "./sentence.ts";
 import { type TimelineLine, timelineOf } from "./timeline.ts";
 
@@ -36,7 +36,7 @@ export function explain(entries: readonly Entry[], { pod, uid, nowWallMs }: Ques
   const lives = livesOf(entries, pod);
   const chosen = uid === undefined ? lives.at(-1) : lives.findLast((life) => life.uid === uid);
   if (chosen === undefined) return undefined;
-  const sentence = (life: Life) => sentenceOf(drawPicture(life.entries), nowWallMs);
+  const sentence = (life: Life) => sentenceOf(foldHistory(life.entries), nowWallMs);
   return {
     pod,
     uid: chosen.uid,

@@ -4,73 +4,73 @@
  */
 import { pullDelayMs } from "../images/pull-backoff.ts";
 import { describeCause } from "../pod/pod-lifecycle.ts";
-import { msOfNs, shortTime } from "./moments.ts";
-import { type ContainerPicture, type Exit, isOfImage, type Picture, type Trouble } from "./picture.ts";
+import { msOfNs, shortTime } from "./format-time.ts";
+import { type ContainerHistory, type Exit, isOfImage, type PodHistory, type Trouble } from "./pod-history.ts";
 
 /** An exit within this time explains more than the fact that the container runs. */
 const LATELY_MS = 15 * 60_000;
 
-export function sentenceOf(picture: Picture, nowWallMs: number): string {
-  const text = overOf(picture, nowWallMs) ?? presentOf(picture, nowWallMs);
+export function sentenceOf(history: PodHistory, nowWallMs: number): string {
+  const text = overOf(history, nowWallMs) ?? presentOf(history, nowWallMs);
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** For a pod that was rejected, that terminates or that has terminated. */
-function overOf(picture: Picture, now: number): string | undefined {
-  const { admission, ending, terminal, finishedWallMs } = picture;
+function overOf(history: PodHistory, now: number): string | undefined {
+  const { admission, ending, terminal, finishedWallMs } = history;
   if (admission.kind === "rejected") {
     const { reason, message, wallMs } = admission;
     return `This node rejected the pod at ${shortTime(wallMs, now)}: ${reason}: ${message}`;
   }
   if (finishedWallMs !== undefined) {
     const gone = `nothing of it is left on this node since ${shortTime(finishedWallMs, now)}`;
-    return `${endedBecause(picture, now)}; ${gone}`;
+    return `${endedBecause(history, now)}; ${gone}`;
   }
-  if (terminal !== undefined) return `${endedBecause(picture, now)}${leftOvers(picture, now)}`;
+  if (terminal !== undefined) return `${endedBecause(history, now)}${leftOvers(history, now)}`;
   if (ending === undefined) return undefined;
   const grace = ending.graceSeconds === 1 ? "1 second" : `${ending.graceSeconds} seconds`;
-  const request = `${endCause(picture)}, at ${shortTime(ending.sinceWallMs, now)} with a grace period of ${grace}`;
-  const held = endWaitsFor(picture, now);
+  const request = `${endCause(history)}, at ${shortTime(ending.sinceWallMs, now)} with a grace period of ${grace}`;
+  const held = endWaitsFor(history, now);
   return held === undefined ? `The pod is terminating: ${request}` : `${held}; ${request}`;
 }
 
-function endedBecause(picture: Picture, now: number): string {
-  const { ending, terminal, containers } = picture;
+function endedBecause(history: PodHistory, now: number): string {
+  const { ending, terminal, containers } = history;
   const at = terminal?.wallMs ?? ending?.sinceWallMs;
   const when = at === undefined ? "" : ` at ${shortTime(at, now)}`;
   if (ending !== undefined && ending.why.kind !== "completed")
-    return `The pod was terminated${when}: ${endCause(picture)}`;
+    return `The pod was terminated${when}: ${endCause(history)}`;
   if (terminal?.phase === "Succeeded") return `The pod completed${when}: Succeeded`;
   const failed = [...containers.values()].find(({ lastExit }) => lastExit !== undefined && lastExit.exitCode !== 0);
   const last = failed?.lastExit;
   if (failed === undefined || last === undefined)
     return `The pod terminated${when}${terminal === undefined ? "" : `: ${terminal.phase}`}`;
-  return `The pod failed${when}: ${named(failed, picture)} ${exitText(failed, last)}`;
+  return `The pod failed${when}: ${named(failed, history)} ${exitText(failed, last)}`;
 }
 
-function endCause({ ending, preemptedFor }: Picture): string {
+function endCause({ ending, preemptedFor }: PodHistory): string {
   const cause = ending === undefined ? "the cause is not known" : describeCause(ending.why).replace(/\.$/, "");
   return preemptedFor === undefined ? cause : `${cause} (${preemptedFor})`;
 }
 
 /** What a terminating pod waits for. */
-function endWaitsFor(picture: Picture, now: number): string | undefined {
-  const { endHeldUp, containers } = picture;
+function endWaitsFor(history: PodHistory, now: number): string | undefined {
+  const { endHeldUp, containers } = history;
   if (endHeldUp !== undefined) return `The pod cannot be terminated: ${stepText(endHeldUp, now)}`;
   const hooked = [...containers.values()].find(({ preStopSinceWallMs }) => preStopSinceWallMs !== undefined);
   if (hooked === undefined) return undefined;
-  return `The pod is terminating and ${named(hooked, picture)} waits for its preStop hook, which runs since ${shortTime(hooked.preStopSinceWallMs ?? 0, now)}`;
+  return `The pod is terminating and ${named(hooked, history)} waits for its preStop hook, which runs since ${shortTime(hooked.preStopSinceWallMs ?? 0, now)}`;
 }
 
-const stepText = ({ text, sinceWallMs }: NonNullable<Picture["endHeldUp"]>, now: number): string =>
+const stepText = ({ text, sinceWallMs }: NonNullable<PodHistory["endHeldUp"]>, now: number): string =>
   `${causeText({ why: text })} (since ${shortTime(sinceWallMs, now)})`;
 
-const leftOvers = ({ endHeldUp }: Picture, now: number): string =>
+const leftOvers = ({ endHeldUp }: PodHistory, now: number): string =>
   endHeldUp === undefined ? "" : `, and cannot be cleaned up: ${stepText(endHeldUp, now)}`;
 
-function presentOf(picture: Picture, now: number): string {
-  const { admission, runtimeTrouble, trouble } = picture;
-  const containers = [...picture.containers.values()];
+function presentOf(history: PodHistory, now: number): string {
+  const { admission, runtimeTrouble, trouble } = history;
+  const containers = [...history.containers.values()];
   const isRunning = containers.some(({ startedWallMs }) => startedWallMs !== undefined);
   const runtime =
     runtimeTrouble === undefined
@@ -84,14 +84,14 @@ function presentOf(picture: Picture, now: number): string {
     return `The pod cannot be started: ${runtime}${trouble === undefined ? "" : `; ${causeText(trouble)}`}`;
   }
   if (!isRunning && trouble !== undefined) return podText(trouble, now);
-  const held = heldUp(containers, picture, now);
+  const held = heldUp(containers, history, now);
   if (held !== undefined) return held;
   const besides = runtime ?? (trouble === undefined ? undefined : lowered(podText(trouble, now)));
-  const whole = isRunning ? runningText(containers, picture, now) : setUpText(picture, now);
+  const whole = isRunning ? runningText(containers, history, now) : setUpText(history, now);
   return besides === undefined ? whole : `${whole}, but ${besides}`;
 }
 
-const setUpText = ({ sandboxSinceWallMs }: Picture, now: number): string =>
+const setUpText = ({ sandboxSinceWallMs }: PodHistory, now: number): string =>
   sandboxSinceWallMs === undefined
     ? "The pod was admitted and is being set up"
     : `The pod's sandbox is being created since ${shortTime(sandboxSinceWallMs, now)}`;
@@ -117,18 +117,18 @@ const podText = (trouble: Trouble, now: number): string =>
   `${POD_WORDS[trouble.reason] ?? "The pod cannot be set up"}: ${causeText(trouble)}${repeated(trouble, now)}`;
 
 /** The first container that is blocked. Containers that do not run come before those that run with problems. */
-function heldUp(containers: readonly ContainerPicture[], picture: Picture, now: number): string | undefined {
+function heldUp(containers: readonly ContainerHistory[], history: PodHistory, now: number): string | undefined {
   const worst = (words: typeof notRunning) => {
     for (const container of containers) {
-      const text = words(container, picture, now);
-      if (text !== undefined) return `${capital(named(container, picture))} ${text}`;
+      const text = words(container, history, now);
+      if (text !== undefined) return `${capital(named(container, history))} ${text}`;
     }
     return undefined;
   };
   return worst(notRunning) ?? worst(runningBadly);
 }
 
-function notRunning(container: ContainerPicture, picture: Picture, now: number): string | undefined {
+function notRunning(container: ContainerHistory, history: PodHistory, now: number): string | undefined {
   const { trouble, lastExit, startedWallMs, pullingSinceWallMs, postStartSinceWallMs, role, delayMs } = container;
   if (postStartSinceWallMs !== undefined && startedWallMs !== undefined)
     return `waits for its postStart hook, which runs since ${shortTime(postStartSinceWallMs, now)}`;
@@ -139,7 +139,7 @@ function notRunning(container: ContainerPicture, picture: Picture, now: number):
     return `waits for its image, which is being pulled since ${shortTime(pullingSinceWallMs, now)}`;
   if (lastExit === undefined || role === "ephemeral") return undefined;
   if (role === "init" && lastExit.exitCode === 0) return undefined;
-  const isLast = delayMs === undefined && picture.terminal === undefined && lastExit.restartCount === 0;
+  const isLast = delayMs === undefined && history.terminal === undefined && lastExit.restartCount === 0;
   const often = lastExit.restartCount === 0 ? "" : `, ${lastExit.restartCount + 1} times so far`;
   return `${isLast ? "has ended" : "keeps ending"}: it ${exitText(container, lastExit)}${often}${nextStart(container, now)}`;
 }
@@ -159,13 +159,13 @@ function troubleText(trouble: Trouble, now: number): string {
   return `cannot start: ${causeText(trouble)}${often}`;
 }
 
-function nextStart({ lastExit, delayMs }: ContainerPicture, now: number): string {
+function nextStart({ lastExit, delayMs }: ContainerHistory, now: number): string {
   if (lastExit === undefined || delayMs === undefined) return "";
   const dueWallMs = msOfNs(lastExit.finishedWallNs) + delayMs;
   return dueWallMs > now ? `; it is started again at ${shortTime(dueWallMs, now)}` : "";
 }
 
-function runningBadly(container: ContainerPicture, picture: Picture, now: number): string | undefined {
+function runningBadly(container: ContainerHistory, history: PodHistory, now: number): string | undefined {
   const { startedWallMs, unhealthy, lastExit, role } = container;
   if (startedWallMs === undefined) return undefined;
   const since = `runs since ${shortTime(startedWallMs, now)}`;
@@ -177,7 +177,7 @@ function runningBadly(container: ContainerPicture, picture: Picture, now: number
     const after = last === undefined || probe === "readiness" ? "" : `; ${last}`;
     return `${since} but ${so}: ${reported.why}${repeated(reported, now)}${after}`;
   }
-  if (role === "init") return `${since} and has not ended yet${waitsFor(picture)}`;
+  if (role === "init") return `${since} and has not ended yet${waitsFor(history)}`;
   const isLate = lastExit !== undefined && now - msOfNs(lastExit.finishedWallNs) < LATELY_MS;
   return isLate ? `${since}, again: ${last}${countOf(lastExit)}` : undefined;
 }
@@ -189,19 +189,19 @@ function runningBadly(container: ContainerPicture, picture: Picture, now: number
 function isBad(
   probe: "startup" | "liveness" | "readiness",
   { lastWallMs }: Trouble,
-  { verdicts, startedWallMs = 0 }: ContainerPicture,
+  { verdicts, startedWallMs = 0 }: ContainerHistory,
   now: number,
 ): boolean {
   if (probe !== "liveness") return verdicts?.[probe] !== "success";
   return verdicts?.liveness === "failure" || (lastWallMs >= startedWallMs && now - lastWallMs < LATELY_MS);
 }
 
-const waitsFor = ({ containers }: Picture): string =>
+const waitsFor = ({ containers }: PodHistory): string =>
   [...containers.values()].some(({ role }) => role === "regular") ? "; the others wait for it" : "";
 
 const countOf = ({ restartCount }: Exit): string => (restartCount === 0 ? "" : ` (${restartCount + 1} times so far)`);
 
-function exitText({ lastStoppedFor: probe, unhealthy }: ContainerPicture, { reason, exitCode }: Exit): string {
+function exitText({ lastStoppedFor: probe, unhealthy }: ContainerHistory, { reason, exitCode }: Exit): string {
   const code = `exit code ${exitCode}`;
   const said = probe === undefined ? undefined : unhealthy.get(probe)?.why;
   if (probe !== undefined)
@@ -210,19 +210,19 @@ function exitText({ lastStoppedFor: probe, unhealthy }: ContainerPicture, { reas
   return `ended with ${code}${reason === "" ? "" : ` (${reason})`}`;
 }
 
-function runningText(containers: readonly ContainerPicture[], picture: Picture, now: number): string {
+function runningText(containers: readonly ContainerHistory[], history: PodHistory, now: number): string {
   const serving = containers.filter(({ startedWallMs, role }) => startedWallMs !== undefined && role !== "ephemeral");
   const since = Math.max(...serving.map(({ startedWallMs }) => startedWallMs ?? 0));
   const waiting = containers.filter(
     ({ startedWallMs, role, lastExit }) => startedWallMs === undefined && role !== "init" && lastExit === undefined,
   );
-  const names = waiting.map((container) => named(container, picture)).join(", ");
+  const names = waiting.map((container) => named(container, history)).join(", ");
   if (names !== "") return `The pod is being started: ${names} ${waiting.length === 1 ? "comes" : "come"} next`;
   return `The pod runs since ${shortTime(since, now)}, with ${serving.length === 1 ? "its container" : `its ${serving.length} containers`} started`;
 }
 
 /** `the container "app"`, `the init container "setup" (1 of 2)`. */
-function named({ name, role }: ContainerPicture, { containers }: Picture): string {
+function named({ name, role }: ContainerHistory, { containers }: PodHistory): string {
   const kind = { init: "init container", sidecar: "sidecar", regular: "container", ephemeral: "ephemeral container" }[
     role
   ];

@@ -1,6 +1,6 @@
 /** An explanation as text for a terminal of 120 columns, and as JSON for programs. */
 import type { Explanation } from "./explain.ts";
-import { shortDuration, shortTime } from "./moments.ts";
+import { shortDuration, shortTime } from "./format-time.ts";
 import { COLUMNS, hanging, jsonText, printable, wrapped } from "./terminal-text.ts";
 import type { TimelineLine } from "./timeline.ts";
 

@@ -6,10 +6,10 @@ import { assertNever } from "../../base/assert.ts";
 import { parseGoDuration } from "../../base/duration.ts";
 import type { Decision } from "../journal/decisions.ts";
 import type { JournalRecord } from "../journal/records.ts";
-import { endStepText } from "../pod/ending.ts";
+import { terminationStepText } from "../pod/ending.ts";
 import { causeFromText, describeCause } from "../pod/pod-lifecycle.ts";
 import { type Entry, partOf } from "./entry.ts";
-import { msOfNs } from "./moments.ts";
+import { msOfNs } from "./format-time.ts";
 
 export interface TimelineLine {
   readonly wallMs: number;
@@ -75,7 +75,7 @@ const WORDS: { readonly [K in JournalRecord["kind"]]?: WordsOf<K> } = {
   resized: () => ({ what: undefined }),
   restartForResize: ({ container }) => ({ what: `${container}: to be restarted with other resources` }),
   ending: ({ step, state, error }) => ({
-    what: state === "failed" ? `termination blocked: ${endStepText(step, error)}` : undefined,
+    what: state === "failed" ? `termination blocked: ${terminationStepText(step, error)}` : undefined,
   }),
   restartingAll: () => ({ what: "all containers are restarted, because one of them requested it" }),
   terminal: ({ phase }) => ({ what: `all containers have terminated: ${phase}`, ends: "end", begins: "removal" }),

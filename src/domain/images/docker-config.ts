@@ -1,32 +1,35 @@
 /**
- * Registry credentials in files and Secrets: `{"auths": {place: login}}` of config.json, and the bare map of the older
- * .dockercfg. They are parsed as Go parses JSON: field names in any case, and null for absent. One invalid login
+ * Registry credentials in files and Secrets: `{"auths": {registry: login}}` of config.json, and the bare map of the
+ * older .dockercfg. They are parsed as Go parses JSON: field names in any case, and null for absent. One invalid login
  * invalidates the whole file.
  */
 import { decodeBase64 } from "../../base/base64.ts";
 import { utf8Text } from "../../base/utf8.ts";
 
-export interface Login {
+export interface RegistryLogin {
   readonly username: string;
   readonly password: string;
 }
 
-/** The registry as written in the file, and its login. */
-export type Logins = readonly (readonly [place: string, login: Login])[];
+/** Each registry as written in the file, with its login. */
+export type CredentialsByRegistry = readonly (readonly [registry: string, login: RegistryLogin])[];
 
-export type ParsedLogins =
-  | { readonly kind: "logins"; readonly logins: Logins }
+export type ParsedCredentials =
+  | { readonly kind: "credentials"; readonly credentials: CredentialsByRegistry }
   | { readonly kind: "invalid"; readonly why: string };
 
 export type DockerConfigForm = "config.json" | ".dockercfg";
 
 class Fault extends Error {}
 
-export function parseDockerConfig(text: string, form: DockerConfigForm): ParsedLogins {
+export function parseDockerConfig(text: string, form: DockerConfigForm): ParsedCredentials {
   try {
     const whole = objectIn(JSON.parse(text));
     const auths = form === "config.json" ? objectIn(valueIn(whole, "auths")) : whole;
-    return { kind: "logins", logins: Object.entries(auths).map(([place, entry]) => [place, loginOf(entry)] as const) };
+    return {
+      kind: "credentials",
+      credentials: Object.entries(auths).map(([registry, entry]) => [registry, loginOf(entry)] as const),
+    };
   } catch (error) {
     if (error instanceof Fault) return { kind: "invalid", why: error.message };
     // The message of the JSON parser could quote a password.
@@ -36,7 +39,7 @@ export function parseDockerConfig(text: string, form: DockerConfigForm): ParsedL
 
 const UNREADABLE = "error occurred while trying to unmarshal json";
 
-function loginOf(entry: unknown): Login {
+function loginOf(entry: unknown): RegistryLogin {
   const fields = objectIn(entry);
   const auth = textIn(fields, "auth");
   if (auth === "") return { username: textIn(fields, "username"), password: textIn(fields, "password") };

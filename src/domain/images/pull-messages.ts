@@ -9,14 +9,14 @@ export const pullingText = (image: string): string => `Pulling image ${goQuote(i
 export const presentText = (image: string): string =>
   `Container image ${goQuote(image)} already present on machine and can be accessed by the pod`;
 
-export interface PullFigures {
+export interface PullStats {
   readonly pullMs: number;
   readonly wholeMs: number;
   readonly sizeBytes: bigint;
 }
 
 /** A container that joined a running pull did not wait for all of it. */
-export function pulledText(image: string, { pullMs, wholeMs, sizeBytes }: PullFigures): string {
+export function pulledText(image: string, { pullMs, wholeMs, sizeBytes }: PullStats): string {
   const [pull, whole] = [Math.min(pullMs, wholeMs), wholeMs].map(milliseconds);
   return `Successfully pulled image ${goQuote(image)} in ${pull} (${whole} including waiting). Image size: ${sizeBytes} bytes.`;
 }
@@ -64,7 +64,7 @@ export function pullFailure(image: string, error: string): PullFailure {
 }
 
 /** The message of a container that waits for the next attempt; it keeps the last real error. */
-export const heldBackText = (image: string, { reason, message }: PullFailure): string =>
+export const imagePullBackOffText = (image: string, { reason, message }: PullFailure): string =>
   `${backOffText(image)}: ${reason}: ${message}`;
 
 /** Appended to that message; the Go kubelet does not report it. */

@@ -19,8 +19,8 @@ export type UnderWay = {
   | { readonly kind: "queued"; readonly position: number }
 );
 
-/** The key of a pull. `asker` is the container or the volume of the pod that requests the image. */
-export const pullKey = (podUid: string, asker: string): string => `${podUid}/${asker}`;
+/** The key of a pull. `requester` is the container or the volume of the pod that requests the image. */
+export const pullKey = (podUid: string, requester: string): string => `${podUid}/${requester}`;
 
 export const podOfPull = (key: string): string => key.slice(0, key.indexOf("/"));
 

@@ -6,7 +6,7 @@ import { asksNode, decidePull } from "./pull-decision.ts";
 import {
   backOffText,
   failedPullText,
-  heldBackText,
+  imagePullBackOffText,
   inspectFailedText,
   invalidNameText,
   neverPullText,
@@ -94,7 +94,7 @@ test("[9.3] a failed pull has reason RegistryUnavailable, SignatureValidationFai
   });
   assert.equal(backOffText("x"), 'Back-off pulling image "x"');
   assert.equal(
-    heldBackText("x", { reason: "ErrImagePull", message: "not found" }),
+    imagePullBackOffText("x", { reason: "ErrImagePull", message: "not found" }),
     'Back-off pulling image "x": ErrImagePull: not found',
   );
 });

@@ -7,36 +7,46 @@ import type { Secret } from "../../api/gen/core-v1.ts";
 import { decodeBase64 } from "../../base/base64.ts";
 import { utf8Text } from "../../base/utf8.ts";
 import type { RegistryCredentials } from "../runtime/image.ts";
-import { type DockerConfigForm, type Logins, type ParsedLogins, parseDockerConfig } from "./docker-config.ts";
-import { normalPlace, placeMatches } from "./registry-place.ts";
+import {
+  type CredentialsByRegistry,
+  type DockerConfigForm,
+  type ParsedCredentials,
+  parseDockerConfig,
+} from "./docker-config.ts";
+import { normalRegistry, registryMatches } from "./registry-match.ts";
 
-/** `ofPod` and `ofNode` are the logins of each Secret and of each file, in order. */
+/** `ofPod` and `ofNode` are the credentials in each Secret and in each file, in order. */
 export const credentialsFor = (
   repository: string,
-  { ofPod, ofNode }: { readonly ofPod: readonly Logins[]; readonly ofNode: readonly Logins[] },
+  {
+    ofPod,
+    ofNode,
+  }: { readonly ofPod: readonly CredentialsByRegistry[]; readonly ofNode: readonly CredentialsByRegistry[] },
 ): readonly RegistryCredentials[] => [...matching(repository, ofPod), ...matching(repository, ofNode)];
 
-/** The older name of the default registry matches it if no other place does. */
-const DEFAULT_PLACE = "index.docker.io";
+/** The older name of the default registry matches it if no other registry does. */
+const DEFAULT_REGISTRY = "index.docker.io";
 
-function matching(repository: string, sources: readonly Logins[]): readonly RegistryCredentials[] {
-  const byPlace = new Map<string, RegistryCredentials[]>();
+function matching(repository: string, sources: readonly CredentialsByRegistry[]): readonly RegistryCredentials[] {
+  const byRegistry = new Map<string, RegistryCredentials[]>();
   for (const [written, { username, password }] of sources.flat()) {
-    const place = normalPlace(written);
-    if (place === undefined) continue;
-    const known = byPlace.get(place);
-    if (known === undefined) byPlace.set(place, [{ username, password }]);
+    const registry = normalRegistry(written);
+    if (registry === undefined) continue;
+    const known = byRegistry.get(registry);
+    if (known === undefined) byRegistry.set(registry, [{ username, password }]);
     else known.push({ username, password });
   }
-  const places = [...byPlace.keys()].sort().toReversed();
-  const found = places.filter((place) => placeMatches(place, repository)).flatMap((place) => byPlace.get(place) ?? []);
-  return found.length > 0 || !isOfDefaultRegistry(repository) ? found : (byPlace.get(DEFAULT_PLACE) ?? []);
+  const registries = [...byRegistry.keys()].sort().toReversed();
+  const found = registries
+    .filter((registry) => registryMatches(registry, repository))
+    .flatMap((registry) => byRegistry.get(registry) ?? []);
+  return found.length > 0 || !isOfDefaultRegistry(repository) ? found : (byRegistry.get(DEFAULT_REGISTRY) ?? []);
 }
 
 /** Like the Go kubelet: a first part without dot or port is not a registry, although "localhost" is one. */
 function isOfDefaultRegistry(repository: string): boolean {
   const [first = ""] = repository.split("/", 1);
-  return first === "docker.io" || first === DEFAULT_PLACE || !/[.:]/.test(first);
+  return first === "docker.io" || first === DEFAULT_REGISTRY || !/[.:]/.test(first);
 }
 
 const FORMS: ReadonlyMap<string, readonly [key: string, form: DockerConfigForm]> = new Map([
@@ -44,9 +54,9 @@ const FORMS: ReadonlyMap<string, readonly [key: string, form: DockerConfigForm]>
   ["kubernetes.io/dockercfg", [".dockercfg", ".dockercfg"]],
 ]);
 
-/** A Secret of another type, or an empty one, has no logins and is not an error. */
-export function loginsOfSecret({ type, data = {} }: Secret): ParsedLogins {
-  const nothing: ParsedLogins = { kind: "logins", logins: [] };
+/** A Secret of another type, or an empty one, has no credentials and is not an error. */
+export function credentialsOfSecret({ type, data = {} }: Secret): ParsedCredentials {
+  const nothing: ParsedCredentials = { kind: "credentials", credentials: [] };
   const [key, form] = FORMS.get(type ?? "") ?? [];
   if (key === undefined || form === undefined || !Object.hasOwn(data, key)) return nothing;
   const decoded = decodeBase64(data[key] ?? "", "padded");

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { compact } from "./compaction.ts";
-import { foldFacts, nothingKnown } from "./facts.ts";
+import { foldJournaledPods, nothingKnown } from "./journaled-pod.ts";
 import { allocatedRecord, decisionRecord, type JournalRecord } from "./records.ts";
 
 const BYTES = 100;
@@ -191,11 +191,11 @@ void test("compaction keeps the facts of every UID that it does not drop, and is
           kind !== "resized" || drawn.slice(0, place).some((one) => one.kind === "allocated" && one.uid === uid),
       );
       const left = kept(records, 0, { bytesTarget: room * BYTES });
-      const before = foldFacts(records);
-      const after = foldFacts(left);
-      for (const [uid, facts] of before) {
-        if (facts.finishedWallMs === undefined || after.has(uid))
-          assert.deepEqual(after.get(uid) ?? nothingKnown(facts), facts);
+      const before = foldJournaledPods(records);
+      const after = foldJournaledPods(left);
+      for (const [uid, journaledPod] of before) {
+        if (journaledPod.finishedWallMs === undefined || after.has(uid))
+          assert.deepEqual(after.get(uid) ?? nothingKnown(journaledPod), journaledPod);
       }
       assert.deepEqual(kept(left, 0, { bytesTarget: room * BYTES }), left);
     }),

@@ -9,7 +9,7 @@
  */
 import { equalAllocations } from "../resize/allocation.ts";
 import type { Decision } from "./decisions.ts";
-import { afterRecord, nothingKnown, type UidFacts } from "./facts.ts";
+import { afterRecord, type JournaledPod, nothingKnown } from "./journaled-pod.ts";
 import { isExplanation, type JournalRecord } from "./records.ts";
 
 /** Explanations per UID: nobody reads more about one pod, and a noisy pod must not displace those of others. */
@@ -26,9 +26,9 @@ export interface SizedRecord {
   readonly bytes: number;
 }
 
-/** The records of one UID that changed its facts, and the resulting facts. */
+/** The records of one UID that changed what is known of the pod, and the result. */
 interface Life<T> {
-  facts: UidFacts;
+  journaledPod: JournaledPod;
   kept: T[];
   /** The position of the `finished` record in the journal. */
   finishedAt: number;
@@ -41,13 +41,13 @@ export function compact<T extends SizedRecord>(
   limits: CompactionLimits,
 ): readonly T[] {
   const lives = [...collectLives(records).values()];
-  const open = lives.filter((life) => life.facts.finishedWallMs === undefined);
-  const finished = lives.filter((life) => life.facts.finishedWallMs !== undefined);
+  const open = lives.filter((life) => life.journaledPod.finishedWallMs === undefined);
+  const finished = lives.filter((life) => life.journaledPod.finishedWallMs !== undefined);
   const recent = finished
     .sort((a, b) => b.finishedAt - a.finishedAt)
     .filter(
-      ({ facts }, index) =>
-        index < limits.finishedKeptMin || nowWallMs - (facts.finishedWallMs ?? 0) < limits.finishedKeptMs,
+      ({ journaledPod }, index) =>
+        index < limits.finishedKeptMin || nowWallMs - (journaledPod.finishedWallMs ?? 0) < limits.finishedKeptMs,
     );
   const keep = new Set([...open.flatMap((life) => life.kept), ...lastingExplanations(records, open)]);
   let room = limits.bytesTarget - weigh([...keep]);
@@ -68,16 +68,16 @@ function collectLives<T extends SizedRecord>(records: readonly T[]): Map<string,
   for (const [place, sized] of records.entries()) {
     const { record } = sized;
     if (isExplanation(record)) continue;
-    const life: Life<T> = lives.get(record.uid) ?? { facts: nothingKnown(record), kept: [], finishedAt: -1 };
+    const life: Life<T> = lives.get(record.uid) ?? { journaledPod: nothingKnown(record), kept: [], finishedAt: -1 };
     lives.set(record.uid, life);
-    const facts = afterRecord(life.facts, record);
-    if (facts === life.facts) continue;
-    const isNewLife = life.facts.finishedWallMs !== undefined && facts.finishedWallMs === undefined;
+    const journaledPod = afterRecord(life.journaledPod, record);
+    if (journaledPod === life.journaledPod) continue;
+    const isNewLife = life.journaledPod.finishedWallMs !== undefined && journaledPod.finishedWallMs === undefined;
     if (isNewLife) life.kept = life.kept.filter((each) => each.record.kind === "staticPod");
-    life.facts = facts;
+    life.journaledPod = journaledPod;
     life.kept.push(sized);
     if (record.kind === "finished") life.finishedAt = place;
-    if (OUTLIVED.has(record.kind)) life.kept = life.kept.filter((each) => stillCounts(each.record, facts));
+    if (OUTLIVED.has(record.kind)) life.kept = life.kept.filter((each) => stillCounts(each.record, journaledPod));
     if (LAST_HOLDS.has(record.kind)) {
       life.kept = life.kept.filter((each) => each === sized || each.record.kind !== record.kind);
     }
@@ -90,7 +90,7 @@ function collectLives<T extends SizedRecord>(records: readonly T[]): Map<string,
  * decision of each lasting kind, such as the one that names the pod's containers.
  */
 function lastingExplanations<T extends SizedRecord>(records: readonly T[], open: readonly Life<T>[]): readonly T[] {
-  const uids = new Set(["", ...open.map(({ facts }) => facts.uid)]);
+  const uids = new Set(["", ...open.map(({ journaledPod }) => journaledPod.uid)]);
   const last = new Map<string, T>();
   for (const sized of records) {
     const { record } = sized;
@@ -128,11 +128,11 @@ const OUTLIVED: ReadonlySet<JournalRecord["kind"]> = new Set([
   "restartForResize",
 ]);
 
-/** Of these kinds, only the last record that changed the facts counts. */
+/** Of these kinds, only the last record that changed something counts. */
 const LAST_HOLDS: ReadonlySet<JournalRecord["kind"]> = new Set(["staticPod", "restartingAll", "ending"]);
 
-function stillCounts(record: JournalRecord, facts: UidFacts): boolean {
-  const { exits, restarts, postStartDue, preStopDone, probed, allocated, restartsForResize } = facts;
+function stillCounts(record: JournalRecord, journaledPod: JournaledPod): boolean {
+  const { exits, restarts, postStartDue, preStopDone, probed, allocated, restartsForResize } = journaledPod;
   switch (record.kind) {
     case "exited":
       return exits.get(record.container)?.some(({ containerId }) => containerId === record.containerId) === true;
@@ -159,7 +159,7 @@ function stillCounts(record: JournalRecord, facts: UidFacts): boolean {
 /** Only the last probe verdicts of a container still count. */
 const isLastWord = (
   { containerId, startup, liveness, readiness }: Extract<JournalRecord, { kind: "probed" }>,
-  last: ReturnType<UidFacts["probed"]["get"]>,
+  last: ReturnType<JournaledPod["probed"]["get"]>,
 ): boolean =>
   last?.containerId === containerId &&
   last.startup === startup &&

@@ -5,7 +5,7 @@
  * a text in `why`; only `upgradeDecision` reads it. The names in this module are on disk: an action of the pod worker
  * that is renamed in the code keeps its name here (`pod/action-decision.ts`).
  */
-import { type ContainerRole, isContainerRole } from "../pod/every-container.ts";
+import { type ContainerRole, isContainerRole } from "../pod/containers.ts";
 
 export const DECISION_VERSION = 2;
 

@@ -3,7 +3,7 @@
  * Decisions of earlier versions are upgraded.
  */
 import { isContainerAllocations } from "../allocation/pod-allocation.ts";
-import { END_STEPS } from "../pod/ending.ts";
+import { TERMINATION_STEPS } from "../pod/ending.ts";
 import { isAllocation } from "../resize/checkpoint.ts";
 import { DECISION_VERSION, isDecision, upgradeDecision } from "./decisions.ts";
 import type { JournalRecord } from "./records.ts";
@@ -63,7 +63,7 @@ const shapes: {
     uid: "text",
     pod: "text",
     wallMs: "number",
-    step: END_STEPS,
+    step: TERMINATION_STEPS,
     state: ["begun", "failed", "done"],
     attempts: "number",
     error: "text",

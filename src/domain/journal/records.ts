@@ -4,7 +4,7 @@
  * and what happened then.
  */
 import { type ContainerAllocations, isEmpty, type PodAllocation } from "../allocation/pod-allocation.ts";
-import type { EndStepName } from "../pod/ending.ts";
+import type { TerminationStepName } from "../pod/ending.ts";
 import type { ResourceAllocation } from "../resize/allocation.ts";
 import { DECISION_VERSION, type Decision } from "./decisions.ts";
 
@@ -108,7 +108,7 @@ export type JournalRecord =
       readonly uid: string;
       readonly pod: string;
       readonly wallMs: number;
-      readonly step: EndStepName;
+      readonly step: TerminationStepName;
       readonly state: "begun" | "failed" | "done";
       readonly attempts: number;
       readonly error: string;

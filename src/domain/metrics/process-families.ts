@@ -2,7 +2,7 @@
 import type { Family } from "../../base/metrics/family.ts";
 
 /** Of one process, at one time. */
-export interface ProcessFigures {
+export interface ProcessStats {
   readonly startWallMs: number;
   /** Includes the kernel's work for the process. */
   readonly cpuSeconds: number;
@@ -35,7 +35,7 @@ const family = (kind: Kind, name: string, value: number, help: string): Family =
 });
 
 /** Part of every endpoint, so that readers recognize a counter that was reset by a restart. */
-export const processStartFamily = ({ startWallMs }: Pick<ProcessFigures, "startWallMs">): Family =>
+export const processStartFamily = ({ startWallMs }: Pick<ProcessStats, "startWallMs">): Family =>
   family(
     "gauge",
     "process_start_time_seconds",
@@ -43,44 +43,44 @@ export const processStartFamily = ({ startWallMs }: Pick<ProcessFigures, "startW
     "[ALPHA] Start time of the process since unix epoch in seconds.",
   );
 
-export function processFamilies(figures: ProcessFigures): readonly Family[] {
-  const { virtualBytesMax, loopDelay } = figures;
+export function processFamilies(stats: ProcessStats): readonly Family[] {
+  const { virtualBytesMax, loopDelay } = stats;
   return [
-    processStartFamily(figures),
+    processStartFamily(stats),
     family(
       "counter",
       "process_cpu_seconds_total",
-      figures.cpuSeconds,
+      stats.cpuSeconds,
       "Total user and system CPU time spent in seconds.",
     ),
-    family("gauge", "process_resident_memory_bytes", figures.residentBytes, "Resident memory size in bytes."),
-    family("gauge", "process_virtual_memory_bytes", figures.virtualBytes, "Virtual memory size in bytes."),
+    family("gauge", "process_resident_memory_bytes", stats.residentBytes, "Resident memory size in bytes."),
+    family("gauge", "process_virtual_memory_bytes", stats.virtualBytes, "Virtual memory size in bytes."),
     family(
       "gauge",
       "process_virtual_memory_max_bytes",
       Number.isFinite(virtualBytesMax) ? virtualBytesMax : NO_LIMIT,
       "Maximum amount of virtual memory available in bytes.",
     ),
-    family("gauge", "process_open_fds", figures.openFiles, "Number of open file descriptors."),
-    family("gauge", "process_max_fds", figures.openFilesMax, "Maximum number of open file descriptors."),
+    family("gauge", "process_open_fds", stats.openFiles, "Number of open file descriptors."),
+    family("gauge", "process_max_fds", stats.openFilesMax, "Maximum number of open file descriptors."),
     family(
       "counter",
       "process_network_receive_bytes_total",
-      figures.receivedBytes,
+      stats.receivedBytes,
       "Number of bytes received by the process over the network.",
     ),
     family(
       "counter",
       "process_network_transmit_bytes_total",
-      figures.transmittedBytes,
+      stats.transmittedBytes,
       "Number of bytes sent by the process over the network.",
     ),
-    family("gauge", "nodejs_heap_size_used_bytes", figures.heapUsedBytes, "Used part of the V8 heap in bytes."),
-    family("gauge", "nodejs_heap_size_total_bytes", figures.heapTotalBytes, "Size of the V8 heap in bytes."),
+    family("gauge", "nodejs_heap_size_used_bytes", stats.heapUsedBytes, "Used part of the V8 heap in bytes."),
+    family("gauge", "nodejs_heap_size_total_bytes", stats.heapTotalBytes, "Size of the V8 heap in bytes."),
     family(
       "gauge",
       "nodejs_external_memory_bytes",
-      figures.externalBytes,
+      stats.externalBytes,
       "Memory outside the V8 heap that is bound to JavaScript objects, in bytes.",
     ),
     family(

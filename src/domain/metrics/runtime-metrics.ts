@@ -56,7 +56,7 @@ export const plegMetrics = (registry: Registry) => ({
     labels: [],
     buckets: QUICK_SECONDS,
   }),
-  looks: registry.histogram({
+  inspections: registry.histogram({
     name: "kubelet_pleg_pod_relist_duration_seconds",
     help: "[ALPHA] Duration in seconds for relisting a single pod in PLEG.",
     labels: [],

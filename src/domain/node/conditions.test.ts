@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
 import { aggregate } from "../../base/go-text.ts";
 import { isReady, nodeConditions } from "./conditions.ts";
-import { NO_HOLDS, notReadyReasons } from "./node-status.ts";
+import { NO_NOT_READY_REASONS, notReadyMessages } from "./node-status.ts";
 import { NO_PRESSURE } from "./pressure.ts";
 import { networkTroubles, RUNTIME_UNKNOWN, type RuntimeHealth, runtimeTroubles } from "./runtime-health.ts";
 
@@ -140,9 +140,9 @@ for (const [name, health, runtime, network] of [
 }
 
 test("[3.12] causes are in the order runtime, network, cgroups, storage, shutdown, capacity", () => {
-  const tiers = { kind: "failing", trouble: "no bus" } as const;
-  const holds = { storage: "CSINode is not yet initialized", shutdown: "node is shutting down" };
-  assert.deepEqual(notReadyReasons({ runtime: RUNTIME_UNKNOWN, tiers, holds }, { cpu: "1" }, true), [
+  const qosCgroups = { kind: "failing", trouble: "no bus" } as const;
+  const notReadyReasons = { storage: "CSINode is not yet initialized", shutdown: "node is shutting down" };
+  assert.deepEqual(notReadyMessages({ runtime: RUNTIME_UNKNOWN, qosCgroups, notReadyReasons }, { cpu: "1" }, true), [
     "container runtime status check may not have completed yet",
     "network state unknown",
     "cgroups cannot be set up: no bus",
@@ -152,7 +152,7 @@ test("[3.12] causes are in the order runtime, network, cgroups, storage, shutdow
   ]);
   const capacity = { cpu: "1", memory: "1", pods: "1" };
   for (const kind of ["pending", "ready"] as const) {
-    const well = { runtime: runtimeAnswered(), tiers: { kind }, holds: NO_HOLDS };
-    assert.deepEqual(notReadyReasons(well, capacity, false), []);
+    const well = { runtime: runtimeAnswered(), qosCgroups: { kind }, notReadyReasons: NO_NOT_READY_REASONS };
+    assert.deepEqual(notReadyMessages(well, capacity, false), []);
   }
 });

@@ -18,7 +18,7 @@ const MIGRATED_PLUGINS = [
   "kubernetes.io/vsphere-volume",
 ].join(",");
 
-export const CSI_NODE_HOLD = "CSINode is not yet initialized";
+export const CSI_NODE_REASON = "CSINode is not yet initialized";
 
 export const firstCsiNode = (node: Node): CSINode => {
   const { name = "", uid = "" } = node.metadata ?? {};

@@ -4,7 +4,7 @@
  */
 import type { Node, NodeStatus } from "../../api/gen/core-v1.ts";
 import { withoutField } from "../../base/json-equal.ts";
-import { type TiersState, tiersTroubles } from "../resources/tiers-state.ts";
+import { type QosCgroupState, qosCgroupTroubles } from "../resources/qos-cgroup-state.ts";
 import type { Image } from "../runtime/image.ts";
 import { type AddressDecision, type AddressOptions, providedNodeIp } from "./addresses.ts";
 import {
@@ -46,17 +46,17 @@ export interface NodeSnapshot {
   readonly images: readonly Image[] | undefined;
   /** Undefined until the mounted volumes are known. */
   readonly volumesInUse: readonly string[] | undefined;
-  readonly holds: NodeHolds;
-  readonly tiers: TiersState;
+  readonly notReadyReasons: NotReadyReasons;
+  readonly qosCgroups: QosCgroupState;
 }
 
 /** What keeps a node from being ready besides its runtime, each in a sentence; undefined: nothing. */
-export interface NodeHolds {
+export interface NotReadyReasons {
   readonly storage: string | undefined;
   readonly shutdown: string | undefined;
 }
 
-export const NO_HOLDS: NodeHolds = { storage: undefined, shutdown: undefined };
+export const NO_NOT_READY_REASONS: NotReadyReasons = { storage: undefined, shutdown: undefined };
 
 /**
  * Whether the Node reports its allocatable resources. A Node that does not was created while the machine could not be
@@ -81,7 +81,7 @@ export function updatedNode(known: Node, snapshot: NodeSnapshot, options: NodeOp
   const previous: NodeStatus = known.status ?? {};
   const own = machine === undefined ? {} : machineCapacity(machine, localBytes(snapshot, options), options);
   const capacity = machine === undefined ? (previous.capacity ?? {}) : mergedCapacity(previous.capacity ?? {}, own);
-  const notReady = notReadyReasons(snapshot, capacity, options.localStorage);
+  const notReady = notReadyMessages(snapshot, capacity, options.localStorage);
   const { conditions, changes } = nodeConditions(previous.conditions ?? [], { ...snapshot, notReady });
   const runtime = snapshot.runtime.kind === "answered" ? snapshot.runtime.version : undefined;
   const status: NodeStatus = {
@@ -123,8 +123,8 @@ const rebooted = (nodeName: string, bootId: string): NodeEvent => ({
 });
 
 /** In the order of the Ready condition's message; empty when the node is ready. */
-export function notReadyReasons(
-  { runtime, tiers, holds }: Pick<NodeSnapshot, "runtime" | "tiers" | "holds">,
+export function notReadyMessages(
+  { runtime, qosCgroups, notReadyReasons }: Pick<NodeSnapshot, "runtime" | "qosCgroups" | "notReadyReasons">,
   capacity: ResourceAmounts,
   localStorage: boolean,
 ): readonly string[] {
@@ -133,8 +133,8 @@ export function notReadyReasons(
   return [
     ...runtimeTroubles(runtime),
     ...networkTroubles(runtime),
-    ...tiersTroubles(tiers),
-    ...[holds.storage, holds.shutdown].filter((hold) => hold !== undefined),
+    ...qosCgroupTroubles(qosCgroups),
+    ...[notReadyReasons.storage, notReadyReasons.shutdown].filter((reason) => reason !== undefined),
     ...(missing.length === 0 ? [] : [`missing node capacity for resources: ${missing.join(", ")}`]),
   ];
 }

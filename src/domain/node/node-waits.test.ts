@@ -19,12 +19,18 @@ const node = { metadata: { name: "n1" }, spec: {} };
 const cluster: ClusterInputs = {
   registration: { kind: "registered", node, reported: true },
   ownNode: { kind: "present", node },
-  holds: { storage: undefined },
+  notReadyReasons: { storage: undefined },
   reportTrouble: "",
   clientCertificate: undefined,
   servingCertificate: undefined,
 };
-const inputs: WaitInputs = { nowWallMs: 0, runtime: healthy, tiers: { kind: "ready" }, sourcesReady: true, cluster };
+const inputs: WaitInputs = {
+  nowWallMs: 0,
+  runtime: healthy,
+  qosCgroups: { kind: "ready" },
+  sourcesReady: true,
+  cluster,
+};
 const waits = (change: Partial<WaitInputs>) => nodeWaits({ ...inputs, ...change }).map((w) => `${w.what}: ${w.why}`);
 const ofCluster = (change: Partial<ClusterInputs>) => waits({ cluster: { ...cluster, ...change } });
 
@@ -36,7 +42,7 @@ test("a node with everything it needs waits for nothing, with and without an API
 test("a node waits for its runtime, its cgroups and its pod sources", () => {
   const [runtime] = waits({ runtime: { kind: "unknown", troubles: [] } });
   assert.match(runtime ?? "", /^the container runtime: container runtime status check may not have completed yet; /);
-  assert.deepEqual(waits({ tiers: { kind: "failing", trouble: "read-only" } }), [
+  assert.deepEqual(waits({ qosCgroups: { kind: "failing", trouble: "read-only" } }), [
     "the cgroups of the node: cgroups cannot be set up: read-only",
   ]);
   assert.equal(waits({ sourcesReady: false }).length, 1);
@@ -55,7 +61,7 @@ test("a node of a cluster waits for its Node, its status report, its CSINode and
   assert.match(ofCluster({ ownNode: { kind: "absent" } }).join(), /^the Node: it does not exist on the API server/);
   assert.deepEqual(ofCluster({ ownNode: { kind: "unknown" } }), ["the Node: the API server has not returned it yet"]);
   assert.deepEqual(ofCluster({ reportTrouble: "timeout" }), ["the status of the Node: timeout"]);
-  assert.deepEqual(ofCluster({ holds: { storage: "CSINode is not yet initialized" } }), [
+  assert.deepEqual(ofCluster({ notReadyReasons: { storage: "CSINode is not yet initialized" } }), [
     "the CSINode: CSINode is not yet initialized",
   ]);
   assert.deepEqual(

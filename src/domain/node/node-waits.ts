@@ -1,7 +1,7 @@
 /** What the agent waits for before the node can work as configured, from the state of the node's loops. */
 import { type CertificateState, validPair } from "../identity/certificate-state.ts";
-import { type TiersState, tiersTroubles } from "../resources/tiers-state.ts";
-import type { NodeHolds } from "./node-status.ts";
+import { type QosCgroupState, qosCgroupTroubles } from "../resources/qos-cgroup-state.ts";
+import type { NotReadyReasons } from "./node-status.ts";
 import type { OwnNode, Registration } from "./own-node.ts";
 import { networkTroubles, type RuntimeHealth, runtimeTroubles } from "./runtime-health.ts";
 
@@ -14,7 +14,7 @@ export interface NodeWait {
 export interface WaitInputs {
   readonly nowWallMs: number;
   readonly runtime: RuntimeHealth;
-  readonly tiers: TiersState;
+  readonly qosCgroups: QosCgroupState;
   readonly sourcesReady: boolean;
   /** Undefined: a node without an API server. */
   readonly cluster: ClusterInputs | undefined;
@@ -23,7 +23,7 @@ export interface WaitInputs {
 export interface ClusterInputs {
   readonly registration: Registration;
   readonly ownNode: OwnNode;
-  readonly holds: Pick<NodeHolds, "storage">;
+  readonly notReadyReasons: Pick<NotReadyReasons, "storage">;
   /** Why the API server does not have the current status; empty if it has. */
   readonly reportTrouble: string;
   /** Undefined: the configuration does not have the cluster sign the certificate. */
@@ -31,10 +31,10 @@ export interface ClusterInputs {
   readonly servingCertificate: CertificateState | undefined;
 }
 
-export function nodeWaits({ nowWallMs, runtime, tiers, sourcesReady, cluster }: WaitInputs): readonly NodeWait[] {
+export function nodeWaits({ nowWallMs, runtime, qosCgroups, sourcesReady, cluster }: WaitInputs): readonly NodeWait[] {
   const waits = [
     wait("the container runtime", [...runtimeTroubles(runtime), ...networkTroubles(runtime)].join("; ")),
-    wait("the cgroups of the node", tiersTroubles(tiers).join("; ")),
+    wait("the cgroups of the node", qosCgroupTroubles(qosCgroups).join("; ")),
     wait("the pod sources", sourcesReady ? "" : "not every configured source has delivered its pods yet"),
     ...(cluster === undefined ? [] : clusterWaits(cluster, nowWallMs)),
   ];
@@ -44,11 +44,11 @@ export function nodeWaits({ nowWallMs, runtime, tiers, sourcesReady, cluster }: 
 const wait = (what: string, why: string): NodeWait => ({ what, why });
 
 function clusterWaits(inputs: ClusterInputs, nowWallMs: number): readonly NodeWait[] {
-  const { registration, ownNode, holds, reportTrouble, clientCertificate, servingCertificate } = inputs;
+  const { registration, ownNode, notReadyReasons, reportTrouble, clientCertificate, servingCertificate } = inputs;
   return [
     wait("the Node", nodeTrouble(registration, ownNode)),
     wait("the status of the Node", reportTrouble),
-    wait("the CSINode", holds.storage ?? ""),
+    wait("the CSINode", notReadyReasons.storage ?? ""),
     wait("a client certificate", certificateTrouble(clientCertificate, nowWallMs)),
     wait("a serving certificate", certificateTrouble(servingCertificate, nowWallMs)),
   ];

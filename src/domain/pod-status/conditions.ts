@@ -1,7 +1,7 @@
 /** The pod conditions that the kubelet owns. Conditions of other owners pass through unchanged. */
 import type { Container, ContainerStatus, Pod, PodCondition } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
-import { isSidecar } from "../pod/every-container.ts";
+import { isSidecar } from "../pod/containers.ts";
 import { isRestartingAll, mayRestartAll } from "../pod/restart-all.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
 import { decideSandbox } from "../pod/sandbox-decision.ts";

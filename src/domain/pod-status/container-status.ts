@@ -10,8 +10,8 @@ import type {
 } from "../../api/gen/core-v1.ts";
 import { apiTimeOfNs } from "../../base/timestamp.ts";
 import { sharedMessage } from "../container-config/termination-message.ts";
-import { everyContainer, type RoledContainer } from "../pod/every-container.ts";
-import { restartsOf } from "../pod/published.ts";
+import { allContainers, type ContainerSpec } from "../pod/containers.ts";
+import { restartsOf } from "../pod/published-status.ts";
 import { RESTARTING_ALL } from "../pod/restart-all.ts";
 import { KILLED_EXIT_CODE, shouldRun } from "../pod/restart-policy.ts";
 import {
@@ -47,11 +47,11 @@ export interface ContainerStatusInputs {
   /** Whether the runtime supports recursive read-only mounts. */
   readonly recursiveReadOnly: boolean;
   /** IDs of containers that Deckhand stopped and restarts shortly. */
-  readonly resuming?: ReadonlySet<string>;
+  readonly restarting?: ReadonlySet<string>;
   /** Running instances left out of `view` because their postStart hook has not finished. */
   readonly hidden?: readonly PodContainer[];
   /** The pod's status when this kubelet process first observed the pod. */
-  readonly found?: PodStatus | undefined;
+  readonly initialStatus?: PodStatus | undefined;
   /** The resources last set on each container, by container name. */
   readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
   /** Readiness of a container instance. Without a probe, a running container is ready. */
@@ -59,22 +59,22 @@ export interface ContainerStatusInputs {
 }
 
 export function containerStatus(
-  roled: RoledContainer,
+  containerSpec: ContainerSpec,
   previous: ContainerStatus | undefined,
   inputs: ContainerStatusInputs,
 ): ContainerStatus {
-  const [newest, before] = instancesOf(inputs.view, roled.container.name);
-  if (newest !== undefined && previous?.state?.running !== undefined && isResuming(newest, inputs)) {
-    return resuming(previous, roled, inputs);
+  const [newest, before] = instancesOf(inputs.view, containerSpec.container.name);
+  if (newest !== undefined && previous?.state?.running !== undefined && isRestarting(newest, inputs)) {
+    return restarting(previous, containerSpec, inputs);
   }
-  if (newest === undefined) return withWaiting(unseen(roled, previous, inputs), roled, inputs);
+  if (newest === undefined) return withWaiting(unseen(containerSpec, previous, inputs), containerSpec, inputs);
   const status: ContainerStatus = {
-    ...observed(newest, roled, previous, inputs),
+    ...observed(newest, containerSpec, previous, inputs),
     ...(newest.state === "unknown" ? lost(previous) : {}),
     ...lastStateOf(before, previous, newest, inputs),
     restartCount: countOf(newest, previous, inputs),
   };
-  return withWaiting(status, roled, inputs);
+  return withWaiting(status, containerSpec, inputs);
 }
 
 /**
@@ -84,25 +84,25 @@ export function containerStatus(
 function countOf(
   newest: PodContainer,
   previous: ContainerStatus | undefined,
-  { hidden = [], found }: ContainerStatusInputs,
+  { hidden = [], initialStatus }: ContainerStatusInputs,
 ) {
-  const [own, reported] = [restartsOf(newest, found), previous?.restartCount ?? 0];
+  const [own, reported] = [restartsOf(newest, initialStatus), previous?.restartCount ?? 0];
   const isTrue = hidden.some(
     (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= reported,
   );
   return isTrue && reported > own ? reported : own;
 }
 
-const isResuming = ({ id, state }: PodContainer, inputs: ContainerStatusInputs): boolean =>
-  state === "exited" && inputs.resuming?.has(id) === true;
+const isRestarting = ({ id, state }: PodContainer, inputs: ContainerStatusInputs): boolean =>
+  state === "exited" && inputs.restarting?.has(id) === true;
 
 /**
  * The container restarts shortly, so its exit is not published. The API server rejects leaving a successful termination
  * unless the container always restarts.
  */
-function resuming(
+function restarting(
   previous: ContainerStatus,
-  { role, container }: RoledContainer,
+  { role, container }: ContainerSpec,
   { waiting }: ContainerStatusInputs,
 ): ContainerStatus {
   const why = waiting.get(container.name);
@@ -117,14 +117,14 @@ const defaultWaiting = ({ spec }: Pod): string =>
 
 /** Status of a container without an instance in the runtime: not created yet, or already removed. */
 function unseen(
-  roled: RoledContainer,
+  containerSpec: ContainerSpec,
   previous: ContainerStatus | undefined,
   inputs: ContainerStatusInputs,
 ): ContainerStatus {
   const { pod, recursiveReadOnly } = inputs;
-  const { role, container } = roled;
+  const { role, container } = containerSpec;
   const restartCount = inputs.resets?.get(container.name);
-  if (restartCount !== undefined) return reset(roled, restartCount, inputs);
+  if (restartCount !== undefined) return reset(containerSpec, restartCount, inputs);
   if (previous?.state?.terminated !== undefined) return previous;
   const hasSetUp = role === "init" && anyRegular(inputs);
   const status: ContainerStatus = {
@@ -148,11 +148,7 @@ function unseen(
 }
 
 /** Status of a container that was removed for RestartAllContainers and waits to start again. */
-const reset = (
-  { container }: RoledContainer,
-  restartCount: number,
-  inputs: ContainerStatusInputs,
-): ContainerStatus => ({
+const reset = ({ container }: ContainerSpec, restartCount: number, inputs: ContainerStatusInputs): ContainerStatus => ({
   name: container.name,
   image: container.image ?? "",
   imageID: "",
@@ -186,12 +182,12 @@ export const lostState = (when: "deleted" | "terminated") => ({
 
 function observed(
   instance: PodContainer,
-  roled: RoledContainer,
+  containerSpec: ContainerSpec,
   previous: ContainerStatus | undefined,
   inputs: ContainerStatusInputs,
 ): ContainerStatus {
   const { runtimeName } = inputs;
-  const { container } = roled;
+  const { container } = containerSpec;
   const user = instance.user;
   return {
     name: container.name,
@@ -199,7 +195,7 @@ function observed(
     imageID: instance.imageRef,
     containerID: `${runtimeName}://${instance.id}`,
     restartCount: restartCountOf(instance),
-    ...readiness(instance, roled, inputs),
+    ...readiness(instance, containerSpec, inputs),
     state: stateOf(instance, inputs),
     ...resourcesOf(container, instance, previous, inputs.actuated?.get(container.name)),
     ...volumeMountsOf(container, inputs.recursiveReadOnly),
@@ -230,7 +226,7 @@ function lost(previous: ContainerStatus | undefined): Pick<ContainerStatus, "sta
 /** Init containers are ready once they succeed; ephemeral containers have no readiness. */
 function readiness(
   instance: PodContainer,
-  { role }: RoledContainer,
+  { role }: ContainerSpec,
   inputs: ContainerStatusInputs,
 ): Pick<ContainerStatus, "ready" | "started"> {
   const { state, exitCode } = instance;
@@ -252,7 +248,7 @@ function stateOf(instance: PodContainer, { pod, runtimeName, messages }: Contain
             "message",
             sharedMessage(
               [instance.message, messages.get(instance.id) ?? ""].filter((text) => text !== "").join(": "),
-              everyContainer(pod.spec).length,
+              allContainers(pod.spec).length,
             ),
           ),
           // A container that could not be started has no start time. The Go kubelet shows the Unix epoch.
@@ -286,17 +282,21 @@ function lastStateOf(
 }
 
 /** A container that should run but does not is Waiting, with a reason. Its last termination moves to lastState. */
-function withWaiting(status: ContainerStatus, roled: RoledContainer, inputs: ContainerStatusInputs): ContainerStatus {
+function withWaiting(
+  status: ContainerStatus,
+  containerSpec: ContainerSpec,
+  inputs: ContainerStatusInputs,
+): ContainerStatus {
   const { pod, view, waiting } = inputs;
-  const why = waiting.get(roled.container.name);
-  const [newest] = instancesOf(view, roled.container.name);
+  const why = waiting.get(containerSpec.container.name);
+  const [newest] = instancesOf(view, containerSpec.container.name);
   // Containers of a deleted pod do not run again.
   if (pod.metadata?.deletionTimestamp !== undefined) return status;
-  if (why === undefined || !shouldRun(pod, roled, newest)) return status;
+  if (why === undefined || !shouldRun(pod, containerSpec, newest)) return status;
   return {
     ...status,
     ready: false,
-    ...(roled.role === "ephemeral" ? {} : { started: false }),
+    ...(containerSpec.role === "ephemeral" ? {} : { started: false }),
     lastState: status.state?.terminated === undefined ? (status.lastState ?? {}) : status.state,
     state: { waiting: { reason: why.reason, ...said("message", whole(why)) } },
   };

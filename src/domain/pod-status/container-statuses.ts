@@ -1,12 +1,12 @@
 /** Statuses of all containers of a pod, in the lists and in the order of the API. */
 import type { ContainerStatus, Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import {
+  type ContainerSpec,
   ephemeralContainers,
   initContainers,
   isSidecar,
-  type RoledContainer,
   regularContainers,
-} from "../pod/every-container.ts";
+} from "../pod/containers.ts";
 import { type ContainerStatusInputs, containerStatus, lostState } from "./container-status.ts";
 
 export interface ContainerStatuses {
@@ -20,9 +20,11 @@ export interface ContainerStatuses {
 
 export function containerStatuses(inputs: ContainerStatusInputs, previous: PodStatus): ContainerStatuses {
   const { spec } = inputs.pod;
-  const list = (containers: readonly RoledContainer[], published: readonly ContainerStatus[] = []) => {
+  const list = (containers: readonly ContainerSpec[], published: readonly ContainerStatus[] = []) => {
     const known = new Map(published.map((status) => [status.name, status]));
-    return containers.map((roled) => containerStatus(roled, known.get(roled.container.name), inputs));
+    return containers.map((containerSpec) =>
+      containerStatus(containerSpec, known.get(containerSpec.container.name), inputs),
+    );
   };
   return {
     regular: list(regularContainers(spec), previous.containerStatuses).sort(byName),

@@ -4,7 +4,7 @@
  */
 
 import type { Container, ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
-import { isSidecar } from "../pod/every-container.ts";
+import { isSidecar } from "../pod/containers.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import { hasEnded } from "../pod/pod-lifecycle.ts";
 import { RESTARTING_ALL } from "../pod/restart-all.ts";

@@ -208,8 +208,8 @@ describe("container statuses", () => {
     const running = view([sandbox()], [instance("app", "running")]);
     const reported = (containerID: string) => ({ containerStatuses: [{ ...PUBLISHED, containerID, restartCount: 1 }] });
     const countAfter = (more: Partial<PodStatusInputs>) => only({ view: running, ...more })?.restartCount;
-    assert.equal(countAfter({ found: reported("containerd://app-0") }), 1);
-    assert.equal(countAfter({ found: reported("containerd://app-9") }), 0);
+    assert.equal(countAfter({ initialStatus: reported("containerd://app-0") }), 1);
+    assert.equal(countAfter({ initialStatus: reported("containerd://app-9") }), 0);
     // A count that was written over the status later is ignored.
     assert.equal(countAfter({ previous: reported("containerd://app-0") }), 0);
   });

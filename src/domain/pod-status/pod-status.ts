@@ -6,7 +6,7 @@
 import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import { type Deferral, type Rejection, WAITING_FOR } from "../admission/verdict.ts";
-import type { EndNews } from "../pod/ending.ts";
+import type { BlockedTermination } from "../pod/ending.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import { hasEnded } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
@@ -37,7 +37,7 @@ export interface PodStatusInputs extends Omit<ContainerStatusInputs, "pod" | "vi
   readonly firstSeenWallMs: number;
   readonly wallMs: number;
   /** What blocks the pod's termination, if anything. Undefined: nothing new is known. */
-  readonly blockedEnd?: EndNews | undefined;
+  readonly blockedTermination?: BlockedTermination | undefined;
   /** A resize that waits, and a resize that was granted and is not actuated yet. */
   readonly pendingResize?: PendingResize | undefined;
   readonly resize?: ResizeInProgress | undefined;
@@ -69,7 +69,7 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
         new Map([
           ...ownedConditions(pod, statuses, reached, inputs.view, previous.conditions ?? []),
           ...disruptionBy(verdict?.reason),
-          ...blockedBy(inputs.blockedEnd),
+          ...blockedBy(inputs.blockedTermination),
         ]),
         generation,
         wallMs,
@@ -83,12 +83,12 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
   };
 }
 
-const blockedBy = (end: EndNews | undefined) =>
+const blockedBy = (end: BlockedTermination | undefined) =>
   end?.kind === "blocked" ? [[TERMINATION_BLOCKED, { status: "True", ...end.by }] as const] : [];
 
 /** Conditions that Deckhand published before and now retracts by leaving them out. */
-const isTakenBack = ({ type }: PodCondition, { blockedEnd }: PodStatusInputs): boolean =>
-  RESIZE_CONDITIONS.has(type) || (type === TERMINATION_BLOCKED && blockedEnd?.kind === "free");
+const isTakenBack = ({ type }: PodCondition, { blockedTermination }: PodStatusInputs): boolean =>
+  RESIZE_CONDITIONS.has(type) || (type === TERMINATION_BLOCKED && blockedTermination?.kind === "free");
 
 /** Terminated pods are not resized. */
 const withResize = (

@@ -5,10 +5,10 @@
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { OwnNode } from "../node/own-node.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
-import type { EndNews } from "../pod/ending.ts";
-import { containerNamed } from "../pod/every-container.ts";
+import { containerNamed } from "../pod/containers.ts";
+import type { BlockedTermination } from "../pod/ending.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
-import { publishedOf } from "../pod/published.ts";
+import { publishedStatusOf } from "../pod/published-status.ts";
 import { containerNameOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
 import { FIRST_VERDICTS, type ProbeVerdicts, publishedVerdicts, readyByProbes } from "../probes/verdicts.ts";
 import { hostAddresses } from "./addresses.ts";
@@ -23,14 +23,14 @@ export interface StatusFacts {
   readonly hostIps: readonly string[];
   readonly wallMs: number;
   /** What blocks the pod's termination, if anything. Undefined: nothing new is known. */
-  readonly blockedEnd: EndNews | undefined;
+  readonly blockedTermination: BlockedTermination | undefined;
   /** The probe results of a container, by its ID. Undefined: none yet. */
   readonly verdictsOf: (id: string) => ProbeVerdicts | undefined;
 }
 
 export function wantedStatus(
-  { pod, verdict, firstSeenWallMs, found, isStatic, resize: wanted }: AdmittedPod,
-  { view, lifecycle, waiting, messages, postStartDue, resets, resize, actuated, group, resuming }: PodOutcome,
+  { pod, verdict, firstSeenWallMs, initialStatus, isStatic, resize: wanted }: AdmittedPod,
+  { view, lifecycle, waiting, messages, postStartDue, resets, resize, actuated, group, restarting }: PodOutcome,
   previous: PodStatus,
   facts: StatusFacts,
 ): PodStatus {
@@ -49,7 +49,7 @@ export function wantedStatus(
     resets,
     messages,
     previous,
-    found,
+    initialStatus,
     ...facts,
     recursiveReadOnly: facts.recursiveReadOnly(view.sandboxes[0]?.runtimeHandler ?? ""),
     ready: (instance) => readyOf(instance, pod, previous, facts),
@@ -59,7 +59,7 @@ export function wantedStatus(
     resize,
     group,
     ...(actuated !== undefined && { actuated: actuated.containers }),
-    ...(resuming !== undefined && lifecycle.kind === "running" && { resuming }),
+    ...(restarting !== undefined && lifecycle.kind === "running" && { restarting }),
   });
 }
 
@@ -78,7 +78,7 @@ export const hostIpsOf = (own: OwnNode): readonly string[] =>
 function readyOf(instance: PodContainer, { spec }: Pod, previous: PodStatus, { verdictsOf }: StatusFacts) {
   const name = containerNameOf(instance);
   const container = containerNamed(spec, name)?.container ?? { name };
-  const published = publishedOf(previous, instance.id);
+  const published = publishedStatusOf(previous, instance.id);
   const verdicts = verdictsOf(instance.id) ?? publishedVerdicts(instance.id, published) ?? FIRST_VERDICTS;
   return readyByProbes(container, instance, verdicts);
 }

@@ -10,7 +10,7 @@ export interface AdmittedPod {
   readonly isStatic: boolean;
   readonly firstSeenWallMs: number;
   /** The pod's status when this kubelet first observed it. Later writes by others to its status are ignored. */
-  readonly found?: PodStatus | undefined;
+  readonly initialStatus?: PodStatus | undefined;
   readonly verdict: Verdict;
   /** Set if the pod requests, or was granted, other resources than at its admission. */
   readonly resize?: PodResize;

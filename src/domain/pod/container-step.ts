@@ -5,9 +5,9 @@ import { CONTAINER_HASH } from "../container-config/cri-keys.ts";
 import { failedProbe } from "../probes/verdicts.ts";
 import { mustRestart } from "../resize/actuation.ts";
 import { type ContainerStop, type StopReason, stop } from "./container-stops.ts";
-import { type RoledContainer, regularContainers } from "./every-container.ts";
+import { type ContainerSpec, regularContainers } from "./containers.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
-import { restartsOf } from "./published.ts";
+import { restartsOf } from "./published-status.ts";
 import { backoffLeftMs, type ExitTime } from "./restart-backoff.ts";
 import { KILLED_EXIT_CODE, type LastRun, runsOnce, shouldRun } from "./restart-policy.ts";
 import {
@@ -51,24 +51,24 @@ export interface ContainerStep {
     | { readonly kind: "wait"; readonly wait: RestartWait };
 }
 
-export function decideContainer(snapshot: PodSnapshot, roled: RoledContainer, sandboxId: string): ContainerStep {
+export function decideContainer(snapshot: PodSnapshot, containerSpec: ContainerSpec, sandboxId: string): ContainerStep {
   const { view, pod } = snapshot;
-  const { name } = roled.container;
+  const { name } = containerSpec.container;
   const [newest, ...older] = instancesOf(view, name);
   const superseded = older.filter(mayRun).map((old) => stop(old, { kind: "superseded" }));
   if (newest !== undefined && mayRun(newest)) {
-    const reason = reasonToStop(newest, roled, sandboxId, snapshot);
+    const reason = reasonToStop(newest, containerSpec, sandboxId, snapshot);
     // Its replacement is decided once its termination is known.
     if (reason !== undefined) return { stops: [...superseded, stop(newest, reason)], next: kept(newest) };
     const isDue = snapshot.postStartDue.has(newest.id);
     return { stops: superseded, next: isDue ? act({ kind: "postStart", name, id: newest.id }) : kept(newest) };
   }
-  if (newest?.state === "created" && newest.sandboxId === sandboxId && hashMatches(roled, newest)) {
+  if (newest?.state === "created" && newest.sandboxId === sandboxId && hashMatches(containerSpec, newest)) {
     return { stops: superseded, next: act({ kind: "startCreated", name, id: newest.id }) };
   }
-  const last = lastRun(snapshot, roled, sandboxId);
+  const last = lastRun(snapshot, containerSpec, sandboxId);
   const isResized = newest !== undefined && awaitsRestart(snapshot, newest);
-  const runsAgain = shouldRun(pod, roled, last) || comesAgain(snapshot, roled, newest);
+  const runsAgain = shouldRun(pod, containerSpec, last) || willRestart(snapshot, containerSpec, newest);
   if (!runsAgain) {
     return { stops: superseded, next: { kind: "done", last } };
   }
@@ -92,8 +92,8 @@ const act = (action: ContainerAction) => ({ kind: "act", action }) as const;
  * A terminated container with another definition is not a run of this one. A completed init container does not run
  * again, whatever its definition becomes.
  */
-const definitionChanged = (newest: PodContainer | undefined, roled: RoledContainer) =>
-  newest?.state === "exited" && roled.role === "regular" && !hashMatches(roled, newest);
+const definitionChanged = (newest: PodContainer | undefined, containerSpec: ContainerSpec) =>
+  newest?.state === "exited" && containerSpec.role === "regular" && !hashMatches(containerSpec, newest);
 
 interface EndFacts extends Pick<PodSnapshot, "pod" | "restartsForResize"> {
   readonly verdicts: Pick<PodSnapshot["verdicts"], "get">;
@@ -103,17 +103,17 @@ interface EndFacts extends Pick<PodSnapshot, "pod" | "restartsForResize"> {
  * Whether Deckhand caused the container's exit. Such a container restarts whatever its restart policy says about that
  * exit.
  */
-const comesAgain = (facts: EndFacts, roled: RoledContainer, newest: PodContainer | undefined): boolean =>
+const willRestart = (facts: EndFacts, containerSpec: ContainerSpec, newest: PodContainer | undefined): boolean =>
   newest !== undefined &&
-  (awaitsRestart(facts, newest) || wasKilled(facts, roled, newest) || definitionChanged(newest, roled));
+  (awaitsRestart(facts, newest) || wasKilled(facts, containerSpec, newest) || definitionChanged(newest, containerSpec));
 
 /** IDs of containers that Deckhand stopped and restarts shortly, although their exit alone would not restart them. */
-export const resumingIds = (facts: EndFacts, view: PodRuntimeView): ReadonlySet<string> =>
+export const restartingIds = (facts: EndFacts, view: PodRuntimeView): ReadonlySet<string> =>
   new Set(
-    regularContainers(facts.pod.spec).flatMap((roled) => {
-      const newest = newestOf(view, roled.container.name);
-      if (newest?.state !== "exited" || shouldRun(facts.pod, roled, newest)) return [];
-      return comesAgain(facts, roled, newest) ? [newest.id] : [];
+    regularContainers(facts.pod.spec).flatMap((containerSpec) => {
+      const newest = newestOf(view, containerSpec.container.name);
+      if (newest?.state !== "exited" || shouldRun(facts.pod, containerSpec, newest)) return [];
+      return willRestart(facts, containerSpec, newest) ? [newest.id] : [];
     }),
   );
 
@@ -126,7 +126,7 @@ export const awaitsRestart = (
 /** Under OnFailure, a container that was killed for a failed probe has failed, even if it exited with 0. */
 const wasKilled = (
   { pod, verdicts }: Pick<EndFacts, "pod" | "verdicts">,
-  { role, container }: RoledContainer,
+  { role, container }: ContainerSpec,
   newest: PodContainer | undefined,
 ): boolean =>
   role === "regular" &&
@@ -136,21 +136,21 @@ const wasKilled = (
 
 function reasonToStop(
   running: PodContainer,
-  roled: RoledContainer,
+  containerSpec: ContainerSpec,
   sandboxId: string,
   { pod, verdicts, actuated }: PodSnapshot,
 ): StopReason | undefined {
   if (running.state === "unknown") return { kind: "stateUnknown" };
   if (running.sandboxId !== sandboxId) return { kind: "sandboxChanged", flaw: "notReady" };
-  if (roled.role !== "regular" && roled.role !== "sidecar") return undefined;
-  if (!hashMatches(roled, running)) return { kind: "definitionChanged" };
+  if (containerSpec.role !== "regular" && containerSpec.role !== "sidecar") return undefined;
+  if (!hashMatches(containerSpec, running)) return { kind: "definitionChanged" };
   const probe = failedProbe(verdicts.get(running.id));
   if (probe !== undefined) return { kind: "probeFailed", probe };
-  return mustRestart(pod, roled.container, running, actuated) ? { kind: "resized" } : undefined;
+  return mustRestart(pod, containerSpec.container, running, actuated) ? { kind: "resized" } : undefined;
 }
 
 /** An unreadable hash annotation is ignored: running an old definition is better than restarting every container. */
-function hashMatches({ container }: RoledContainer, instance: PodContainer): boolean {
+function hashMatches({ container }: ContainerSpec, instance: PodContainer): boolean {
   const recorded = instance.annotations[CONTAINER_HASH];
   if (recorded === undefined || !/^[0-9a-f]{1,8}$/.test(recorded)) return true;
   return recorded === containerHash(container);
@@ -159,7 +159,7 @@ function hashMatches({ container }: RoledContainer, instance: PodContainer): boo
 /** An init container that ran in another sandbox has not initialized the current one. */
 export function lastRun(
   snapshot: PodSnapshot,
-  { role, container }: RoledContainer,
+  { role, container }: ContainerSpec,
   sandboxId: string | undefined,
 ): LastRun | undefined {
   const newest = newestOf(snapshot.view, container.name);
@@ -188,11 +188,11 @@ function exitTime(snapshot: PodSnapshot, newest: PodContainer | undefined): Exit
 }
 
 function nextRestartCount(
-  { found, restartFloor, knownExits }: PodSnapshot,
+  { initialStatus, restartFloor, knownExits }: PodSnapshot,
   name: string,
   newest: PodContainer | undefined,
 ): number {
   const known = knownExits.get(name);
-  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, found);
+  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, initialStatus);
   return Math.max(restartFloor.get(name) ?? 0, last + 1);
 }

@@ -1,6 +1,6 @@
 /** Decides which containers to stop, why, and which containers must terminate before them. */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { initContainers, regularContainers } from "./every-container.ts";
+import { initContainers, regularContainers } from "./containers.ts";
 import { containerNameOf, mayRun, newestOf, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
 import type { SandboxFlaw } from "./sandbox-decision.ts";
 

@@ -16,7 +16,7 @@ export interface DesiredPod {
   readonly given: Pod;
   readonly firstSeenWallMs: number;
   /** The pod's status when first observed: published by an earlier process of this agent or by another kubelet. */
-  readonly found?: PodStatus | undefined;
+  readonly initialStatus?: PodStatus | undefined;
 }
 
 export interface DesiredPods {

@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { afterReport, END_STEPS, type Ending, type EndReport, endRetryMs, isNews, judgeEnd } from "./ending.ts";
+import {
+  afterReport,
+  type Ending,
+  endRetryMs,
+  isNews,
+  judgeTermination,
+  TERMINATION_STEPS,
+  type TerminationReport,
+} from "./ending.ts";
 
-const report = (more: Partial<EndReport>): EndReport => ({
+const report = (more: Partial<TerminationReport>): TerminationReport => ({
   pod: "ns/p",
   step: "containers",
   attempts: 1,
@@ -12,7 +20,7 @@ const report = (more: Partial<EndReport>): EndReport => ({
   ...more,
 });
 
-const reported = (nowMs: number, ...reports: readonly Partial<EndReport>[]): Ending => {
+const reported = (nowMs: number, ...reports: readonly Partial<TerminationReport>[]): Ending => {
   let ending: Ending | undefined;
   for (const each of reports) ending = afterReport(ending, report(each), nowMs);
   return ending ?? afterReport(undefined, report({}), nowMs);
@@ -43,8 +51,8 @@ test("a failed step has its error and next retry; only a new error or step is ne
 
 test("termination counts as blocked some seconds after the grace period, with the last failed step and its error", () => {
   const failed = reported(5, { step: "volumes", error: "data: busy\n  Held by pid 7 (bash)\n" });
-  assert.deepEqual(judgeEnd(failed, 16_000), { kind: "onItsWay", lookInMs: 1_000 });
-  assert.deepEqual(judgeEnd(failed, 17_000), {
+  assert.deepEqual(judgeTermination(failed, 16_000), { kind: "onItsWay", lookInMs: 1_000 });
+  assert.deepEqual(judgeTermination(failed, 17_000), {
     kind: "blocked",
     by: { reason: "UnmountVolumes", message: "step 4/8 unmount: data: busy; Held by pid 7 (bash)" },
   });
@@ -52,19 +60,19 @@ test("termination counts as blocked some seconds after the grace period, with th
 
 test("a step that began late gets 2 s before it counts as blocked; status and object steps never do", () => {
   const begun = reported(30_000, { step: "sandbox" });
-  assert.deepEqual(judgeEnd(begun, 31_000), { kind: "onItsWay", lookInMs: 1_000 });
-  assert.equal(judgeEnd(begun, 32_000).kind, "blocked");
+  assert.deepEqual(judgeTermination(begun, 31_000), { kind: "onItsWay", lookInMs: 1_000 });
+  assert.equal(judgeTermination(begun, 32_000).kind, "blocked");
   for (const step of ["status", "object"] as const) {
-    assert.deepEqual(judgeEnd(reported(0, { step }), 99_000), { kind: "onItsWay", lookInMs: undefined });
+    assert.deepEqual(judgeTermination(reported(0, { step }), 99_000), { kind: "onItsWay", lookInMs: undefined });
   }
 });
 
 test("each termination step has its own condition reason", () => {
-  const reasons = END_STEPS.map((step) => {
-    const verdict = judgeEnd(reported(0, { step, error: "no" }), 99_000);
+  const reasons = TERMINATION_STEPS.map((step) => {
+    const verdict = judgeTermination(reported(0, { step, error: "no" }), 99_000);
     return verdict.kind === "blocked" ? verdict.by.reason : "";
   });
-  assert.equal(new Set(reasons).size, END_STEPS.length);
+  assert.equal(new Set(reasons).size, TERMINATION_STEPS.length);
   for (const reason of reasons) assert.match(reason, /^[A-Z][A-Za-z]+$/);
 });
 

@@ -5,7 +5,7 @@
  */
 import { doublingMs } from "../../base/backoff.ts";
 
-export const END_STEPS = [
+export const TERMINATION_STEPS = [
   "hooks",
   "containers",
   "sandbox",
@@ -16,10 +16,10 @@ export const END_STEPS = [
   "object",
 ] as const satisfies readonly string[];
 
-export type EndStepName = (typeof END_STEPS)[number];
+export type TerminationStepName = (typeof TERMINATION_STEPS)[number];
 
 /** The condition reason of each step, and its text for people. */
-const WORDS: Readonly<Record<EndStepName, { readonly reason: string; readonly doing: string }>> = {
+const WORDS: Readonly<Record<TerminationStepName, { readonly reason: string; readonly doing: string }>> = {
   hooks: { reason: "RunPreStopHooks", doing: "run preStop hooks" },
   containers: { reason: "StopContainers", doing: "stop containers" },
   sandbox: { reason: "StopSandbox", doing: "stop sandbox" },
@@ -35,14 +35,14 @@ const WORDS: Readonly<Record<EndStepName, { readonly reason: string; readonly do
  * runs.
  */
 export interface StepReport {
-  readonly step: EndStepName;
+  readonly step: TerminationStepName;
   readonly attempts: number;
   readonly error: string | undefined;
   readonly nextTryMonotonicMs: number | undefined;
 }
 
 /** The pod worker's report. At step "status" the worker's own work is done. */
-export interface EndReport extends StepReport {
+export interface TerminationReport extends StepReport {
   /** The pod's name as people know it. */
   readonly pod: string;
   /** When the pod's grace period ends. */
@@ -61,16 +61,17 @@ export type StepState =
 
 export interface Ending {
   readonly graceEndsMonotonicMs: number;
-  readonly current: EndStepName;
+  readonly current: TerminationStepName;
   /** The steps reached so far. */
-  readonly steps: ReadonlyMap<EndStepName, StepState>;
+  readonly steps: ReadonlyMap<TerminationStepName, StepState>;
 }
 
-export function afterReport(before: Ending | undefined, report: EndReport, nowMonotonicMs: number): Ending {
+export function afterReport(before: Ending | undefined, report: TerminationReport, nowMonotonicMs: number): Ending {
   const { step, attempts, error, nextTryMonotonicMs, graceEndsMonotonicMs } = report;
   const steps = new Map(before?.steps);
   for (const [name, { attempts: tried }] of steps) {
-    if (END_STEPS.indexOf(name) < END_STEPS.indexOf(step)) steps.set(name, { kind: "done", attempts: tried });
+    if (TERMINATION_STEPS.indexOf(name) < TERMINATION_STEPS.indexOf(step))
+      steps.set(name, { kind: "done", attempts: tried });
   }
   const known = steps.get(step);
   if (error !== undefined) steps.set(step, { kind: "failed", attempts, error, nextTryMonotonicMs });
@@ -97,20 +98,23 @@ const BLOCKED_AFTER_MS = 7_000;
 /** A step that began less than this time ago is not blocked, however late it is. */
 const STEP_PATIENCE_MS = 2_000;
 
-export interface BlockedEnd {
+export interface BlockingStep {
   readonly reason: string;
   readonly message: string;
 }
 
 /** Whether a termination is blocked, or no longer is. While nothing is known, the published condition stays. */
-export type EndNews = { readonly kind: "blocked"; readonly by: BlockedEnd } | { readonly kind: "free" };
+export type BlockedTermination = { readonly kind: "blocked"; readonly by: BlockingStep } | { readonly kind: "free" };
 
-export type EndVerdict =
-  | { readonly kind: "blocked"; readonly by: BlockedEnd }
+export type TerminationVerdict =
+  | { readonly kind: "blocked"; readonly by: BlockingStep }
   /** The termination may still become blocked. `lookInMs` is undefined if the current step cannot block it. */
   | { readonly kind: "onItsWay"; readonly lookInMs: number | undefined };
 
-export function judgeEnd({ graceEndsMonotonicMs, current, steps }: Ending, nowMonotonicMs: number): EndVerdict {
+export function judgeTermination(
+  { graceEndsMonotonicMs, current, steps }: Ending,
+  nowMonotonicMs: number,
+): TerminationVerdict {
   const state = steps.get(current);
   if (state === undefined || state.kind === "done") return { kind: "onItsWay", lookInMs: undefined };
   // A running "status" or "object" step never counts as blocked: an unreachable API server causes an error instead.
@@ -120,13 +124,13 @@ export function judgeEnd({ graceEndsMonotonicMs, current, steps }: Ending, nowMo
   const lateMs = graceEndsMonotonicMs + BLOCKED_AFTER_MS;
   const dueMs = state.kind === "begun" ? Math.max(lateMs, state.sinceMonotonicMs + STEP_PATIENCE_MS) : lateMs;
   if (nowMonotonicMs < dueMs) return { kind: "onItsWay", lookInMs: dueMs - nowMonotonicMs };
-  const message = endStepText(current, state.kind === "failed" ? state.error : "not done yet");
+  const message = terminationStepText(current, state.kind === "failed" ? state.error : "not done yet");
   return { kind: "blocked", by: { reason: WORDS[current].reason, message } };
 }
 
 /** Whether a termination that was blocked with this reason has passed that step since. */
 export const hasPassed = ({ current }: Ending, reason: string): boolean =>
-  END_STEPS.indexOf(current) > END_STEPS.findIndex((step) => WORDS[step].reason === reason);
+  TERMINATION_STEPS.indexOf(current) > TERMINATION_STEPS.findIndex((step) => WORDS[step].reason === reason);
 
 const RETRY = { firstMs: 500, maxMs: 2_500 };
 
@@ -137,7 +141,7 @@ const RETRY = { firstMs: 500, maxMs: 2_500 };
 export const endRetryMs = (attempts: number): number => doublingMs(RETRY, Math.max(1, attempts));
 
 /** For example `step 4/8 unmount: data: device busy`. */
-export function endStepText(step: EndStepName, why: string): string {
-  const place = `step ${END_STEPS.indexOf(step) + 1}/${END_STEPS.length}`;
+export function terminationStepText(step: TerminationStepName, why: string): string {
+  const place = `step ${TERMINATION_STEPS.indexOf(step) + 1}/${TERMINATION_STEPS.length}`;
   return `${place} ${WORDS[step].doing}: ${why.trim().replace(/\s*\n\s*/g, "; ")}`;
 }

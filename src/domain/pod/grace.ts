@@ -1,7 +1,7 @@
 /** Grace periods of a pod and of each of its containers. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { probeOf } from "../probes/probe-spec.ts";
-import { containerNamed } from "./every-container.ts";
+import { containerNamed } from "./containers.ts";
 
 const POD_SECONDS_MIN = 1;
 /** The minimum grace period given to the runtime, so that a process can handle its signal. */

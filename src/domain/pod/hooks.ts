@@ -5,7 +5,7 @@ import { CONTAINER_PORTS, PRE_STOP_HANDLER } from "../container-config/cri-keys.
 import { hostAndPort } from "../probes/container-port.ts";
 import type { HttpGet } from "../probes/http-get.ts";
 import type { ContainerStop } from "./container-stops.ts";
-import { containerNamed } from "./every-container.ts";
+import { containerNamed } from "./containers.ts";
 import { describePod, type PodName } from "./pod-names.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
 

@@ -6,7 +6,7 @@
 import type { Container } from "../../api/gen/core-v1.ts";
 import { FIRST_VERDICTS, isStarted } from "../probes/verdicts.ts";
 import { type ContainerStep, decideContainer } from "./container-step.ts";
-import { initContainers, regularContainers } from "./every-container.ts";
+import { initContainers, regularContainers } from "./containers.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 import { hasFailed } from "./restart-policy.ts";
 import type { PodContainer } from "./runtime-view.ts";
@@ -22,14 +22,14 @@ export function initPlan(snapshot: PodSnapshot, sandboxId: string): InitPlan {
   const all = initContainers(snapshot.pod.spec);
   const reached = placeReached(snapshot, sandboxId);
   const steps = new Map<string, ContainerStep>();
-  for (const [place, roled] of all.entries()) {
+  for (const [place, containerSpec] of all.entries()) {
     // This init container has succeeded, even if the runtime no longer has it.
-    if (roled.role === "init" && place < reached) continue;
-    const step = decideContainer(snapshot, roled, sandboxId);
-    steps.set(roled.container.name, step);
+    if (containerSpec.role === "init" && place < reached) continue;
+    const step = decideContainer(snapshot, containerSpec, sandboxId);
+    steps.set(containerSpec.container.name, step);
     const { next } = step;
-    if (roled.role === "sidecar") {
-      const isStarted = next.kind === "keep" && hasStarted(snapshot, roled.container, next.running);
+    if (containerSpec.role === "sidecar") {
+      const isStarted = next.kind === "keep" && hasStarted(snapshot, containerSpec.container, next.running);
       if (place >= reached && !isStarted) return { kind: "underWay", steps };
       continue;
     }

@@ -5,8 +5,8 @@ import { admittedVerdict, NOW_MS, pod } from "../../../test/support/pods.ts";
 import { JoinedTable } from "../../concurrency/joined-table.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import { disruptionBy } from "../pod-status/disruption.ts";
+import { desiredLifecycle } from "./desired-lifecycle.ts";
 import { END_REQUESTERS, type EndRequest, type EndRequester, foldEndRequests } from "./end-request.ts";
-import { wishOf } from "./wish-of.ts";
 
 const SHUTDOWN: EndRequester = { reason: "Terminated", disruption: "Pod was terminated in response to node shutdown." };
 
@@ -17,8 +17,8 @@ test("an additional requester terminates pods through its own table, with its re
   const woken: string[] = [];
   requests.watch((uid) => void woken.push(uid));
   const one = pod();
-  const wish = () =>
-    wishOf({
+  const desired = () =>
+    desiredLifecycle({
       admitted: { uid: "u", pod: one, isStatic: false, firstSeenWallMs: 0, verdict: admittedVerdict(one) },
       endRequest: requests.get("u"),
       sourcesReady: true,
@@ -26,13 +26,13 @@ test("an additional requester terminates pods through its own table, with its re
       mustWait: false,
       wallMs: NOW_MS,
     });
-  assert.deepEqual(wish(), { kind: "run" });
+  assert.deepEqual(desired(), { kind: "run" });
 
   const message = "Pod was terminated in response to imminent node shutdown.";
   tables.at(-1)?.set("u", { reason: SHUTDOWN.reason, message, graceSeconds: 10 });
   assert.deepEqual(woken, ["u"]);
   const why = { kind: "failed", reason: "Terminated", message };
-  assert.deepEqual(wish(), { kind: "end", why, graceOverrideSeconds: 10 });
+  assert.deepEqual(desired(), { kind: "end", why, graceOverrideSeconds: 10 });
   const condition = { status: "True", reason: "TerminationByKubelet", message: SHUTDOWN.disruption };
   assert.deepEqual([...disruptionBy("Terminated", requesters)], [["DisruptionTarget", condition]]);
   assert.equal(disruptionBy("Terminated").size, 0);

@@ -134,12 +134,12 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
   ],
   [
     "[7.5] the restart count continues from a higher count first seen for the same container ID",
-    { found: reported("app-0", 4), view: view(ready, [instance("app", "exited")]) },
+    { initialStatus: reported("app-0", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 5, exit())],
   ],
   [
     "[7.5] a restart count of another container ID is ignored",
-    { found: reported("app-9", 4), view: view(ready, [instance("app", "exited")]) },
+    { initialStatus: reported("app-9", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [
@@ -323,15 +323,15 @@ test("a sandbox that is not ready does not complete a pod that will restart", ()
   );
 });
 
-test("[13.1] containers wait for mounted volumes; the sandbox is created while volumes are coming, not while they wait", () => {
+test("[13.1] containers wait for mounted volumes; the sandbox is created while volumes are being mounted, not while they wait", () => {
   const kinds = (world: Parameters<typeof snapshot>[0]) => {
     const { actions, awaitsVolumes } = computePodActions(snapshot(world));
     return [...actions.map(({ kind }) => kind), awaitsVolumes];
   };
   assert.deepEqual(kinds({ volumes: "waiting" }), ["makeRoom", true]);
-  assert.deepEqual(kinds({ volumes: "coming" }), ["makeRoom", "createSandbox", true]);
+  assert.deepEqual(kinds({ volumes: "mounting" }), ["makeRoom", "createSandbox", true]);
   assert.deepEqual(kinds({ volumes: "ready" }), ["makeRoom", "createSandbox", false]);
-  for (const volumes of ["waiting", "coming"] as const)
+  for (const volumes of ["waiting", "mounting"] as const)
     assert.deepEqual(kinds({ view: view(ready, []), volumes }), [true]);
   assert.deepEqual(kinds({ view: view(ready, []), volumes: "ready" }), ["startContainer", false]);
 });

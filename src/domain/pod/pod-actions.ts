@@ -18,7 +18,7 @@ import {
   rememberedRun,
 } from "./container-step.ts";
 import { type ContainerStop, type StopReason, stop, stopsOfAll } from "./container-stops.ts";
-import { ephemeralContainers, everyContainer, regularContainers } from "./every-container.ts";
+import { allContainers, ephemeralContainers, regularContainers } from "./containers.ts";
 import { initPlan } from "./init-plan.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 import { type RestartAllStep, restartAllStep } from "./restart-all.ts";
@@ -98,29 +98,31 @@ function anythingToRun(snapshot: PodSnapshot, attempt: number): boolean {
   const ran = view.containers.length > 0 || isRemembered;
   if (restartPolicyOf(pod) === "Never" && ran && (attempt > 0 || isRemembered)) return false;
   return containers.some(
-    (roled) => !runsOnce(pod, roled.container) || shouldRun(pod, roled, lastRun(snapshot, roled, undefined)),
+    (containerSpec) =>
+      !runsOnce(pod, containerSpec.container) ||
+      shouldRun(pod, containerSpec, lastRun(snapshot, containerSpec, undefined)),
   );
 }
 
 /** The combined steps of several containers. */
-interface Gathered {
+interface CollectedSteps {
   readonly stops: ContainerStop[];
   readonly starts: ContainerAction[];
   readonly backingOff: Map<string, RestartWait>;
 }
 
-const nothingGathered = (): Gathered => ({ stops: [], starts: [], backingOff: new Map() });
+const noSteps = (): CollectedSteps => ({ stops: [], starts: [], backingOff: new Map() });
 
 function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
   const { pod } = snapshot;
-  const all = nothingGathered();
+  const all = noSteps();
   // Ephemeral containers also start in a pod that does not finish its initialization.
-  for (const roled of ephemeralContainers(pod.spec)) {
-    gather(all, roled.container.name, decideContainer(snapshot, roled, sandboxId));
+  for (const containerSpec of ephemeralContainers(pod.spec)) {
+    collect(all, containerSpec.container.name, decideContainer(snapshot, containerSpec, sandboxId));
   }
   const init = initPlan(snapshot, sandboxId);
-  for (const [name, step] of init.steps) gather(all, name, step);
-  const completed = init.kind === "failed" || (init.kind === "done" && gatherRegular(all, snapshot, sandboxId));
+  for (const [name, step] of init.steps) collect(all, name, step);
+  const completed = init.kind === "failed" || (init.kind === "done" && collectRegular(all, snapshot, sandboxId));
   all.stops.push(...unknownContainers(snapshot));
   if (completed && all.stops.length === 0) return COMPLETED;
   const actions: PodAction[] =
@@ -139,9 +141,9 @@ function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
 }
 
 /** Whether containers are being stopped, or were stopped, to restart with other resources. */
-const awaitsRestarts = (snapshot: PodSnapshot, { stops }: Gathered): boolean =>
+const awaitsRestarts = (snapshot: PodSnapshot, { stops }: CollectedSteps): boolean =>
   stops.some(({ reason }) => reason.kind === "resized") ||
-  everyContainer(snapshot.pod.spec).some(({ name }) => {
+  allContainers(snapshot.pod.spec).some(({ name }) => {
     const newest = newestOf(snapshot.view, name);
     return newest !== undefined && awaitsRestart(snapshot, newest);
   });
@@ -158,17 +160,17 @@ function asEndOfPod({ pod, view }: PodSnapshot, stops: readonly ContainerStop[])
 }
 
 /** Returns whether no regular container runs or will ever run again. */
-function gatherRegular(all: Gathered, snapshot: PodSnapshot, sandboxId: string): boolean {
+function collectRegular(all: CollectedSteps, snapshot: PodSnapshot, sandboxId: string): boolean {
   let isDone = true;
-  for (const roled of regularContainers(snapshot.pod.spec)) {
-    const step = decideContainer(snapshot, roled, sandboxId);
-    gather(all, roled.container.name, step);
+  for (const containerSpec of regularContainers(snapshot.pod.spec)) {
+    const step = decideContainer(snapshot, containerSpec, sandboxId);
+    collect(all, containerSpec.container.name, step);
     isDone &&= step.next.kind === "done";
   }
   return isDone;
 }
 
-function gather(all: Gathered, name: string, { stops, next }: ContainerStep): void {
+function collect(all: CollectedSteps, name: string, { stops, next }: ContainerStep): void {
   all.stops.push(...stops);
   if (next.kind === "wait") all.backingOff.set(name, next.wait);
   else if (next.kind === "act") all.starts.push(next.action);
@@ -179,7 +181,7 @@ function untilPostStart(pod: Pod, starts: readonly ContainerAction[]): readonly 
   const due = starts.find(({ kind }) => kind === "postStart");
   if (due !== undefined) return [due];
   const hooked = new Set(
-    everyContainer(pod.spec)
+    allContainers(pod.spec)
       .filter(({ lifecycle }) => lifecycle?.postStart !== undefined)
       .map(({ name }) => name),
   );
@@ -189,7 +191,7 @@ function untilPostStart(pod: Pod, starts: readonly ContainerAction[]): readonly 
 
 /** Containers of this pod that its spec does not name. */
 function unknownContainers({ view, pod }: PodSnapshot): readonly ContainerStop[] {
-  const names = new Set(everyContainer(pod.spec).map(({ name }) => name));
+  const names = new Set(allContainers(pod.spec).map(({ name }) => name));
   return view.containers
     .filter((container) => mayRun(container) && !names.has(containerNameOf(container)))
     .map((container) => stop(container, { kind: "superseded" }));

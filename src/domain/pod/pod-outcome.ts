@@ -31,7 +31,7 @@ export interface PodOutcome {
   /** Termination messages, by container ID. */
   readonly messages: ReadonlyMap<string, string>;
   /** IDs of containers that Deckhand stopped and restarts shortly. */
-  readonly resuming?: ReadonlySet<string>;
+  readonly restarting?: ReadonlySet<string>;
   /** A resize that was granted while the pod runs and is not actuated yet. */
   readonly resize?: ResizeInProgress | undefined;
   /** The actuated part of the allocation, and the resulting values of the pod's cgroup. */
@@ -40,7 +40,7 @@ export interface PodOutcome {
 }
 
 /** The outcome of a pod that no worker has handled yet. */
-export const untouched = (uid: string): PodOutcome => ({
+export const emptyOutcome = (uid: string): PodOutcome => ({
   uid,
   lifecycle: { kind: "running" },
   view: emptyView(uid),

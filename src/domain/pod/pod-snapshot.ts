@@ -10,7 +10,7 @@ import type { PodRuntimeView } from "./runtime-view.ts";
 export interface PodSnapshot {
   readonly pod: Pod;
   /** The pod's status when this kubelet process first observed the pod. */
-  readonly found: PodStatus | undefined;
+  readonly initialStatus: PodStatus | undefined;
   readonly view: PodRuntimeView;
   readonly wallMs: number;
   readonly monotonicMs: number;

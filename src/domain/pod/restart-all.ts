@@ -6,7 +6,7 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { type ContainerStop, stop } from "./container-stops.ts";
-import { initContainers, type RoledContainer, regularContainers } from "./every-container.ts";
+import { type ContainerSpec, initContainers, regularContainers } from "./containers.ts";
 import { ruleFor } from "./restart-policy.ts";
 import { instancesOf, mayRun, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
 
@@ -16,7 +16,7 @@ export const RESTARTING_ALL = {
   message: "The container is removed because RestartAllContainers in place",
 } as const;
 
-const restartable = ({ spec }: Pod): readonly RoledContainer[] => [...regularContainers(spec), ...initContainers(spec)];
+const restartable = ({ spec }: Pod): readonly ContainerSpec[] => [...regularContainers(spec), ...initContainers(spec)];
 
 /** Whether any container has a rule with this action. */
 export const mayRestartAll = (pod: Pod): boolean =>
@@ -29,12 +29,12 @@ export const mayRestartAll = (pod: Pod): boolean =>
  * removed.
  */
 export const isRestartingAll = (pod: Pod, view: PodRuntimeView): boolean =>
-  restartable(pod).some((roled) => {
-    const [newest] = instancesOf(view, roled.container.name);
-    return newest !== undefined && newest.sandboxId !== "" && asksForAll(roled, newest);
+  restartable(pod).some((containerSpec) => {
+    const [newest] = instancesOf(view, containerSpec.container.name);
+    return newest !== undefined && newest.sandboxId !== "" && asksForAll(containerSpec, newest);
   });
 
-const asksForAll = ({ container }: RoledContainer, { state, exitCode }: PodContainer): boolean =>
+const asksForAll = ({ container }: ContainerSpec, { state, exitCode }: PodContainer): boolean =>
   state === "exited" && ruleFor(container, exitCode)?.action === "RestartAllContainers";
 
 export type RestartAllStep =
@@ -45,14 +45,14 @@ export type RestartAllStep =
 /** The next step; undefined if no exit requires a restart of all containers. */
 export function restartAllStep(pod: Pod, view: PodRuntimeView): RestartAllStep | undefined {
   if (!mayRestartAll(pod) || !isRestartingAll(pod, view)) return undefined;
-  const all = restartable(pod).flatMap((roled) =>
-    instancesOf(view, roled.container.name).map((one) => ({ roled, one })),
+  const all = restartable(pod).flatMap((containerSpec) =>
+    instancesOf(view, containerSpec.container.name).map((one) => ({ containerSpec, one })),
   );
   const running: readonly ContainerStop[] = all
     .filter(({ one }) => mayRun(one))
     .map(({ one }) => stop(one, { kind: "restartingAll" }));
   if (running.length > 0) return { kind: "stopContainers", containers: running };
-  const isSource = ({ roled, one }: (typeof all)[number]) => asksForAll(roled, one);
+  const isSource = ({ containerSpec, one }: (typeof all)[number]) => asksForAll(containerSpec, one);
   const idsOf = (which: typeof all) => which.map(({ one }) => one.id);
   return {
     kind: "removeForRestart",

@@ -1,7 +1,7 @@
 /** Decides whether a container runs or restarts. */
 import type { Container, ContainerRestartRule, Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
-import type { RoledContainer } from "./every-container.ts";
+import type { ContainerSpec } from "./containers.ts";
 import type { PodContainer } from "./runtime-view.ts";
 
 type RestartPolicy = "Always" | "OnFailure" | "Never";
@@ -24,7 +24,7 @@ const policyOf = (pod: Pod, { restartPolicy }: Pick<Container, "restartPolicy">)
     : restartPolicyOf(pod);
 
 /** Whether the container should run, given its last run. Undefined: it has not run yet. */
-export function shouldRun(pod: Pod, { role, container }: RoledContainer, last: LastRun | undefined): boolean {
+export function shouldRun(pod: Pod, { role, container }: ContainerSpec, last: LastRun | undefined): boolean {
   if (last === undefined) return true;
   switch (last.state) {
     case "running":

@@ -26,7 +26,7 @@ export interface PodRuntimeView {
 }
 
 /** Sandboxes and containers that runtime calls have just created for a pod. */
-export interface MadeParts {
+export interface CreatedParts {
   readonly sandboxIds: readonly string[];
   readonly containers: readonly Pick<PodContainer, "id" | "sandboxId">[];
 }

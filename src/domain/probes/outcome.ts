@@ -144,7 +144,7 @@ export interface Waited {
 }
 
 /** A timeout counts only if the kubelet listened for the whole limit, or for nearly all of it. */
-export function heedingLag(outcome: ProbeOutcome, { waitedMs, lostMs }: Waited, limitMs: number): ProbeOutcome {
+export function discountLag(outcome: ProbeOutcome, { waitedMs, lostMs }: Waited, limitMs: number): ProbeOutcome {
   if (outcome.kind !== "timeout" || (waitedMs - lostMs) * 10 > limitMs * 9) return outcome;
   return notRun(`${outcome.message}; the node agent itself was held up for ${Math.round(lostMs)} ms`);
 }

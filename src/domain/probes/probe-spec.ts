@@ -1,6 +1,6 @@
 /** The probes of a pod's containers, with the API server's defaults for omitted fields. */
 import type { Container, PodSpec, Probe } from "../../api/gen/core-v1.ts";
-import { fieldPathOf, initContainers, regularContainers } from "../pod/every-container.ts";
+import { fieldPathOf, initContainers, regularContainers } from "../pod/containers.ts";
 
 export type ProbeKind = "startup" | "liveness" | "readiness";
 
@@ -72,5 +72,5 @@ export interface ProbedContainer {
 export function probedContainers(spec: PodSpec | undefined): readonly ProbedContainer[] {
   return [...initContainers(spec), ...regularContainers(spec)]
     .filter(({ role, container }) => role !== "init" && PROBE_KINDS.some((kind) => hasProbe(container, kind)))
-    .map((roled) => ({ container: roled.container, fieldPath: fieldPathOf(roled) }));
+    .map((containerSpec) => ({ container: containerSpec.container, fieldPath: fieldPathOf(containerSpec) }));
 }

@@ -9,11 +9,11 @@ import { firstDueMs, isEarly, nextDueMs, spreadDueMs } from "./schedule.ts";
 import {
   FIRST_VERDICTS,
   failedProbe,
-  isAsked,
   isOnHold,
   type ProbeVerdicts,
   publishedVerdicts,
   readyByProbes,
+  shouldProbe,
 } from "./verdicts.ts";
 
 const TCP = { tcpSocket: { port: 80 } };
@@ -142,15 +142,15 @@ for (const [name, app, verdicts, wanted] of [
 
 test("[12.2] [12.9] liveness and readiness wait for the startup probe; only readiness runs while the pod terminates", () => {
   const app = ofApp("startup", "liveness", "readiness");
-  const asked = (verdicts: Partial<ProbeVerdicts>, lifecycle: "running" | "terminating" | "terminated" = "running") =>
-    PROBE_KINDS.filter((kind) => isAsked(kind, app, { ...FIRST_VERDICTS, ...verdicts }, lifecycle));
-  assert.deepEqual(asked({}), ["startup"]);
-  assert.deepEqual(asked({ startup: "success" }), ["liveness", "readiness"]);
-  assert.deepEqual(asked({ startup: "failure" }), []);
-  assert.deepEqual(asked({ startup: "success", liveness: "failure" }), ["readiness"]);
-  assert.deepEqual(asked({ startup: "success" }, "terminating"), ["readiness"]);
-  assert.deepEqual(asked({}, "terminating"), []);
-  assert.deepEqual(asked({ startup: "success" }, "terminated"), []);
+  const probed = (verdicts: Partial<ProbeVerdicts>, lifecycle: "running" | "terminating" | "terminated" = "running") =>
+    PROBE_KINDS.filter((kind) => shouldProbe(kind, app, { ...FIRST_VERDICTS, ...verdicts }, lifecycle));
+  assert.deepEqual(probed({}), ["startup"]);
+  assert.deepEqual(probed({ startup: "success" }), ["liveness", "readiness"]);
+  assert.deepEqual(probed({ startup: "failure" }), []);
+  assert.deepEqual(probed({ startup: "success", liveness: "failure" }), ["readiness"]);
+  assert.deepEqual(probed({ startup: "success" }, "terminating"), ["readiness"]);
+  assert.deepEqual(probed({}, "terminating"), []);
+  assert.deepEqual(probed({ startup: "success" }, "terminated"), []);
 });
 
 test("[11.12] published verdicts count for the same container ID only", () => {

@@ -4,7 +4,7 @@
  */
 import type { Container, ContainerStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
-import { describesInstance } from "../pod/published.ts";
+import { describesInstance } from "../pod/published-status.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import { hasProbe, type ProbeKind } from "./probe-spec.ts";
 
@@ -34,7 +34,7 @@ export const isStarted = (container: Container, { startup }: ProbeVerdicts): boo
   !hasProbe(container, "startup") || startup === "success";
 
 /** Whether the probe runs now. While a pod terminates, only readiness does, until its containers are dead. */
-export const isAsked = (
+export const shouldProbe = (
   kind: ProbeKind,
   container: Container,
   verdicts: ProbeVerdicts,

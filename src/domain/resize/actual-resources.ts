@@ -4,7 +4,7 @@
  */
 import type { ContainerStatus, Pod, PodStatus, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { formatQuantity, quantityMilliValue, wholeQuantity } from "../../base/quantity.ts";
-import { describesInstance } from "../pod/published.ts";
+import { describesInstance } from "../pod/published-status.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import type { CgroupValues } from "../resources/cgroup-values.ts";
 import { milliOfQuota, milliOfShares } from "../resources/cpu-units.ts";

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
 import type { Container, ResourceRequirements } from "../../api/gen/core-v1.ts";
-import { type AllocationFact, foldFacts, type UidFacts } from "../journal/facts.ts";
+import { type AllocationFact, foldJournaledPods, type JournaledPod } from "../journal/journaled-pod.ts";
 import { computePodActions } from "../pod/pod-actions.ts";
 import type { CgroupValues } from "../resources/cgroup-values.ts";
 import { containerActual, podActual } from "./actual-resources.ts";
 import { type Actuated, actuatedAtStart, effective, planResize } from "./actuation.ts";
+import { adoptCheckpoints } from "./adopt-checkpoints.ts";
 import { allocationOf } from "./allocation.ts";
 import { asRead, cpuSteps, memorySteps, sandboxShare } from "./group-steps.ts";
-import { withCheckpoints } from "./takeover.ts";
 
 const has = (cpu: string, memory: string): ResourceRequirements => ({
   requests: { cpu, memory },
@@ -196,11 +196,12 @@ void suite("state left by a previous kubelet process", () => {
       generation,
       allocation: { containers: { c: resources } },
     }));
-  const factsOf = (facts: ReadonlyMap<string, UidFacts>): AllocationFact => facts.get("u")?.allocated ?? assert.fail();
+  const allocationOf = (pods: ReadonlyMap<string, JournaledPod>): AllocationFact =>
+    pods.get("u")?.allocated ?? assert.fail();
 
   test("[5.13] [8.1] an allocated resize that was not actuated is found, an actuated one is not repeated", () => {
     const all = records([1, LESS], [2, MORE]);
-    const fact = factsOf(foldFacts(all));
+    const fact = allocationOf(foldJournaledPods(all));
     const old = instance("c", "running");
     const wants = pod({ containers: [container("c", { resources: MORE })] });
     const left = actuatedAtStart(fact, wants, view(ready, [old]));
@@ -221,10 +222,10 @@ void suite("state left by a previous kubelet process", () => {
       { requests: { ...MORE.requests, cpu: "100m" }, limits: { ...MORE.limits, cpu: "100m" } },
       "the clock was set back after the container was created",
     );
-    const done = foldFacts([...all, { kind: "resized", uid: "u", pod: "ns/p", wallMs: NOW_MS, generation: 2 }]);
-    const after = actuatedAtStart(factsOf(done), wants, view(ready, [old]));
+    const done = foldJournaledPods([...all, { kind: "resized", uid: "u", pod: "ns/p", wallMs: NOW_MS, generation: 2 }]);
+    const after = actuatedAtStart(allocationOf(done), wants, view(ready, [old]));
     assert.deepEqual([after.containers.get("c"), after.isPodUnsure], [MORE, false]);
-    const first = factsOf(foldFacts(records([1, LESS])));
+    const first = allocationOf(foldJournaledPods(records([1, LESS])));
     assert.deepEqual(actuatedAtStart(first, wants, view(ready, [young])).containers.get("c"), LESS);
     assert.deepEqual(actuatedAtStart(undefined, wants, view(ready, [old])).containers.get("c"), MORE);
   });
@@ -232,17 +233,23 @@ void suite("state left by a previous kubelet process", () => {
   test("[27.1.27] checkpoints of a Go kubelet apply without a journal record, or when they differ from it", () => {
     const [go, older] = [{ containers: { c: has("1", "1Gi") } }, { containers: { c: LESS } }];
     const left = (file: typeof go, isOwn = false) => ({ pods: new Map([["u", file]]), isOwn });
-    const none = withCheckpoints(new Map(), left(go), left(older));
-    assert.deepEqual([factsOf(none).allocation, factsOf(none).actuated, factsOf(none).isForeign], [go, older, true]);
-    const own = foldFacts(records([1, LESS], [2, MORE]));
+    const none = adoptCheckpoints(new Map(), left(go), left(older));
+    assert.deepEqual(
+      [allocationOf(none).allocation, allocationOf(none).actuated, allocationOf(none).isForeign],
+      [go, older, true],
+    );
+    const own = foldJournaledPods(records([1, LESS], [2, MORE]));
     const kept = (file: typeof go, isOwn: boolean) =>
-      factsOf(withCheckpoints(own, left(file, isOwn), left(file, isOwn)));
+      allocationOf(adoptCheckpoints(own, left(file, isOwn), left(file, isOwn)));
     assert.deepEqual([kept(go, false).allocation, kept(go, false).isForeign], [go, true]);
-    assert.equal(kept(older, true), factsOf(own), "a file of ours that came too late");
-    assert.equal(kept({ containers: { c: has("0.2", "128Mi") } }, false), factsOf(own));
+    assert.equal(kept(older, true), allocationOf(own), "a file of ours that came too late");
+    assert.equal(kept({ containers: { c: has("0.2", "128Mi") } }, false), allocationOf(own));
     const containerAllocations = { c: { cpus: "2-3" } };
-    const pinned = foldFacts(records([1, LESS]).map((record) => ({ ...record, containerAllocations })));
-    assert.deepEqual(factsOf(withCheckpoints(pinned, left(go), left(go))).containerAllocations, containerAllocations);
+    const pinned = foldJournaledPods(records([1, LESS]).map((record) => ({ ...record, containerAllocations })));
+    assert.deepEqual(
+      allocationOf(adoptCheckpoints(pinned, left(go), left(go))).containerAllocations,
+      containerAllocations,
+    );
   });
 });
 

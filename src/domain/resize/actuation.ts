@@ -5,7 +5,7 @@
  */
 import type { Container, Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
-import type { AllocationFact } from "../journal/facts.ts";
+import type { AllocationFact } from "../journal/journaled-pod.ts";
 import { newestOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
 import { milliOfQuota, milliOfShares, quotaUsOf, sharesOf } from "../resources/cpu-units.ts";
 import { isNone, parseResourceList } from "../resources/resource-list.ts";

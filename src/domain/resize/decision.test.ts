@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { nodeForPods } from "../../../test/support/node-for-pods.ts";
+import { admissionContext } from "../../../test/support/admission-context.ts";
 import type { Container, Node, Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { allocationOf, equalAllocations, sameAllocation, withAllocation } from "./allocation.ts";
 import { decideResize, type ResizeSettings } from "./decision.ts";
@@ -11,7 +11,7 @@ import { requestedResizes } from "./requested.ts";
 import { completedText, errorTextOf, pendingText, startedText } from "./texts.ts";
 
 const NODE: Node = { status: { allocatable: { cpu: "4", memory: "4Gi", pods: "10" } } };
-const FACTS = nodeForPods(NODE);
+const CONTEXT = admissionContext(NODE);
 const SETTINGS: ResizeSettings = {
   cpuManagerPolicy: "none",
   memoryManagerPolicy: "None",
@@ -31,12 +31,12 @@ const made = (
 const cpu = (amount: string): ResourceRequirements => ({ requests: { cpu: amount } });
 const same = (texts: Record<string, string>): ResourceRequirements => ({ requests: texts, limits: texts });
 
-const decide = (desired: Pod, has: ResourceRequirements, others: readonly Pod[] = [], settings = {}, facts = {}) =>
+const decide = (desired: Pod, has: ResourceRequirements, others: readonly Pod[] = [], settings = {}, context = {}) =>
   decideResize(
     desired,
     withAllocation(desired, { containers: { c: has } }),
-    { staying: others, leaving: [] },
-    { ...FACTS, ...facts },
+    { active: others, preempted: [] },
+    { ...CONTEXT, ...context },
     { ...SETTINGS, ...settings },
   );
 

@@ -5,8 +5,8 @@
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities, type Quantity } from "../../base/quantity.ts";
-import { type Beside, judge } from "../admission/admission.ts";
-import type { NodeForPods } from "../admission/node-for-pods.ts";
+import { admit, type PodsOnNode } from "../admission/admission.ts";
+import type { AdmissionContext } from "../admission/admission-context.ts";
 import { specOf } from "../resources/pod-resources.ts";
 import { podQosClass } from "../resources/qos-class.ts";
 import { parseResourceList, type ResourceList } from "../resources/resource-list.ts";
@@ -34,31 +34,31 @@ export type ResizeDecision =
   /** The node's resources are not known yet. */
   | { readonly kind: "unknown" };
 
-/** `desired`: the pod as its spec requests. `allocated`: the pod as allocated. `beside`: the other pods. */
+/** `desired`: the pod as its spec requests. `allocated`: the pod as allocated. `others`: the other pods. */
 export function decideResize(
   desired: Pod,
   allocated: Pod,
-  beside: Beside,
-  facts: NodeForPods,
+  others: PodsOnNode,
+  context: AdmissionContext,
   settings: ResizeSettings,
 ): ResizeDecision {
   const never = infeasible(desired, allocated, settings);
   if (never !== undefined) return { kind: "infeasible", ...never };
-  const judgement = judge(desired, beside, facts);
-  switch (judgement.kind) {
+  const result = admit(desired, others, context);
+  switch (result.kind) {
     case "admitted":
       return { kind: "accepted" };
     case "rejected":
-    case "misplaced": {
-      const { reason, message } = judgement.rejection;
-      return { kind: "deferred", reason, message, waitsFor: whoHoldsIt(desired, beside.staying, facts.node) };
+    case "labelMismatch": {
+      const { reason, message } = result.rejection;
+      return { kind: "deferred", reason, message, waitsFor: whoHoldsIt(desired, others.active, context.node) };
     }
     case "preempts": {
-      const { victims, resource, deferral } = judgement;
+      const { victims, resource, deferral } = result;
       return { kind: "preempts", victims, resource, message: deferral.message };
     }
     case "deferred": {
-      const { reason, message } = judgement.deferral;
+      const { reason, message } = result.deferral;
       if (reason !== "WaitingForPreemption") return { kind: "unknown" };
       return { kind: "deferred", reason, message, waitsFor: "" };
     }
@@ -77,13 +77,13 @@ function infeasible(desired: Pod, allocated: Pod, settings: ResizeSettings): Nev
     return { message, detail: "plr_feature_gate_off" };
   }
   if (podQosClass(desired) !== "Guaranteed") return undefined;
-  const beside = (what: string, policy: string) =>
+  const alongside = (what: string, policy: string) =>
     `Resize is infeasible for Guaranteed Pods alongside ${what} Manager policy "${policy}"`;
   if (cpuManagerPolicy === "static" && requestsDiffer(desired, allocated, "cpu")) {
-    return { message: beside("CPU", cpuManagerPolicy), detail: "guaranteed_pod_cpu_manager_static_policy" };
+    return { message: alongside("CPU", cpuManagerPolicy), detail: "guaranteed_pod_cpu_manager_static_policy" };
   }
   if (memoryManagerPolicy === "Static" && requestsDiffer(desired, allocated, "memory")) {
-    return { message: beside("Memory", memoryManagerPolicy), detail: "guaranteed_pod_memory_manager_static_policy" };
+    return { message: alongside("Memory", memoryManagerPolicy), detail: "guaranteed_pod_memory_manager_static_policy" };
   }
   return undefined;
 }

@@ -13,7 +13,7 @@ export interface PodResize {
    * The spec generation granted last. Undefined: none since the pod's admission, or actuated before this process
    * started.
    */
-  readonly granted?: number;
+  readonly allocatedGeneration?: number;
   readonly pending?: PendingResize;
 }
 

@@ -1,7 +1,7 @@
 /** Computes oom_score_adj, by which the kernel selects the processes to kill when the machine runs out of memory. */
 import type { Container, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { quantityValue } from "../../base/quantity.ts";
-import { isSidecar } from "../pod/every-container.ts";
+import { isSidecar } from "../pod/containers.ts";
 import { isNodeCriticalPod } from "../pod/pod-identity.ts";
 import { containerRequests, hasPodLevelRequests, specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";

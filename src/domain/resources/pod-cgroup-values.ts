@@ -22,7 +22,7 @@ export interface PodCgroupOptions {
 }
 
 /** For a terminated pod that is still being cleaned up: the minimum. */
-export const PUT_AWAY_VALUES: CgroupValues = { cpuShares: NO_SHARES };
+export const ORPHAN_CGROUP_VALUES: CgroupValues = { cpuShares: NO_SHARES };
 
 export function podCgroupValues(pod: Pod, options: PodCgroupOptions, containers: ContainerAllocations): CgroupValues {
   const requests = podRequests(specOf(pod), { overhead: true });

@@ -5,7 +5,7 @@ import type { PodSpec } from "../../api/gen/core-v1.ts";
 import { formatQuantity } from "../../base/quantity.ts";
 import { hugepageBytes, hugepagesResource, kernelPageSize } from "./hugepages.ts";
 import { oomScoreAdj } from "./oom-score.ts";
-import { PUT_AWAY_VALUES, podCgroupValues } from "./pod-cgroup-values.ts";
+import { ORPHAN_CGROUP_VALUES, podCgroupValues } from "./pod-cgroup-values.ts";
 import { podLimits, podRequests } from "./pod-resources.ts";
 import { computeQosClass, podQosClass } from "./qos-class.ts";
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
@@ -101,7 +101,7 @@ void test("[14.4] podPidsLimit limits a pod's pids, and exclusive CPUs disable t
 });
 
 void test("[14.14] the cgroup of a terminated pod is set to 2 CPU shares", () => {
-  assert.deepEqual(PUT_AWAY_VALUES, { cpuShares: 2 });
+  assert.deepEqual(ORPHAN_CGROUP_VALUES, { cpuShares: 2 });
 });
 
 void test("[3.6] a huge page resource is named after its size", () => {

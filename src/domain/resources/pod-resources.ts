@@ -7,7 +7,7 @@
  */
 import type { Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { addQuantities } from "../../base/quantity.ts";
-import { isSidecar } from "../pod/every-container.ts";
+import { isSidecar } from "../pod/containers.ts";
 import {
   addLists,
   HUGEPAGES_PREFIX,

@@ -32,7 +32,7 @@ test("[11.1] the status found at first sight is kept across later updates", () =
   const [before, later] = [{ phase: "Running" }, { phase: "Pending" }];
   const first = mergeSources(sources({ api: seen({ ...pod("a"), status: before }) }), noPods, NOW).desired;
   const second = mergeSources(sources({ api: seen({ ...pod("a"), status: later }) }), first, NOW + 1).desired;
-  assert.equal(second.pods.get("uid-a")?.found, before);
+  assert.equal(second.pods.get("uid-a")?.initialStatus, before);
 });
 
 test("[4.2] config.seen on a whole second has no fraction", () => {

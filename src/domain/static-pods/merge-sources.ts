@@ -73,8 +73,8 @@ function desiredPod(
     [CONFIG_SEEN]: rfc3339(firstSeenWallMs),
   };
   const pod = { ...given, metadata: { ...given.metadata, annotations } };
-  const { found } = before ?? { found: given.status };
-  return { uid, source, pod, given, firstSeenWallMs, found };
+  const { initialStatus } = before ?? { initialStatus: given.status };
+  return { uid, source, pod, given, firstSeenWallMs, initialStatus };
 }
 
 /** With as many digits below the second as necessary, or none. */

@@ -1,6 +1,6 @@
 /** A static pod must run without an API server: finds references to API objects, and names them as upstream does. */
 import type { Pod, PodSpec, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "../pod/every-container.ts";
+import { allContainers } from "../pod/containers.ts";
 
 /** The kind of API object that the pod refers to, as upstream names it; undefined if there is none. */
 export function apiReferenceOf({ spec }: Pod): string | undefined {
@@ -21,7 +21,7 @@ const isNamed = (name: string | undefined) => name !== undefined && name !== "";
 function secretNames(spec: PodSpec): readonly (string | undefined)[] {
   return [
     ...(spec.imagePullSecrets ?? []).map(({ name }) => name),
-    ...everyContainer(spec).flatMap(({ env = [], envFrom = [] }) => [
+    ...allContainers(spec).flatMap(({ env = [], envFrom = [] }) => [
       ...envFrom.map(({ secretRef }) => secretRef?.name),
       ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
     ]),
@@ -43,7 +43,7 @@ function secretNames(spec: PodSpec): readonly (string | undefined)[] {
 
 function configMapNames(spec: PodSpec): readonly (string | undefined)[] {
   return [
-    ...everyContainer(spec).flatMap(({ env = [], envFrom = [] }) => [
+    ...allContainers(spec).flatMap(({ env = [], envFrom = [] }) => [
       ...envFrom.map(({ configMapRef }) => configMapRef?.name),
       ...env.map(({ valueFrom }) => valueFrom?.configMapKeyRef?.name),
     ]),

@@ -1,9 +1,9 @@
 /** The metric families of /metrics/cadvisor for networks, disks and filesystems. */
 import { counter, type GroupFamily, gauge, type Tell, type TellsGroup } from "./cadvisor-family.ts";
-import type { DeviceFigures, InterfaceFigures, MountFigures } from "./figures.ts";
+import type { BlockDeviceStats, MountStats, NetworkInterfaceStats } from "./stats-reading.ts";
 
 const onInterfaces =
-  (value: (one: InterfaceFigures) => number): TellsGroup =>
+  (value: (one: NetworkInterfaceStats) => number): TellsGroup =>
   ({ network }, tell) => {
     for (const each of network ?? []) tell(value(each), [["interface", each.name]]);
   };
@@ -52,7 +52,7 @@ export const NETWORK: readonly GroupFamily[] = [
 ];
 
 const onMounts =
-  (value: (mount: MountFigures) => number | undefined): TellsGroup =>
+  (value: (mount: MountStats) => number | undefined): TellsGroup =>
   ({ id }, tell, machine) => {
     if (id === "/") for (const mount of machine) tellOfDevice(tell, mount.device, value(mount));
   };
@@ -62,7 +62,7 @@ function tellOfDevice(tell: Tell, device: string, value: number | undefined): vo
 }
 
 const onDevices =
-  (value: (device: DeviceFigures) => number | undefined): TellsGroup =>
+  (value: (device: BlockDeviceStats) => number | undefined): TellsGroup =>
   ({ io }, tell) => {
     for (const device of io?.devices ?? []) tellOfDevice(tell, device.device, value(device));
   };

@@ -1,11 +1,11 @@
 /** A metric family of /metrics/cadvisor: values of each cgroup, each with labels in addition to those of the cgroup. */
 import type { Labels } from "../../base/metrics/family.ts";
-import type { GroupFigures, MountFigures } from "./figures.ts";
+import type { CgroupStats, MountStats } from "./stats-reading.ts";
 
 /** Called with each value and with the labels that it has in addition to those of every cgroup. */
 export type Tell = (value: number, more?: Labels) => void;
 
-export type TellsGroup = (group: GroupFigures, tell: Tell, machine: readonly MountFigures[]) => void;
+export type TellsGroup = (group: CgroupStats, tell: Tell, machine: readonly MountStats[]) => void;
 
 export interface GroupFamily {
   readonly name: string;

@@ -6,9 +6,9 @@
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 import type { GroupFamily, Tell } from "./cadvisor-family.ts";
 import { GROUP_FAMILIES, PRESSURE_FAMILIES } from "./cadvisor-values.ts";
-import type { GroupFigures, StatsReading } from "./figures.ts";
 import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
 import type { StatsPod } from "./stats-pods.ts";
+import type { CgroupStats, StatsReading } from "./stats-reading.ts";
 
 export interface CadvisorInputs {
   readonly reading: StatsReading;
@@ -61,7 +61,7 @@ const ownFamilies = (nowWallMs: number): readonly GroupFamily[] => [
 ];
 
 interface Row {
-  readonly group: GroupFigures;
+  readonly group: CgroupStats;
   readonly labels: Labels;
 }
 
@@ -73,13 +73,13 @@ interface Owner {
   readonly pod: string;
 }
 
-const NOBODY: Owner = { container: "", image: "", name: "", namespace: "", pod: "" };
+const NO_OWNER: Owner = { container: "", image: "", name: "", namespace: "", pod: "" };
 
 /** By container or sandbox ID, and by pod UID. */
 function ownersOf({ pods, sandboxImages }: CadvisorInputs): ReadonlyMap<string, Owner> {
   const owners = new Map<string, Owner>();
   for (const { uid, namespace, name: pod, sandboxId, containers } of pods) {
-    owners.set(uid, { ...NOBODY, namespace, pod });
+    owners.set(uid, { ...NO_OWNER, namespace, pod });
     owners.set(sandboxId, {
       container: "",
       image: sandboxImages.get(sandboxId) ?? "",
@@ -93,8 +93,8 @@ function ownersOf({ pods, sandboxImages }: CadvisorInputs): ReadonlyMap<string, 
   return owners;
 }
 
-function labelsOf({ id }: GroupFigures, owners: ReadonlyMap<string, Owner>): Labels {
-  const owner = owners.get(containerIdOfGroup(id) ?? podUidOfGroup(id) ?? "") ?? NOBODY;
+function labelsOf({ id }: CgroupStats, owners: ReadonlyMap<string, Owner>): Labels {
+  const owner = owners.get(containerIdOfGroup(id) ?? podUidOfGroup(id) ?? "") ?? NO_OWNER;
   return [
     ["container", owner.container],
     ["id", id],
@@ -118,7 +118,7 @@ function familyOf(family: GroupFamily, rows: readonly Row[], { mounts }: StatsRe
   return { name, help, kind, samples };
 }
 
-const momentOf = ({ timeless, atWallMs }: GroupFamily, { readWallMs }: GroupFigures): number | undefined =>
+const momentOf = ({ timeless, atWallMs }: GroupFamily, { readWallMs }: CgroupStats): number | undefined =>
   timeless === undefined ? (atWallMs ?? Math.floor(readWallMs)) : undefined;
 
 /** There are tens of thousands of samples, so each one is created as a single object. */

@@ -5,12 +5,12 @@
 import type { Labels } from "../../base/metrics/family.ts";
 import { DISKS, NETWORK } from "./cadvisor-devices.ts";
 import { bound, counter, type GroupFamily, gauge, type TellsGroup } from "./cadvisor-family.ts";
-import type { GroupFigures, PressureFigures } from "./figures.ts";
+import type { CgroupStats, PressureStats } from "./stats-reading.ts";
 import { workingSetBytes } from "./working-set.ts";
 
 const S = 1e9;
 
-type Part<K extends "cpu" | "memory" | "processes"> = NonNullable<GroupFigures[K]>;
+type Part<K extends "cpu" | "memory" | "processes"> = NonNullable<CgroupStats[K]>;
 
 const ofCpu =
   (value: (cpu: Part<"cpu">) => number): TellsGroup =>
@@ -240,7 +240,7 @@ const PROCESSES: readonly GroupFamily[] = [
 ];
 
 const ofPressure =
-  (what: "cpu" | "memory" | "io", line: keyof PressureFigures): TellsGroup =>
+  (what: "cpu" | "memory" | "io", line: keyof PressureStats): TellsGroup =>
   (group, tell) =>
     tell((group[what]?.pressure?.[line].totalUs ?? 0) / 1e6);
 

@@ -1,6 +1,6 @@
 /** One cgroup's values in the form of /stats/summary. */
 import { apiTime } from "../../base/timestamp.ts";
-import type { GroupFigures, InterfaceFigures, PressureFigures, PressureLine } from "./figures.ts";
+import type { CgroupStats, NetworkInterfaceStats, PressureLine, PressureStats } from "./stats-reading.ts";
 import type {
   CpuStats,
   InterfaceStats,
@@ -27,7 +27,7 @@ export interface CpuAndMemory {
   readonly swap?: SwapStats;
 }
 
-export function cpuAndMemoryOf(group: GroupFigures, options: GroupStatsOptions): CpuAndMemory {
+export function cpuAndMemoryOf(group: CgroupStats, options: GroupStatsOptions): CpuAndMemory {
   const { cpu, memory } = group;
   const time = apiTime(group.readWallMs);
   const nanoCores = options.nanoCoresOf(group.id);
@@ -71,7 +71,7 @@ function availableOf<K extends string>(key: K, limit: number, used: number): Par
   return limit === Infinity ? {} : ({ [key]: Math.max(0, limit - used) } as Record<K, number>);
 }
 
-export function ioOf({ io, readWallMs }: GroupFigures, options: GroupStatsOptions): { readonly io?: IoStats } {
+export function ioOf({ io, readWallMs }: CgroupStats, options: GroupStatsOptions): { readonly io?: IoStats } {
   if (io === undefined || !options.tellsPressure) return {};
   return { io: { time: apiTime(readWallMs), ...psiOf(io.pressure, options) } };
 }
@@ -84,10 +84,7 @@ const psiLine = ({ totalUs, avg10, avg60, avg300 }: PressureLine): PsiLine => ({
   avg300,
 });
 
-function psiOf(
-  pressure: PressureFigures | undefined,
-  { tellsPressure }: GroupStatsOptions,
-): { readonly psi?: PsiStats } {
+function psiOf(pressure: PressureStats | undefined, { tellsPressure }: GroupStatsOptions): { readonly psi?: PsiStats } {
   if (!tellsPressure) return {};
   return { psi: { full: psiLine(pressure?.full ?? NO_LINE), some: psiLine(pressure?.some ?? NO_LINE) } };
 }
@@ -95,14 +92,14 @@ function psiOf(
 /** The name of a pod's network interface, with every runtime. */
 const DEFAULT_INTERFACE = "eth0";
 
-export function networkOf({ network, readWallMs }: GroupFigures): { readonly network?: NetworkStats } {
+export function networkOf({ network, readWallMs }: CgroupStats): { readonly network?: NetworkStats } {
   if (network === undefined) return {};
   const interfaces = network.map(interfaceStats);
   const own = interfaces.find(({ name }) => name === DEFAULT_INTERFACE) ?? { name: "" };
   return { network: { time: apiTime(readWallMs), ...own, interfaces } };
 }
 
-const interfaceStats = ({ name, rxBytes, rxErrors, txBytes, txErrors }: InterfaceFigures): InterfaceStats => ({
+const interfaceStats = ({ name, rxBytes, rxErrors, txBytes, txErrors }: NetworkInterfaceStats): InterfaceStats => ({
   name,
   rxBytes,
   rxErrors,

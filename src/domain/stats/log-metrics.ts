@@ -3,8 +3,8 @@
  * use.
  */
 import type { Family } from "../../base/metrics/family.ts";
-import type { StatsReading } from "./figures.ts";
 import type { StatsPod } from "./stats-pods.ts";
+import type { StatsReading } from "./stats-reading.ts";
 import { containerLogs, type StatsDirectories } from "./summary.ts";
 
 export function logFamilies(

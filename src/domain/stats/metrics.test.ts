@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { expositionText } from "../../../test/support/exposition.ts";
 import {
   CONTAINER_ID,
   cpu,
@@ -12,11 +11,12 @@ import {
   READ_MS,
   reading,
   SANDBOX_ID,
-} from "../../../test/support/figures-of-groups.ts";
+} from "../../../test/support/cgroup-stats-fixtures.ts";
+import { expositionText } from "../../../test/support/exposition.ts";
 import { type CadvisorInputs, containerFamilies } from "./cadvisor-metrics.ts";
-import type { GroupFigures } from "./figures.ts";
 import { machineFamilies } from "./machine-metrics.ts";
 import { resourceFamilies } from "./resource-metrics.ts";
+import type { CgroupStats } from "./stats-reading.ts";
 import type { VolumeStats } from "./summary-shape.ts";
 import { volumeFamilies } from "./volume-metrics.ts";
 
@@ -25,7 +25,7 @@ const lines = (families: Parameters<typeof expositionText>[0], name: string) =>
     .split("\n")
     .filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 
-const cadvisor = (groups: readonly GroupFigures[], changes: Partial<CadvisorInputs> = {}) => [
+const cadvisor = (groups: readonly CgroupStats[], changes: Partial<CadvisorInputs> = {}) => [
   ...containerFamilies({
     reading: reading(groups),
     pods: [pod()],

@@ -3,12 +3,12 @@
  * was read.
  */
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
-import type { GroupFigures, StatsReading } from "./figures.ts";
 import type { StatsPod } from "./stats-pods.ts";
+import type { CgroupStats, StatsReading } from "./stats-reading.ts";
 import { groupsByOwner, type OwnedGroups } from "./summary.ts";
 import { workingSetBytes } from "./working-set.ts";
 
-type Value = (group: GroupFigures) => number | undefined;
+type Value = (group: CgroupStats) => number | undefined;
 
 const NS = 1e9;
 const cpuSeconds: Value = ({ cpu }) => (cpu === undefined ? undefined : cpu.usageNs / NS);
@@ -24,7 +24,7 @@ const NOT_ON_WINDOWS = "Reported only on non-windows systems";
 
 interface Labelled {
   readonly labels: Labels;
-  readonly group: GroupFigures;
+  readonly group: CgroupStats;
 }
 
 /** Undefined: nothing could be read, and only that is reported. */

@@ -1,44 +1,44 @@
 /** The disk usage of a pod, its containers and the node, in the form of /stats/summary. */
 import { apiTime } from "../../base/timestamp.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
-import type { FilesystemFigures, FileUsage } from "./figures.ts";
+import type { FilesystemStats, FileUsage } from "./stats-reading.ts";
 import type { ContainerStats, FsStats, VolumeStats } from "./summary-shape.ts";
 
-type Room = Omit<FsStats, "time" | "usedBytes" | "inodesUsed">;
+type Capacity = Omit<FsStats, "time" | "usedBytes" | "inodesUsed">;
 
 /** Capacity and free space, without what one consumer uses. */
-const roomOf = (figures: FilesystemFigures | undefined): Room =>
-  figures === undefined
+const capacityOf = (stats: FilesystemStats | undefined): Capacity =>
+  stats === undefined
     ? {}
     : {
-        availableBytes: figures.availableBytes,
-        capacityBytes: figures.capacityBytes,
-        inodesFree: figures.inodesFree,
-        inodes: figures.inodes,
+        availableBytes: stats.availableBytes,
+        capacityBytes: stats.capacityBytes,
+        inodesFree: stats.inodesFree,
+        inodes: stats.inodes,
       };
 
 /** A whole filesystem. */
-export const wholeOf = (figures: FilesystemFigures, wallMs: number): FsStats => ({
+export const wholeOf = (stats: FilesystemStats, wallMs: number): FsStats => ({
   time: apiTime(wallMs),
-  ...roomOf(figures),
-  usedBytes: figures.capacityBytes - figures.freeBytes,
-  inodesUsed: figures.inodes - figures.inodesFree,
+  ...capacityOf(stats),
+  usedBytes: stats.capacityBytes - stats.freeBytes,
+  inodesUsed: stats.inodes - stats.inodesFree,
 });
 
 /** A part of a filesystem that the runtime reports: its images, or what one container wrote. */
-export function layerOf(layer: FilesystemUsage | undefined, room: FilesystemFigures | undefined): FsStats {
+export function layerOf(layer: FilesystemUsage | undefined, filesystem: FilesystemStats | undefined): FsStats {
   return {
     time: apiTime(Number((layer?.wallNs ?? 0n) / 1_000_000n)),
-    ...roomOf(room),
+    ...capacityOf(filesystem),
     ...(layer?.usedBytes === undefined ? {} : { usedBytes: Number(layer.usedBytes) }),
     ...(layer?.inodesUsed === undefined ? {} : { inodesUsed: Number(layer.inodesUsed) }),
   };
 }
 
 /** Files of a container or a pod on the node's disk. */
-export const filesOf = (usage: FileUsage, room: FilesystemFigures | undefined, wallMs: number): FsStats => ({
+export const filesOf = (usage: FileUsage, filesystem: FilesystemStats | undefined, wallMs: number): FsStats => ({
   time: apiTime(wallMs),
-  ...roomOf(room),
+  ...capacityOf(filesystem),
   usedBytes: usage.bytes,
   inodesUsed: usage.inodes,
 });
@@ -47,7 +47,7 @@ export const filesOf = (usage: FileUsage, room: FilesystemFigures | undefined, w
  * All that counts towards a pod's ephemeral storage. Unknown values count as 0; the time is that of the newest part.
  */
 export function ephemeralOf(
-  room: FilesystemFigures | undefined,
+  filesystem: FilesystemStats | undefined,
   parts: {
     readonly containers: readonly ContainerStats[];
     readonly volumes: readonly VolumeStats[];
@@ -64,7 +64,7 @@ export function ephemeralOf(
   const newest = stats.reduce((latest, { time }) => (time > latest ? time : latest), apiTime(wallMs));
   return {
     time: newest,
-    ...roomOf(room),
+    ...capacityOf(filesystem),
     usedBytes: sum(
       (part) => part.usedBytes,
       ({ bytes }) => bytes,

@@ -12,9 +12,9 @@ import {
   READ_MS,
   reading,
   SANDBOX_ID,
-} from "../../../test/support/figures-of-groups.ts";
+} from "../../../test/support/cgroup-stats-fixtures.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
-import type { GroupFigures, InterfaceFigures } from "./figures.ts";
+import type { CgroupStats, NetworkInterfaceStats } from "./stats-reading.ts";
 import { type StorageInputs, type SummaryInputs, summaryFiles, summaryOf, usageSummaryOf } from "./summary.ts";
 
 const TIME = "2026-11-15T21:13:04Z";
@@ -58,7 +58,7 @@ const storage = (changes: Partial<StorageInputs> = {}): StorageInputs => ({
   ...changes,
 });
 
-const withGroups = (groups: readonly GroupFigures[]) => inputs({ reading: { ...inputs().reading, groups } });
+const withGroups = (groups: readonly CgroupStats[]) => inputs({ reading: { ...inputs().reading, groups } });
 const NO_PSI = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
 
 void test("[21.3] a container has all its stats, times in whole seconds, and zero pressure without kernel support", () => {
@@ -129,7 +129,7 @@ void test("[21.9][21.3] ephemeral storage is the sum of container files, logs, v
 });
 
 void test("[21.3] network stats come from the sandbox, with eth0 as the default interface if there is one", () => {
-  const other: InterfaceFigures = {
+  const other: NetworkInterfaceStats = {
     name: "net1",
     rxBytes: 1,
     rxPackets: 2,
@@ -140,7 +140,7 @@ void test("[21.3] network stats come from the sandbox, with eth0 as the default 
     txErrors: 7,
     txDropped: 8,
   };
-  const network = (interfaces: readonly InterfaceFigures[]) => {
+  const network = (interfaces: readonly NetworkInterfaceStats[]) => {
     const groups = groupsOfPod().map((each) =>
       each.id.endsWith(SANDBOX_ID) ? { ...each, network: interfaces } : each,
     );

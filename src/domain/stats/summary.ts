@@ -3,10 +3,10 @@ import { apiTime } from "../../base/timestamp.ts";
 import { hostsFileOf } from "../container-config/hosts-file.ts";
 import { podDirectory, podLogDirectory } from "../pod/pod-names.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
-import type { FileUsage, GroupFigures, StatsReading } from "./figures.ts";
 import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
 import { type CpuAndMemory, cpuAndMemoryOf, type GroupStatsOptions, ioOf, networkOf } from "./group-stats.ts";
 import type { StatsContainer, StatsPod } from "./stats-pods.ts";
+import type { CgroupStats, FileUsage, StatsReading } from "./stats-reading.ts";
 import { ephemeralOf, filesOf, layerOf, wholeOf } from "./storage-stats.ts";
 import type { ContainerStats, NodeStats, PodStats, Summary, VolumeStats } from "./summary-shape.ts";
 
@@ -89,14 +89,14 @@ export function usageSummaryOf(inputs: SummaryInputs): Summary {
 }
 
 export interface OwnedGroups {
-  readonly machine: GroupFigures | undefined;
-  readonly byContainer: ReadonlyMap<string, GroupFigures>;
-  readonly byPod: ReadonlyMap<string, GroupFigures>;
+  readonly machine: CgroupStats | undefined;
+  readonly byContainer: ReadonlyMap<string, CgroupStats>;
+  readonly byPod: ReadonlyMap<string, CgroupStats>;
 }
 
-export function groupsByOwner(groups: readonly GroupFigures[]): OwnedGroups {
-  const byContainer = new Map<string, GroupFigures>();
-  const byPod = new Map<string, GroupFigures>();
+export function groupsByOwner(groups: readonly CgroupStats[]): OwnedGroups {
+  const byContainer = new Map<string, CgroupStats>();
+  const byPod = new Map<string, CgroupStats>();
   for (const group of groups) {
     const container = containerIdOfGroup(group.id);
     const pod = container === undefined ? podUidOfGroup(group.id) : undefined;
@@ -108,7 +108,7 @@ export function groupsByOwner(groups: readonly GroupFigures[]): OwnedGroups {
 
 function systemContainers(
   { reading, systemGroups, options, startedWallMs }: SummaryInputs,
-  more: (group: GroupFigures) => Partial<ContainerStats>,
+  more: (group: CgroupStats) => Partial<ContainerStats>,
 ): readonly ContainerStats[] {
   return (["kubelet", "runtime", "misc", "pods"] as const).flatMap((name) => {
     const group = reading.groups.find(({ id }) => id === systemGroups[name]);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cpu, group } from "../../../test/support/figures-of-groups.ts";
+import { cpu, group } from "../../../test/support/cgroup-stats-fixtures.ts";
 import { type CpuSamples, lacksRates, nextSamples } from "./usage-rate.ts";
 
 const at = (readWallMs: number, usageNs: number, createdWallMs = 0) =>

@@ -4,7 +4,7 @@
  * uses the last requested reading, unless it is too old to describe current usage. Then the rate is unknown, and the
  * caller reads again a moment later.
  */
-import type { GroupFigures } from "./figures.ts";
+import type { CgroupStats } from "./stats-reading.ts";
 
 export interface CpuSample {
   readonly wallMs: number;
@@ -21,7 +21,7 @@ const RATE_MS_MIN = 100;
 const RATE_MS_MAX = 60_000;
 
 /** The next samples, only of the cgroups that exist. */
-export function nextSamples(last: CpuSamples, groups: readonly GroupFigures[]): CpuSamples {
+export function nextSamples(last: CpuSamples, groups: readonly CgroupStats[]): CpuSamples {
   const samples = new Map<string, CpuSample>();
   for (const group of groups) {
     if (group.cpu === undefined) continue;
@@ -30,7 +30,7 @@ export function nextSamples(last: CpuSamples, groups: readonly GroupFigures[]): 
   return samples;
 }
 
-function nextSample(last: CpuSample | undefined, group: GroupFigures, usageNs: number): CpuSample {
+function nextSample(last: CpuSample | undefined, group: CgroupStats, usageNs: number): CpuSample {
   const { readWallMs, createdWallMs } = group;
   // A counter that decreased belongs to another cgroup of the same name.
   const same = last !== undefined && last.usageNs <= usageNs && createdWallMs <= last.wallMs ? last : undefined;

@@ -9,7 +9,7 @@ import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts"
 import type { ReferredText } from "../container-config/environment/field-reference.ts";
 import { checkedPaths, configMapKeys, type FileSet, filesOfKeys, type ProjectedFile, secretKeys } from "./file-set.ts";
 import { podFileGroup, podFileUser } from "./fs-user.ts";
-import type { TokenWish } from "./token.ts";
+import type { TokenSpec } from "./token.ts";
 
 export type KnownToken =
   | { readonly kind: "present"; readonly token: string }
@@ -19,7 +19,7 @@ export type KnownToken =
 
 export interface FileSources {
   readonly object: (key: string) => KnownObject<unknown> | undefined;
-  readonly token: (wish: TokenWish) => KnownToken;
+  readonly token: (spec: TokenSpec) => KnownToken;
   /** The text of a field or resource of the pod. */
   readonly field: (item: DownwardAPIVolumeFile) => ReferredText;
 }

@@ -24,15 +24,15 @@ export const podVolumesDirectory = (podDirectory: string) => `${podDirectory}/vo
 export const volumeDirectory = (podDirectory: string, plugin: string, name: string) =>
   `${podVolumesDirectory(podDirectory)}/${directoryOf(plugin)}/${name}`;
 
-/** Holds the marks of the pod's volumes that were set up completely, and nothing else. */
-export const markersDirectory = (podDirectory: string) => `${podDirectory}/plugins/${directoryOf(EMPTY_DIR)}`;
+/** Holds the ready files of the volumes that were set up completely, and nothing else. */
+export const readyFilesRoot = (podDirectory: string) => `${podDirectory}/plugins/${directoryOf(EMPTY_DIR)}`;
 
 /**
- * The directory whose file `ready` marks a volume as set up completely. A volume of written files has it under another
- * name.
+ * The directory of the file `ready`, which shows that a volume was set up completely. A volume of written files has it
+ * under another name.
  */
-export const markerDirectory = (podDirectory: string, plugin: string, name: string) =>
-  `${markersDirectory(podDirectory)}/${plugin === EMPTY_DIR ? name : `wrapped_${name}`}`;
+export const readyFileDirectory = (podDirectory: string, plugin: string, name: string) =>
+  `${readyFilesRoot(podDirectory)}/${plugin === EMPTY_DIR ? name : `wrapped_${name}`}`;
 
 export const subPathsDirectory = (podDirectory: string) => `${podDirectory}/volume-subpaths`;
 

@@ -3,10 +3,10 @@
  * `/etc/app/certs`. The volume may be read-only for the container, so only the kubelet can create them.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "../pod/every-container.ts";
+import { allContainers } from "../pod/containers.ts";
 
 export function nestedDirectories({ spec }: Pod, volume: string): readonly string[] {
-  return [...new Set(everyContainer(spec).flatMap(({ volumeMounts }) => nestedIn(volumeMounts ?? [], volume)))];
+  return [...new Set(allContainers(spec).flatMap(({ volumeMounts }) => nestedIn(volumeMounts ?? [], volume)))];
 }
 
 function nestedIn(

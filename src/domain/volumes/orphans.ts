@@ -3,13 +3,13 @@
  * finished according to the journal. The directory of such a pod is not an orphan, even if all other components have
  * forgotten the pod.
  */
-import type { UidFacts } from "../journal/facts.ts";
-import { type PodRemains, planTakeAway, type TakeAwayPlan } from "./take-away-plan.ts";
+import type { JournaledPod } from "../journal/journaled-pod.ts";
+import { type PodMounts, planTearDown, type TearDownPlan } from "./tear-down-plan.ts";
 
 export interface PodOnDisk {
   readonly uid: string;
-  readonly remains: PodRemains;
-  readonly facts: UidFacts | undefined;
+  readonly mounts: PodMounts;
+  readonly journaledPod: JournaledPod | undefined;
   /** Whether the runtime has a sandbox of the pod. */
   readonly inRuntime: boolean;
 }
@@ -19,30 +19,30 @@ export interface Orphan {
   /** "namespace/name" if the journal has it. */
   readonly pod: string;
   readonly why: string;
-  readonly plan: TakeAwayPlan;
+  readonly plan: TearDownPlan;
   /** What prevents the removal, one sentence each. */
   readonly obstacles: readonly string[];
 }
 
-export function orphanOf({ uid, remains, facts, inRuntime }: PodOnDisk): Orphan | undefined {
+export function orphanOf({ uid, mounts, journaledPod, inRuntime }: PodOnDisk): Orphan | undefined {
   if (inRuntime) return undefined;
-  const hasTerminated = facts?.finishedWallMs !== undefined;
-  if (facts?.admission?.kind === "admitted" && !hasTerminated) return undefined;
+  const hasTerminated = journaledPod?.finishedWallMs !== undefined;
+  if (journaledPod?.admission?.kind === "admitted" && !hasTerminated) return undefined;
   const why = hasTerminated
     ? "the pod has terminated according to the journal, and its directory still exists"
     : "neither the journal nor the runtime knows a pod with this UID";
-  const plan = planTakeAway(remains);
+  const plan = planTearDown(mounts);
   const obstacles = [
     ...plan.foreign.map((path) => `${path} is a mount point that this agent did not create: unmount it first`),
-    ...remains.unknownPlugins.map(
+    ...mounts.unknownPlugins.map(
       (directory) => `the directory ${directory} belongs to a volume plugin that this agent does not have`,
     ),
   ];
-  return { uid, pod: facts?.pod ?? "", why, plan, obstacles };
+  return { uid, pod: journaledPod?.pod ?? "", why, plan, obstacles };
 }
 
 /** Why a directory is not an orphan, in one sentence. */
-export function keptBecause({ facts, inRuntime }: PodOnDisk): string {
+export function keptBecause({ journaledPod, inRuntime }: PodOnDisk): string {
   if (inRuntime) return "the runtime has a sandbox of this pod";
-  return `the pod ${facts?.pod ?? ""} was admitted and has not terminated`;
+  return `the pod ${journaledPod?.pod ?? ""} was admitted and has not terminated`;
 }

@@ -1,7 +1,7 @@
 /** The service account tokens in a pod's volumes: which ones there are, and when each is renewed. */
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 
-export interface TokenWish {
+export interface TokenSpec {
   /** Empty: the API server's own audience. */
   readonly audience: string;
   readonly expirationSeconds: number;
@@ -10,9 +10,9 @@ export interface TokenWish {
 const DEFAULT_EXPIRATION_SECONDS = 3600;
 
 /** One string per token: equal requests have equal keys. */
-export const tokenKey = ({ audience, expirationSeconds }: TokenWish): string => `${expirationSeconds}/${audience}`;
+export const tokenKey = ({ audience, expirationSeconds }: TokenSpec): string => `${expirationSeconds}/${audience}`;
 
-export function tokensOf({ projected }: Volume): readonly TokenWish[] {
+export function tokensOf({ projected }: Volume): readonly TokenSpec[] {
   return (projected?.sources ?? []).flatMap(({ serviceAccountToken: token }) =>
     token === undefined
       ? []
@@ -26,7 +26,7 @@ export function tokensOf({ projected }: Volume): readonly TokenWish[] {
 }
 
 /** The request to the API server, for a token that becomes invalid when the pod is deleted. */
-export const tokenQuestion = (pod: Pod, { audience, expirationSeconds }: TokenWish) => ({
+export const tokenQuestion = (pod: Pod, { audience, expirationSeconds }: TokenSpec) => ({
   apiVersion: "authentication.k8s.io/v1",
   kind: "TokenRequest",
   metadata: {},

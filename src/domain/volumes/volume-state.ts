@@ -27,7 +27,7 @@ export type VolumeState =
   /** Not mounted yet: it waits for something, or is being set up. */
   | { readonly kind: "pending" }
   /** Everything that the volume needs is available, and it is being set up for the first time. */
-  | { readonly kind: "coming" }
+  | { readonly kind: "mounting" }
   /** The volume's source cannot be resolved yet; `message` says why. */
   | { readonly kind: "unprocessed"; readonly message: string }
   /** Setup failed, and is retried later. */
@@ -35,7 +35,7 @@ export type VolumeState =
   | { readonly kind: "mounted"; readonly volume: MountedVolume }
   /** The pod has terminated: the volume is being torn down. */
   | {
-      readonly kind: "leaving";
+      readonly kind: "unmounting";
       readonly trouble: string;
       readonly attempts: number;
       readonly nextTryMonotonicMs: number;
@@ -47,8 +47,8 @@ export type PodVolumes = ReadonlyMap<string, VolumeState>;
 export type VolumeReadiness =
   | { readonly kind: "ready"; readonly volumes: PodVolumes }
   | {
-      /** "coming": nothing is missing, and the volumes will be ready shortly. */
-      readonly kind: "waiting" | "coming";
+      /** "mounting": nothing is missing, and the volumes will be ready shortly. */
+      readonly kind: "waiting" | "mounting";
       readonly unmounted: readonly string[];
       readonly unprocessed: ReadonlyMap<string, string>;
     };
@@ -59,16 +59,16 @@ const NO_VOLUMES: PodVolumes = new Map();
 export function readinessOf(pod: Pod, volumes: PodVolumes = NO_VOLUMES): VolumeReadiness {
   const unmounted: string[] = [];
   const unprocessed = new Map<string, string>();
-  let isComing = true;
+  let isMounting = true;
   for (const { name } of usedVolumes(pod)) {
     const state = volumes.get(name);
     if (state?.kind === "mounted") continue;
     unmounted.push(name);
-    if (state?.kind !== "coming") isComing = false;
+    if (state?.kind !== "mounting") isMounting = false;
     if (state?.kind === "unprocessed") unprocessed.set(name, state.message);
   }
   if (unmounted.length === 0) return { kind: "ready", volumes };
-  return { kind: isComing ? "coming" : "waiting", unmounted, unprocessed };
+  return { kind: isMounting ? "mounting" : "waiting", unmounted, unprocessed };
 }
 
 /** The message for the pod's owner: at once for volumes that cannot be processed, otherwise after a timeout. */
@@ -83,7 +83,7 @@ export function waitingMessage({ unmounted, unprocessed }: Exclude<VolumeReadine
 export function endTrouble(
   volumes: PodVolumes = NO_VOLUMES,
 ): Pick<StepReport, "attempts" | "error" | "nextTryMonotonicMs"> | undefined {
-  const left = [...volumes].flatMap(([name, state]) => (state.kind === "leaving" ? [{ name, state }] : []));
+  const left = [...volumes].flatMap(([name, state]) => (state.kind === "unmounting" ? [{ name, state }] : []));
   const [first] = left;
   if (first === undefined) return undefined;
   const { attempts, nextTryMonotonicMs } = first.state;

@@ -1,6 +1,7 @@
 /** /configz: the running configuration. */
-import { sendJson } from "../answers.ts";
+
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
+import { sendJson } from "../responses.ts";
 import type { Route } from "../route.ts";
 
 export const configzRoute = (configuration: () => object): Route =>

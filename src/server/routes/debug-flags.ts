@@ -1,9 +1,9 @@
 /** /debug/flags/v: changes the log verbosity at run time. */
 import { goQuote } from "../../base/go-text.ts";
-import { send } from "../answers.ts";
 import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
 import { readBody } from "../read-body.ts";
+import { send } from "../responses.ts";
 import type { Route } from "../route.ts";
 
 /** Go sends no charset here. */

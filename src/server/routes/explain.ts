@@ -7,8 +7,8 @@ import type { ServerResponse } from "node:http";
 import type { Explanation, Question } from "../../domain/explain/explain.ts";
 import { type NodeExplanation, nodeExplanationJson, nodeExplanationText } from "../../domain/explain/explain-node.ts";
 import { explanationJson, explanationText } from "../../domain/explain/show.ts";
-import { send as sendAs, sendJson, sendText } from "../answers.ts";
 import { plainRoute, READ } from "../plain-route.ts";
+import { send as sendAs, sendJson, sendText } from "../responses.ts";
 import { HttpError, type Route } from "../route.ts";
 
 type Answer<T> =

@@ -3,9 +3,9 @@ import type { Container as ApiContainer, Pod } from "../../api/gen/core-v1.ts";
 import type { Container } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Runtime } from "../../ports/runtime.ts";
-import { sendJson } from "../answers.ts";
 import { PODS_SHARED_MS } from "../limits.ts";
 import { plainRoute, READ } from "../plain-route.ts";
+import { sendJson } from "../responses.ts";
 import type { Route } from "../route.ts";
 
 /**

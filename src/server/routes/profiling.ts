@@ -4,7 +4,7 @@
  * taken at a time.
  */
 import type { ServerResponse } from "node:http";
-import { sendJson, sendText } from "../answers.ts";
+import { sendJson, sendText } from "../responses.ts";
 import { HttpError, type Route, type RouteRequest } from "../route.ts";
 
 export interface Profiles {

@@ -1,7 +1,7 @@
 /** /statusz and /flagz: the process and its flags, as text for people and as an object for programs. */
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
 import type { Route } from "../route.ts";
-import { sendStructured } from "../structured-answer.ts";
+import { sendStructured } from "../structured-response.ts";
 
 /** The component chooses this text; upstream's is what people search for. */
 const heading = (page: string) =>

@@ -10,7 +10,7 @@ import { createGzip } from "node:zlib";
 import { expositionChunks } from "../../base/metrics/exposition.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import { negotiateFormat, takesGzip } from "../../base/metrics/negotiate.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { RouteRequest } from "../route.ts";
 
 /** At the lowest level this text compresses to a fifth, in a quarter of the default level's time. */
@@ -43,7 +43,7 @@ async function writeAll(out: Writable, chunks: Iterable<Uint8Array>, signal: Abo
   for (const chunk of chunks) {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     out.write(chunk, (error) => (error instanceof Error ? reject(error) : resolve()));
-    await unlessAborted(promise, signal);
+    await raceAbort(promise, signal);
   }
   out.end();
 }

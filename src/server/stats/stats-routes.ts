@@ -5,7 +5,7 @@ import type { Family } from "../../base/metrics/family.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import { HttpError, type Route } from "../route.ts";
 import { answerMetrics } from "./answer-metrics.ts";
-import { asksForUsageOnly } from "./form.ts";
+import { asksForUsageOnly } from "./stats-query.ts";
 
 /** The source of the stats: `NodeStats` in controllers/stats. */
 export interface StatsSource {

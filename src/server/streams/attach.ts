@@ -4,8 +4,8 @@
  */
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { HttpError, type Route } from "../route.ts";
-import { carryCommand } from "./carry-command.ts";
 import { containerSpec, findPod, hasUid, podParts, runningContainer } from "./find-container.ts";
+import { proxyCommand } from "./proxy-command.ts";
 import { streamOptions } from "./stream-options.ts";
 import { type StreamParts, streamRoutes } from "./stream-parts.ts";
 
@@ -30,5 +30,5 @@ export const attachRoutes = (parts: StreamParts): readonly Route[] =>
         url: (signal) => parts.runtime.attach(id, ofContainer, signal),
       };
     },
-    carry: (target, leaving) => carryCommand("attach", parts, target, leaving),
+    carry: (target, leaving) => proxyCommand("attach", parts, target, leaving),
   });

@@ -12,7 +12,7 @@ import type { RuntimeContainers } from "../../ports/runtime.ts";
 import { CONTAINER_CHECKPOINTS_BYTES_MAX, CONTAINER_CHECKPOINTS_MAX } from "../limits.ts";
 import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import { containerSpec, findPod, type KnownPods, podParts, runningContainer } from "./find-container.ts";
-import { runtimeWords } from "./runtime-refusal.ts";
+import { runtimeErrorText } from "./runtime-http-error.ts";
 
 const SECONDS = /^[+-]?\d{1,19}$/;
 
@@ -46,7 +46,7 @@ export function checkpointRoute(parts: CheckpointParts): Route {
         const { namespace, pod, container } = wanted;
         throw new HttpError(
           500,
-          `checkpointing of ${namespace}/${pod}/${container} failed (${runtimeWords(error) ?? errorText(error)})`,
+          `checkpointing of ${namespace}/${pod}/${container} failed (${runtimeErrorText(error) ?? errorText(error)})`,
         );
       } finally {
         busy = false;

@@ -1,7 +1,7 @@
 /** /exec: runs a command in a container and carries its streams in both directions. */
 import { HttpError, type Route } from "../route.ts";
-import { carryCommand } from "./carry-command.ts";
 import { findPod, podParts, runningContainer } from "./find-container.ts";
+import { proxyCommand } from "./proxy-command.ts";
 import { streamOptions } from "./stream-options.ts";
 import { type StreamParts, streamRoutes } from "./stream-parts.ts";
 
@@ -22,5 +22,5 @@ export const execRoutes = (parts: StreamParts): readonly Route[] =>
         url: (signal) => parts.runtime.exec(id, command, options, signal),
       };
     },
-    carry: (target, leaving) => carryCommand("exec", parts, target, leaving),
+    carry: (target, leaving) => proxyCommand("exec", parts, target, leaving),
   });

@@ -4,9 +4,9 @@
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { containerNamed } from "../../domain/pod/containers.ts";
 import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
-import { containerNamed } from "../../domain/pod/every-container.ts";
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { containerNameOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { HttpError } from "../route.ts";
@@ -14,7 +14,7 @@ import { HttpError } from "../route.ts";
 /** The known pods, and what the runtime runs of them. */
 export interface KnownPods {
   readonly desiredPods: Pick<Latest<DesiredPods>, "value">;
-  readonly podRuntimeStatus: Pick<ReadTable<string, PodRuntimeView>, "get">;
+  readonly podRuntimeStatus: Pick<ReadonlyTable<string, PodRuntimeView>, "get">;
 }
 
 export interface PodParts {

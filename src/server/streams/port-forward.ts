@@ -7,9 +7,9 @@ import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import { HttpError, type Route, type RouteRequest } from "../route.ts";
 import { dialRuntime } from "./dial-runtime.ts";
 import { findPod, hasUid, podParts, runningSandbox } from "./find-container.ts";
-import { joinStreams } from "./join-streams.ts";
+import { proxyStreams } from "./proxy-streams.ts";
 import { pipeToRuntime, upgraded } from "./raw-pipe.ts";
-import { refusedByRuntime } from "./runtime-refusal.ts";
+import { withHttpError } from "./runtime-http-error.ts";
 import { type Leaving, type StreamParts, type StreamTarget, streamRoutes } from "./stream-parts.ts";
 import { WebSocketBytes } from "./websocket/bytes.ts";
 import { acceptance, isWebSocketRequest, offeredProtocols } from "./websocket/handshake.ts";
@@ -33,7 +33,7 @@ export const portForwardRoutes = (parts: StreamParts): readonly Route[] =>
   });
 
 async function carry(parts: StreamParts, target: StreamTarget, leaving: Leaving): Promise<void> {
-  const url = await refusedByRuntime(target.url(leaving.session.cut));
+  const url = await withHttpError(target.url(leaving.session.cut));
   if (!isTunnel(parts, leaving.asked.request)) return pipeToRuntime(url, leaving, parts);
   parts.sessions.webSocketAsked("portForward");
   leaving.session.carried = "tunnelled";
@@ -55,7 +55,7 @@ async function tunnel(url: string, { clock }: StreamParts, { asked, socket, sess
   const agreed = dialled.headers["x-stream-protocol-version"];
   socket.write(acceptance(request, typeof agreed === "string" ? `${TUNNEL_PREFIX}${agreed}` : undefined));
   if (dialled.head.length > 0) dialled.socket.unshift(dialled.head);
-  await joinStreams({ client: new WebSocketBytes(socket), runtime: dialled.socket, session, clock });
+  await proxyStreams({ client: new WebSocketBytes(socket), runtime: dialled.socket, session, clock });
 }
 
 const isTunnel = ({ webSockets }: StreamParts, request: IncomingMessage): boolean =>

@@ -5,7 +5,7 @@
  */
 import { HttpError } from "../route.ts";
 import { type Dialled, dialRuntime, type Upgraded, upgradeHeaders } from "./dial-runtime.ts";
-import { joinStreams } from "./join-streams.ts";
+import { proxyStreams } from "./proxy-streams.ts";
 import type { Leaving, StreamParts } from "./stream-parts.ts";
 
 /** Response headers that apply to the runtime's connection only, or that redirect. */
@@ -24,7 +24,7 @@ export async function pipeToRuntime(
   );
   socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("\r\n")}\r\n\r\n`);
   if (dialled.head.length > 0) dialled.socket.unshift(dialled.head);
-  await joinStreams({ client: socket, runtime: dialled.socket, session, clock });
+  await proxyStreams({ client: socket, runtime: dialled.socket, session, clock });
 }
 
 /** Passes an error response on; any other response without an upgrade is an error itself. */

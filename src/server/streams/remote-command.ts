@@ -11,7 +11,7 @@ import type { StreamOptions } from "../../ports/runtime.ts";
 import { STREAM_STATUS_BYTES_MAX } from "../limits.ts";
 import type { Upgraded } from "./dial-runtime.ts";
 import { type Ended, failed, readEnd, statusText } from "./exit-status.ts";
-import { LINGER_MS, whenClosed } from "./join-streams.ts";
+import { LINGER_MS, whenClosed } from "./proxy-streams.ts";
 import { ResizeReader } from "./resize.ts";
 import type { StreamSession } from "./sessions.ts";
 import { SpdyConnection } from "./spdy/connection.ts";

@@ -106,7 +106,7 @@ void suite("cgroup v2", () => {
     await hostTree.write(join(root, "x/n1/half/cgroup.controllers"), "cpu memory");
     assert.equal(await cgroups.exists(["half"]), false);
     assert.equal(
-      await cgroups.flaw(["half"]),
+      await cgroups.validationError(["half"]),
       'cgroup ["x" "n1" "half"] has some missing controllers: cpuset, hugetlb, pids',
     );
   });
@@ -120,11 +120,11 @@ void suite("cgroup v2", () => {
       clock: hostClock,
     });
     assert.equal(
-      await elsewhere.flaw([]),
+      await elsewhere.validationError([]),
       `could not read controllers for cgroup ["nowhere"]: open ${root}/nowhere/cgroup.controllers: no such file or directory`,
     );
     await elsewhere.apply([], {});
-    assert.equal(await elsewhere.flaw([]), undefined);
+    assert.equal(await elsewhere.validationError([]), undefined);
   });
 
   test("a rejected write names its cgroup and file, and the other values are still written", async () => {

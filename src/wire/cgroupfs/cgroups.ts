@@ -42,23 +42,23 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
   const version = hierarchies.version === 1 ? cgroupV1(hierarchies.mounts, tree) : cgroupV2(hierarchies.path, tree);
   const wholeName = (name: CgroupName) => [...root, ...name];
   const pathOf = (name: CgroupName) => cgroupPath(wholeName(name), driver.name);
-  const flaw = (name: CgroupName) => version.flaw(pathOf(name), quotedName(wholeName(name)));
+  const validationError = (name: CgroupName) => version.validationError(pathOf(name), quotedName(wholeName(name)));
   const below = (name: CgroupName) => groupsBelow(tree, version, pathOf(name));
   return {
     version: version.version,
     driver: driver.name,
     pathOf,
-    async countsSwap(name) {
+    async hasSwapAccounting(name) {
       const directory = await version.directoryOf("memory", pathOf(name));
       const file = version.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
       return directory !== undefined && (await tree.read(join(directory, file))) !== undefined;
     },
-    exists: async (name) => (await flaw(name)) === undefined,
-    flaw,
+    exists: async (name) => (await validationError(name)) === undefined,
+    validationError,
     async apply(name, values) {
       const path = pathOf(name);
       try {
-        if ((await flaw(name)) !== undefined) {
+        if ((await validationError(name)) !== undefined) {
           await driver.begin(wholeName(name));
           await version.make(path);
         }
@@ -184,7 +184,7 @@ async function processesOf(tree: CgroupTree, directories: readonly string[]): Pr
   return [...pids].sort((a, b) => a - b);
 }
 
-interface Doomed {
+interface KillTarget {
   /** On v2 the directory whose `cgroup.kill` kills all its processes in one write; otherwise undefined. */
   readonly top: string | undefined;
   readonly groups: () => Promise<readonly string[]>;
@@ -194,7 +194,12 @@ interface Doomed {
  * Kills up to five times and checks after each attempt: a process may fork while it is killed, or die late inside the
  * kernel.
  */
-async function killAll(tree: CgroupTree, clock: Clock, { top, groups }: Doomed, signal: AbortSignal): Promise<void> {
+async function killAll(
+  tree: CgroupTree,
+  clock: Clock,
+  { top, groups }: KillTarget,
+  signal: AbortSignal,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     const pids = await processesOf(tree, await groups());
     if (pids.length === 0 && !(await isPopulated(tree, top))) return;

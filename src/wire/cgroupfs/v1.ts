@@ -14,7 +14,7 @@ export function cgroupV1(mounts: readonly V1Hierarchy[], tree: CgroupTree): Cgro
     version: 1,
     roots: mounts.map(({ path }) => path),
     settings: v1Settings,
-    async flaw(path, name) {
+    async validationError(path, name) {
       const directories = needed.map((mount) => join(mount.path, path));
       const found = await Promise.all(directories.map((directory) => tree.isGroup(directory)));
       const missing = directories.filter((_, index) => found[index] !== true);

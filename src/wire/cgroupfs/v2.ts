@@ -14,7 +14,7 @@ export function cgroupV2(root: string, tree: CgroupTree): CgroupVersion {
     version: 2,
     roots: [root],
     settings: v2Settings,
-    async flaw(path, name) {
+    async validationError(path, name) {
       const file = join(root, path, "cgroup.controllers");
       const text = await tree.read(file);
       if (text === undefined) {

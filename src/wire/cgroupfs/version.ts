@@ -11,7 +11,7 @@ export interface CgroupVersion {
    * Why the cgroup does not exist with every controller that limits pods, in the Go kubelet's words; undefined if it
    * does. `name` is how that message calls the cgroup.
    */
-  flaw(path: string, name: string): Promise<string | undefined>;
+  validationError(path: string, name: string): Promise<string | undefined>;
   /** Creates the cgroup and its parents. */
   make(path: string): Promise<void>;
   /** The directory with the controller's files; undefined if the machine lacks the controller. */

@@ -8,7 +8,7 @@
  */
 import { constants, type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { KeyedTurns } from "../../concurrency/keyed-turns.ts";
+import { KeyedLock } from "../../concurrency/keyed-lock.ts";
 import { HostFileError } from "../../ports/host-files.ts";
 import { errnoOf } from "./errno.ts";
 
@@ -23,7 +23,7 @@ export class DurableWrites {
   readonly #syncs = new Map<string, Promise<void>>();
   /** Files that were truncated and not synced since. */
   readonly #cut = new Set<string>();
-  readonly #turns = new KeyedTurns<string>();
+  readonly #locks = new KeyedLock<string>();
 
   /** Reports a new entry in this directory: the next durable write below it syncs the directory again. */
   changed(directory: string): void {
@@ -37,7 +37,7 @@ export class DurableWrites {
   }
 
   replace(path: string, content: Uint8Array, mode: number): Promise<void> {
-    return this.inTurn(path, async () => {
+    return this.withKeyLock(path, async () => {
       const temporary = temporaryBeside(path);
       await unlinkIfThere(temporary);
       try {
@@ -54,7 +54,7 @@ export class DurableWrites {
   }
 
   appendAt(path: string, offsetBytes: number, content: Uint8Array, sync: "synced" | "unsynced"): Promise<void> {
-    return this.inTurn(path, async () => {
+    return this.withKeyLock(path, async () => {
       await using file = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       const { size } = await file.stat();
       if (size < offsetBytes) {
@@ -75,7 +75,7 @@ export class DurableWrites {
 
   /** Not durable. It is here because writes to one path run one at a time. */
   overwrite(path: string, content: Uint8Array, mode: number): Promise<void> {
-    return this.inTurn(path, async () => {
+    return this.withKeyLock(path, async () => {
       await using file = await open(path, OVERWRITE, mode);
       if (!(await file.stat()).isFile()) throw new HostFileError("write", path, "other", "it is no regular file");
       await file.chmod(mode); // Regardless of the umask and of the file's previous mode.
@@ -87,8 +87,8 @@ export class DurableWrites {
   }
 
   /** Runs writes to one path one at a time, in the order of the requests. */
-  inTurn(path: string, write: () => Promise<void>): Promise<void> {
-    return this.#turns.take(path, write);
+  withKeyLock(path: string, write: () => Promise<void>): Promise<void> {
+    return this.#locks.withLock(path, write);
   }
 
   async #syncDirectoriesAbove(path: string): Promise<void> {

@@ -69,7 +69,7 @@ export function createHostFiles({
     setOwner: (path, uid, gid) => call("set the owner of", path, () => lchown(path, uid, gid)),
     setMode: (path, mode) => call("set the mode of", path, () => setMode(path, mode)),
     rename: (from, to) => call("rename", from, () => renameTo(from, to, writes)),
-    link: (target, path) => call("link", path, () => writes.inTurn(path, () => link(target, path))),
+    link: (target, path) => call("link", path, () => writes.withKeyLock(path, () => link(target, path))),
     readLink: (path) => call("read link", path, () => readlink(path)),
     removeFile: (path) => call("remove", path, () => unlinkIfThere(path)),
     removeDirectory: (path) => call("remove directory", path, () => removeDirectory(path)),

@@ -1,12 +1,12 @@
 /** Measures event-loop delay. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import type { ProcessFigures } from "../../domain/metrics/process-families.ts";
+import type { ProcessStats } from "../../domain/metrics/process-families.ts";
 
 const RESOLUTION_MS = 20;
 const NS_PER_SECOND = 1e9;
 
 /** Starts measuring. Each call of the result covers the time since the previous call. */
-export function watchLoopDelay(): () => ProcessFigures["loopDelay"] {
+export function watchLoopDelay(): () => ProcessStats["loopDelay"] {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   return () => {

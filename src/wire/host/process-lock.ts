@@ -6,8 +6,8 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { errnoOf } from "./errno.ts";
 import { fileLocks, KERNEL_LOCKS } from "./kernel-locks.ts";
@@ -44,7 +44,7 @@ const tryLock = (file: string) => holdLock(file, ["-n", "-E", String(TAKEN)]);
  */
 export async function takeHandoverLock(file: string, signal: AbortSignal): Promise<ProcessLock> {
   await (await open(file, "a", 0o600)).close();
-  const lock = await unlessAborted(holdLock(file, [], signal), signal);
+  const lock = await raceAbort(holdLock(file, [], signal), signal);
   if (lock === undefined) throw new Error(`flock ${file} refused to wait`);
   return lock;
 }

@@ -6,7 +6,7 @@
  */
 import { constants, type FileHandle, lstat, open, opendir, readFile, realpath, rename, rmdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { sharedRun } from "../../concurrency/shared-run.ts";
+import { singleFlight } from "../../concurrency/single-flight.ts";
 import { unlinkIfThere } from "./durable-writes.ts";
 import { errnoOf } from "./errno.ts";
 
@@ -147,7 +147,7 @@ async function refuseMountsWithin(path: string): Promise<void> {
 /**
  * The table has hundreds of lines on a full node. Concurrent removals share one read, as after a change to many pods.
  */
-const mountPoints = sharedRun(async (): Promise<readonly string[]> => {
+const mountPoints = singleFlight(async (): Promise<readonly string[]> => {
   const lines = (await readFile("/proc/self/mountinfo", "latin1")).split("\n");
   return lines.map((line) => unescaped(line.split(" ", 5)[4] ?? ""));
 });

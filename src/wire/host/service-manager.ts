@@ -6,9 +6,9 @@
  * (`--no-block`, systemd 246). One process every 15 to 30 s is cheap.
  */
 import { execFile } from "node:child_process";
-import type { ServiceManager, ServiceNews } from "../../ports/service-manager.ts";
+import type { ServiceManager, ServiceState } from "../../ports/service-manager.ts";
 
-const MESSAGES: Readonly<Record<ServiceNews, string>> = {
+const MESSAGES: Readonly<Record<ServiceState, string>> = {
   ready: "READY=1",
   alive: "WATCHDOG=1",
   stopping: "STOPPING=1",
@@ -21,10 +21,10 @@ export function serviceManagerOf(
   const { NOTIFY_SOCKET: socket = "" } = environment;
   if (socket === "") return undefined;
   return {
-    tell: (news, signal) =>
+    notify: (state, signal) =>
       new Promise((resolve, reject) => {
         const options = { env: { ...environment }, signal, killSignal: "SIGKILL" } as const;
-        execFile("systemd-notify", ["--no-block", MESSAGES[news]], options, (error, _, said) => {
+        execFile("systemd-notify", ["--no-block", MESSAGES[state]], options, (error, _, said) => {
           if (error === null) return resolve();
           reject(said === "" ? error : new Error(said.trim(), { cause: error }));
         });

@@ -7,9 +7,9 @@ import type { OutgoingHttpHeaders } from "node:http2";
 import { errorText } from "../../base/error-text.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { TokenBucket } from "../../concurrency/token-bucket.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
@@ -184,7 +184,7 @@ export class Requester {
 
   async #headers(request: ApiRequest, signal: AbortSignal): Promise<OutgoingHttpHeaders> {
     const authenticator = await this.#options.authenticator(signal);
-    const authorization = await unlessAborted(authenticator.authorization(), signal);
+    const authorization = await raceAbort(authenticator.authorization(), signal);
     return {
       ":method": request.method,
       ":path": request.path,

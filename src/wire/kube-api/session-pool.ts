@@ -5,7 +5,7 @@
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import type { SecureContext } from "node:tls";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import { Session, type SessionOptions } from "./session.ts";
 
 export interface OpenStream {
@@ -43,7 +43,7 @@ export class SessionPool {
       const { ready } = this.#connecting;
       const options = this.#options;
       try {
-        await unlessAborted(ready, signal);
+        await raceAbort(ready, signal);
       } catch (error) {
         // Ignore the failure of a connection with old credentials: it does not concern the caller.
         if (signal.aborted || options === this.#options) throw error;

@@ -201,13 +201,13 @@ void test("while a killed helper does not exit, its group is rejected at once an
   assert.equal(await again, "ok");
 });
 
-void test("forgive() lets a group run again although its old helper still hangs", async () => {
+void test("resetGroup() lets a group run again although its old helper still hangs", async () => {
   const bench = new Bench();
   bench.holdAll = true;
   const first = bench.ask("/v");
   await bench.clock.advance(11_000);
   assert.deepEqual([await first, await bench.ask("/v")], ["unresponsive", "unresponsive"]);
-  bench.pool.forgive("/v");
+  bench.pool.resetGroup("/v");
   const again = bench.ask("/v");
   await bench.clock.advance(0);
   bench.at("/v").answer();

@@ -64,7 +64,7 @@ interface Running extends Waiting {
 }
 
 /** How many unresponsive groups are remembered: the most recent ones. */
-const SUSPECTS_MAX = 256;
+const UNRESPONSIVE_GROUPS_MAX = 256;
 const ENDING = "the agent ends";
 
 export class HelperPool {
@@ -77,7 +77,7 @@ export class HelperPool {
   /** Killed helpers that are not gone yet, with their groups, which wait for them briefly. */
   readonly #dying = new Map<Helper, string>();
   readonly #stuck = new Map<Helper, string>();
-  readonly #suspects = new RecentMap<string, boolean>(SUSPECTS_MAX);
+  readonly #unresponsiveGroups = new RecentMap<string, boolean>(UNRESPONSIVE_GROUPS_MAX);
   #closed = false;
   /**
    * Starting a process blocks everything for some milliseconds, so helpers start one at a time, with other work in
@@ -115,8 +115,8 @@ export class HelperPool {
   }
 
   /** What the group's helpers hang on is unmounted: treat the group as new. */
-  forgive(group: string): void {
-    this.#acquit(group);
+  resetGroup(group: string): void {
+    this.#markResponsive(group);
     for (const [helper, held] of this.#stuck) if (held === group) this.#stuck.set(helper, "");
     this.#turn();
   }
@@ -137,15 +137,15 @@ export class HelperPool {
   #turn(): void {
     const left: Waiting[] = [];
     for (const waiting of this.#waiting) {
-      const hopeless = this.#hopeless(waiting.job);
-      if (hopeless !== undefined) waiting.reject(failure(waiting.job, "unresponsive", hopeless));
+      const rejectReason = this.#rejectReason(waiting.job);
+      if (rejectReason !== undefined) waiting.reject(failure(waiting.job, "unresponsive", rejectReason));
       else if (this.#mayRun(waiting.job)) this.#begin(waiting);
       else left.push(waiting);
     }
     this.#waiting = left;
   }
 
-  #hopeless({ group, isHarmless = false }: Job): string | undefined {
+  #rejectReason({ group, isHarmless = false }: Job): string | undefined {
     if (isHarmless) return undefined;
     if (this.#stuck.size >= this.#limits.stuckMax) return `${this.#stuck.size} helpers hang already`;
     return [...this.#stuck.values()].includes(group) ? "an earlier call still hangs there" : undefined;
@@ -157,24 +157,24 @@ export class HelperPool {
     if (this.#idle.size === 0 && this.#justStarted !== undefined) return false;
     const slow = [...this.#running].filter((running) => running.slow).length;
     const { quickMax, slowMax } = this.#limits;
-    if (this.#isSuspect(group)) return slow < slowMax;
+    if (this.#isUnresponsive(group)) return slow < slowMax;
     return this.#running.size - Math.min(slow, slowMax) < quickMax;
   }
 
-  #acquit(group: string): void {
+  #markResponsive(group: string): void {
     // Only update a group that is in the map: others must not push anything out.
-    if (this.#isSuspect(group)) this.#suspects.set(group, false);
+    if (this.#isUnresponsive(group)) this.#unresponsiveGroups.set(group, false);
   }
 
-  #isSuspect(group: string): boolean {
-    return this.#suspects.get(group) ?? false;
+  #isUnresponsive(group: string): boolean {
+    return this.#unresponsiveGroups.get(group) ?? false;
   }
 
   #begin(waiting: Waiting): void {
     const { job } = waiting;
     const helper = this.#helperFor(waiting);
     if (helper === undefined) return;
-    const running: Running = { ...waiting, helper, slow: this.#isSuspect(job.group), cancelLimit: () => {} };
+    const running: Running = { ...waiting, helper, slow: this.#isUnresponsive(job.group), cancelLimit: () => {} };
     this.#running.add(running);
     const cancelSlow = this.#clock.after(this.#limits.slowAfterMs, () => {
       running.slow = true;
@@ -205,7 +205,7 @@ export class HelperPool {
     running.cancelLimit();
     if (reusable) {
       this.#rest(running.helper);
-      this.#acquit(running.job.group);
+      this.#markResponsive(running.job.group);
     }
     settle();
     this.#turn();
@@ -213,7 +213,7 @@ export class HelperPool {
 
   #giveUp(running: Running): void {
     const { job } = running;
-    this.#suspects.set(job.group, true);
+    this.#unresponsiveGroups.set(job.group, true);
     this.#drop(running, failure(job, "unresponsive", `no answer within ${job.limitMs} ms`));
   }
 

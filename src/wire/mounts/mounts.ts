@@ -41,13 +41,13 @@ const LIMITS_MS: LimitsMs = {
   mountHugepages: LOOK_MS,
   bind: LOOK_MS,
   bindSubPath: LOOK_MS,
-  readBelow: LOOK_MS,
+  readBeneath: LOOK_MS,
   unmount: SERVER_MS,
   kindOf: LOOK_MS,
   groupOf: LOOK_MS,
   makeDirectory: LOOK_MS,
   makeFile: LOOK_MS,
-  own: PROGRESS_MS,
+  applyFsGroup: PROGRESS_MS,
   removeTree: PROGRESS_MS,
   measure: PROGRESS_MS,
   formatOf: LOOK_MS,
@@ -92,14 +92,14 @@ export function createMounts({
   const helpers = new Helpers(pool, { ...LIMITS_MS, ...limitsMs });
   return {
     table: readTable,
-    knowsNoSwap,
+    supportsNoswap,
     ...mountCalls(helpers),
     async unmount(path, { lazy }, signal) {
       // An unmount accesses no file system. So it does not wait behind requests that do, and is the way out of what
       // hangs there.
       const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };
       await helpers.ask({ kind: "unmount", path, lazy }, turn);
-      pool.forgive(pathGroup(path));
+      pool.resetGroup(pathGroup(path));
     },
     ...fileCalls(helpers),
     ...deviceCalls(helpers),
@@ -143,11 +143,14 @@ function mountCalls(
 
 function fileCalls(
   helpers: Helpers,
-): Pick<Mounts, "readBelow" | "kindOf" | "groupOf" | "makeDirectory" | "makeFile" | "own" | "measure" | "removeTree"> {
+): Pick<
+  Mounts,
+  "readBeneath" | "kindOf" | "groupOf" | "makeDirectory" | "makeFile" | "applyFsGroup" | "measure" | "removeTree"
+> {
   return {
-    async readBelow(volume, path, bytesMax, signal) {
+    async readBeneath(volume, path, bytesMax, signal) {
       const turn = { operation: `read ${path} in`, path: volume, signal };
-      return Buffer.from(await helpers.ask({ kind: "readBelow", volume, path, bytesMax }, turn), "base64");
+      return Buffer.from(await helpers.ask({ kind: "readBeneath", volume, path, bytesMax }, turn), "base64");
     },
     kindOf: (path, signal) => helpers.ask({ kind: "kindOf", path }, { operation: "look at", path, signal }),
     groupOf: (path, signal) => helpers.ask({ kind: "groupOf", path }, { operation: "look at", path, signal }),
@@ -155,13 +158,19 @@ function fileCalls(
       helpers.ask({ kind: "makeDirectory", path, mode }, { operation: "make directory", path, signal }),
     makeFile: (path, mode, signal) =>
       helpers.ask({ kind: "makeFile", path, mode }, { operation: "make file", path, signal }),
-    async own(path, { onProgress, ...pass }, signal) {
-      const outcome = await helpers.ask({ kind: "own", path, ...pass }, { operation: "own", path, signal, onProgress });
+    async applyFsGroup(path, { onProgress, ...change }, signal) {
+      const outcome = await helpers.ask(
+        { kind: "applyFsGroup", path, ...change },
+        { operation: "apply fsGroup to", path, signal, onProgress },
+      );
       return { files: outcome.files, refused: outcome.refused, firstRefusal: outcome.firstRefusal };
     },
     async measure(path, how, signal) {
-      const { room, taken } = await helpers.ask({ kind: "measure", path, how }, { operation: "measure", path, signal });
-      return { room, taken };
+      const { filesystem, usage } = await helpers.ask(
+        { kind: "measure", path, how },
+        { operation: "measure", path, signal },
+      );
+      return { filesystem, usage };
     },
     removeTree: (path, signal) => helpers.ask({ kind: "removeTree", path }, { operation: "remove", path, signal }),
   };
@@ -180,7 +189,7 @@ function deviceCalls(helpers: Helpers): Pick<Mounts, "formatOf" | "check" | "for
 }
 
 /** The kernel supports noswap from 6.4 on. */
-async function knowsNoSwap(): Promise<boolean> {
+async function supportsNoswap(): Promise<boolean> {
   const release = await readFile("/proc/sys/kernel/osrelease", "utf8");
   const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
   return major > 6 || (major === 6 && minor >= 4);

@@ -3,11 +3,11 @@ import type { PathKind } from "../../domain/volumes/path-kind.ts";
 import type {
   BlockFormat,
   CheckOutcome,
-  Measured,
+  FsGroupChange,
+  FsGroupOutcome,
   MountErrorCode,
-  OwnershipOutcome,
-  OwnershipPass,
   SubPathBind,
+  VolumeUsage,
 } from "../../ports/mounts.ts";
 
 export type HelperRequest =
@@ -16,13 +16,13 @@ export type HelperRequest =
   | { readonly kind: "mountHugepages"; readonly path: string; readonly pageSize?: string }
   | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly options: readonly string[] }
   | ({ readonly kind: "bindSubPath" } & SubPathBind)
-  | { readonly kind: "readBelow"; readonly volume: string; readonly path: string; readonly bytesMax: number }
+  | { readonly kind: "readBeneath"; readonly volume: string; readonly path: string; readonly bytesMax: number }
   | { readonly kind: "unmount"; readonly path: string; readonly lazy: boolean }
   | { readonly kind: "kindOf"; readonly path: string }
   | { readonly kind: "groupOf"; readonly path: string }
   | { readonly kind: "makeDirectory"; readonly path: string; readonly mode: number }
   | { readonly kind: "makeFile"; readonly path: string; readonly mode: number }
-  | ({ readonly kind: "own"; readonly path: string } & Omit<OwnershipPass, "onProgress">)
+  | ({ readonly kind: "applyFsGroup"; readonly path: string } & Omit<FsGroupChange, "onProgress">)
   | { readonly kind: "removeTree"; readonly path: string }
   | { readonly kind: "measure"; readonly path: string; readonly how: "walk" | "filesystem" }
   | { readonly kind: "formatOf"; readonly device: string }
@@ -45,9 +45,9 @@ interface Answers {
   readonly kindOf: PathKind;
   readonly groupOf: number;
   /** In base64. */
-  readonly readBelow: string;
-  readonly own: OwnershipOutcome;
-  readonly measure: Measured;
+  readonly readBeneath: string;
+  readonly applyFsGroup: FsGroupOutcome;
+  readonly measure: VolumeUsage;
   readonly formatOf: BlockFormat;
   readonly check: CheckOutcome;
 }

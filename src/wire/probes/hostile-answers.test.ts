@@ -8,7 +8,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { frame } from "../grpc/frames.ts";
 import { hostClock } from "../host/clock.ts";
 import { GRPC_ERROR_BYTES_MAX, HEALTH_MESSAGE_BYTES_MAX } from "../limits.ts";
-import { READS_AT_ONCE } from "./http-question.ts";
+import { READS_AT_ONCE } from "./http-probe.ts";
 import { createProber } from "./prober.ts";
 
 const LIMIT_MS = 10_000;
@@ -43,8 +43,13 @@ test("[12.5] gRPC probe fails at the second message of a server that never stops
     pour();
   });
   const beginMs = hostClock.monotonicMs();
-  const asked = { service: "", userAgent: "kube-probe/1.36" };
-  const health = await createProber(hostClock).grpc({ host: "127.0.0.1", port: server.port }, asked, LIMIT_MS, signal);
+  const request = { service: "", userAgent: "kube-probe/1.36" };
+  const health = await createProber(hostClock).grpc(
+    { host: "127.0.0.1", port: server.port },
+    request,
+    LIMIT_MS,
+    signal,
+  );
   assert.deepEqual(health, {
     kind: "refused",
     code: 13,

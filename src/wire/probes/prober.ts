@@ -13,8 +13,8 @@ import {
   type ProbeTarget,
 } from "../../ports/prober.ts";
 import { connectTo, dial, dialError, hangUp } from "./dialing.ts";
-import { check, closeSession, openSession } from "./grpc-question.ts";
-import { ask } from "./http-question.ts";
+import { check, closeSession, openSession } from "./grpc-probe.ts";
+import { sendGet } from "./http-probe.ts";
 import type { AnswerHead } from "./http-response.ts";
 import { type Limit, limited } from "./limited.ts";
 
@@ -26,10 +26,12 @@ export function createProber(clock: Clock): Prober {
   return {
     http: (get, { limitMs, bodyBytesMax }, signal) => follow(get, bodyBytesMax, { clock, limitMs }, signal),
     tcp: (target, limitMs, signal) => connection(target, { clock, limitMs }, signal),
-    grpc: async (target, asked, limitMs, signal) => {
+    grpc: async (target, request, limitMs, signal) => {
       const progress: Progress = { step: "connect" };
       try {
-        return await withDeadline(clock, limitMs, signal, (until) => askHealth(clock, target, asked, until, progress));
+        return await withDeadline(clock, limitMs, signal, (until) =>
+          checkHealth(clock, target, request, until, progress),
+        );
       } catch (error) {
         if (!(error instanceof DeadlineError) || signal.aborted) throw error;
         throw new ProbeError(progress.step, "late", `no answer within ${limitMs} ms`);
@@ -46,10 +48,10 @@ async function follow(
 ): Promise<HttpAnswer> {
   const untilMs = clock.monotonicMs() + limitMs;
   let [get, leftMs] = [first, limitMs];
-  for (let questions = 1; ; questions += 1) {
-    const redirect = (head: AnswerHead) => redirectOf(first, get, head, questions);
+  for (let requests = 1; ; requests += 1) {
+    const redirect = (head: AnswerHead) => redirectOf(first, get, head, requests);
     const wanted = (head: AnswerHead) => (redirect(head).kind === "none" ? bodyBytesMax : 0);
-    const answer = await ask(get, wanted, { clock, limitMs: leftMs }, signal);
+    const answer = await sendGet(get, wanted, { clock, limitMs: leftMs }, signal);
     const next = redirect(answer);
     if (next.kind === "none") return { status: answer.status, body: answer.body };
     if (next.kind === "refused") throw new ProbeError("answer", "theirs", next.detail, next.url);
@@ -71,16 +73,16 @@ interface Progress {
   step: ProbeStep;
 }
 
-async function askHealth(
+async function checkHealth(
   clock: Clock,
   target: ProbeTarget,
-  asked: { readonly service: string; readonly userAgent: string },
+  request: { readonly service: string; readonly userAgent: string },
   signal: AbortSignal,
   progress: Progress,
 ): Promise<GrpcHealth> {
   for (let waitMs = RECONNECT_MS; ; waitMs *= RECONNECT_GROWTH) {
     try {
-      return await askOnce(target, asked, signal, progress);
+      return await checkOnce(target, request, signal, progress);
     } catch (error) {
       if (!(error instanceof ProbeError) || error.fault === "ours") throw error;
       await sleep(clock, waitMs, signal);
@@ -88,9 +90,9 @@ async function askHealth(
   }
 }
 
-async function askOnce(
+async function checkOnce(
   target: ProbeTarget,
-  asked: { readonly service: string; readonly userAgent: string },
+  request: { readonly service: string; readonly userAgent: string },
   signal: AbortSignal,
   progress: Progress,
 ): Promise<GrpcHealth> {
@@ -99,7 +101,7 @@ async function askOnce(
   try {
     session = await openSession(socket, signal);
     progress.step = "answer";
-    return await check(session, target, asked, signal);
+    return await check(session, target, request, signal);
   } finally {
     closeSession(session, socket);
   }

@@ -5,7 +5,7 @@
  */
 import { lookup as resolve } from "node:dns/promises";
 import { stat, statfs } from "node:fs/promises";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine } from "../../ports/machine.ts";
 import { CpuCount } from "./cpu-count.ts";
 import { Interfaces } from "./interfaces.ts";
@@ -36,7 +36,7 @@ export function createMachine({ root = "/", interfaces: ask }: MachineOptions = 
     filesystem,
     addresses: () => interfaces.read(),
     defaultRouteAddress: async (family) => findDefaultRouteAddress(files, await interfaces.read(), family),
-    lookup: (name, signal) => unlessAborted(lookUpOnce(lookups, name), signal),
+    lookup: (name, signal) => raceAbort(lookUpOnce(lookups, name), signal),
   };
 }
 

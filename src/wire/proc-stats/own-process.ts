@@ -1,5 +1,5 @@
 /** The OwnProcess port, from /proc/self and what Node reports about itself. */
-import type { ProcessFigures } from "../../domain/metrics/process-families.ts";
+import type { ProcessStats } from "../../domain/metrics/process-families.ts";
 import type { OwnProcess, ProcessBegin } from "../../ports/own-process.ts";
 import { watchLoopDelay } from "../host/loop-delay.ts";
 import { KernelFiles, requiredNumberOf } from "./kernel-files.ts";
@@ -29,7 +29,7 @@ async function readBegin(files: KernelFiles): Promise<ProcessBegin> {
   return { bootWallMs, processWallMs: bootWallMs + (fieldOf(own, 22) / TICKS_PER_SECOND) * 1000 };
 }
 
-async function readFacts(files: KernelFiles): Promise<Omit<ProcessFigures, "loopDelay">> {
+async function readFacts(files: KernelFiles): Promise<Omit<ProcessStats, "loopDelay">> {
   const [{ processWallMs }, stat, limits, network, open] = await Promise.all([
     readBegin(files),
     files.read("/proc/self/stat"),
@@ -62,7 +62,7 @@ function limitOf(limits: string, name: string): number {
 }
 
 /** The sum of all interfaces, as in the Go kubelet. */
-function trafficOf(network: string): Pick<ProcessFigures, "receivedBytes" | "transmittedBytes"> {
+function trafficOf(network: string): Pick<ProcessStats, "receivedBytes" | "transmittedBytes"> {
   const rows = network.split("\n").flatMap((line) => {
     const fields = /^\s*[^:\s]+:\s*(.*)$/.exec(line)?.[1]?.trim().split(/\s+/);
     return fields === undefined ? [] : [fields];

@@ -7,8 +7,8 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
-import type { GroupFigures, StatsReading } from "../../domain/stats/figures.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
+import type { CgroupStats, StatsReading } from "../../domain/stats/stats-reading.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Stats, StatsQuestion } from "../../ports/stats.ts";
 import { parseOwnGroup } from "./own-group.ts";
@@ -49,7 +49,7 @@ export function createStats({
     await ending?.end(new Error("the stats thread was stopped"));
   };
   const awake = (): Thread => {
-    if (stuck?.hasExited === false) throw new Error("the thread that reads figures gives no answer and does not end");
+    if (stuck?.hasExited === false) throw new Error("the thread that reads stats gives no answer and does not end");
     stuck = undefined;
     if (thread?.isGone === true) thread = undefined;
     thread ??= new Thread(program, { root });
@@ -63,7 +63,7 @@ export function createStats({
       cancelIdle();
       const asked = awake();
       try {
-        return await withDeadline(clock, limitMs, signal, (limited) => unlessAborted(asked.ask(question), limited));
+        return await withDeadline(clock, limitMs, signal, (limited) => raceAbort(asked.ask(question), limited));
       } catch (error) {
         if (error instanceof DeadlineError) {
           stuck = asked;
@@ -87,7 +87,7 @@ export function createStats({
 }
 
 interface Asker {
-  readonly groups: GroupFigures[];
+  readonly groups: CgroupStats[];
   readonly resolve: (reading: StatsReading) => void;
   readonly reject: (error: Error) => void;
 }
@@ -100,14 +100,14 @@ class Thread {
   hasExited = false;
 
   constructor(program: URL, data: ThreadData) {
-    this.#worker = new Worker(program, { workerData: data, resourceLimits: RESOURCES, name: "figures" });
+    this.#worker = new Worker(program, { workerData: data, resourceLimits: RESOURCES, name: "stats" });
     // The thread must not keep an otherwise idle process alive.
     this.#worker.unref();
     this.#worker.on("message", (answer: ThreadAnswer) => this.#answered(answer));
     this.#worker.on("error", (error: Error) => this.#over(error));
     this.#worker.on("exit", (code) => {
       this.hasExited = true;
-      this.#over(new Error(`the thread that reads figures ended with ${code}`));
+      this.#over(new Error(`the thread that reads stats ended with ${code}`));
     });
   }
 

@@ -1,5 +1,5 @@
 /** The messages between the agent and its stats thread. */
-import type { GroupFigures, StatsReading } from "../../domain/stats/figures.ts";
+import type { CgroupStats, StatsReading } from "../../domain/stats/stats-reading.ts";
 import type { StatsQuestion } from "../../ports/stats.ts";
 
 export interface ThreadData {
@@ -15,7 +15,7 @@ export interface ThreadQuestion {
  * Several times some cgroups, then the rest of the reading, or a failure. The thread does not keep what it has sent.
  */
 export type ThreadAnswer = { readonly number: number } & (
-  | { readonly kind: "groups"; readonly groups: readonly GroupFigures[] }
+  | { readonly kind: "groups"; readonly groups: readonly CgroupStats[] }
   | { readonly kind: "rest"; readonly rest: Omit<StatsReading, "groups"> }
   | { readonly kind: "failure"; readonly failure: string }
 );

@@ -8,7 +8,7 @@
 import { errorText } from "../../base/error-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { DbusClosedError, type DbusConnection, DbusError } from "../dbus/connection.ts";
 import type { DbusValue, DbusVariant } from "../dbus/signature.ts";
@@ -106,7 +106,7 @@ export class SystemdManager {
   ): Promise<void> {
     const attempt = () =>
       withDeadline(this.#options.clock, CALL_MS_MAX, parent, async (signal) => {
-        const session = await unlessAborted(this.#open(), signal);
+        const session = await raceAbort(this.#open(), signal);
         await run(session, signal);
       });
     try {
@@ -216,7 +216,7 @@ class Session {
     this.#waiting.add(waiting);
     if (!this.connection.isOpen) waiting.reject(await this.connection.ended);
     try {
-      return await unlessAborted(waiting.promise, signal);
+      return await raceAbort(waiting.promise, signal);
     } finally {
       this.#waiting.delete(waiting);
     }

@@ -9,7 +9,7 @@ export function deadMounts(given: Given): void {
     await write("live/file", "x");
     await files.makeDirectory(at("dead"), 0o755);
     await world.plantDead(at("dead"));
-    const hung = [mounts.kindOf(at("dead/file"), signal), mounts.own(at("dead"), PASS, signal)];
+    const hung = [mounts.kindOf(at("dead/file"), signal), mounts.applyFsGroup(at("dead"), CHANGE, signal)];
     const ends = Promise.all(hung.map((call) => rejects("unresponsive", call)));
     assert.equal(await mounts.kindOf(at("live/file"), signal), "file");
     assert.ok((await mounts.table()).some(({ path }) => path === at("dead")));
@@ -22,4 +22,4 @@ export function deadMounts(given: Given): void {
   });
 }
 
-const PASS = { group: 1, readOnly: false, onlyIfRootDiffers: false, onProgress: () => {} };
+const CHANGE = { group: 1, readOnly: false, onlyIfRootDiffers: false, onProgress: () => {} };

@@ -16,9 +16,9 @@ export function subPaths(given: Given): void {
 
 function filesBelow(given: Given): void {
   const readAt = async ({ mounts, at }: Tools, path: string, bytesMax = 10) =>
-    Buffer.from(await mounts.readBelow(at("volume"), path, bytesMax, signal)).toString();
+    Buffer.from(await mounts.readBeneath(at("volume"), path, bytesMax, signal)).toString();
 
-  test("[24.10] readBelow reads a file of a volume up to the size limit", async () => {
+  test("[24.10] readBeneath reads a file of a volume up to the size limit", async () => {
     const tools = given();
     await tools.write("volume/a/file", "0123456789");
     await tools.write("volume/empty", "");
@@ -29,7 +29,7 @@ function filesBelow(given: Given): void {
     await rejects("other", readAt(tools, "a/file", 9));
   });
 
-  test("[24.10] readBelow reads nothing outside the volume, follows no link, and reads only regular files", async () => {
+  test("[24.10] readBeneath reads nothing outside the volume, follows no link, reads only regular files", async () => {
     const tools = given();
     const { files, at, write } = tools;
     await write("outside/file", "stolen");

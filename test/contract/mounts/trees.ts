@@ -1,12 +1,12 @@
 /** Mounts contract: the files and directories of a volume. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { OwnershipPass } from "../../../src/ports/mounts.ts";
+import type { FsGroupChange } from "../../../src/ports/mounts.ts";
 import { type Given, rejects, signal, type Tools } from "./mounts-world.ts";
 
 export function trees(given: Given): void {
   looking(given);
-  owning(given);
+  applyingFsGroup(given);
   removing(given);
 }
 
@@ -37,19 +37,21 @@ function looking(given: Given): void {
     await write("v/deep/large", "x".repeat(100_000));
     await files.link("small", at("v/link"));
     const first = await mounts.measure(at("v"), "walk", signal);
-    assert.equal(first.taken?.inodes, 5);
-    assert.ok(first.taken.bytes >= 100_000 && first.taken.bytes < 200_000, `${first.taken.bytes} bytes`);
-    const { room } = first;
+    assert.equal(first.usage?.inodes, 5);
+    assert.ok(first.usage.bytes >= 100_000 && first.usage.bytes < 200_000, `${first.usage.bytes} bytes`);
+    const { filesystem } = first;
     assert.ok(
-      room.capacityBytes > 0 && room.availableBytes <= room.capacityBytes && room.freeBytes <= room.capacityBytes,
+      filesystem.capacityBytes > 0 &&
+        filesystem.availableBytes <= filesystem.capacityBytes &&
+        filesystem.freeBytes <= filesystem.capacityBytes,
     );
-    assert.ok(room.inodesFree <= room.inodes);
+    assert.ok(filesystem.inodesFree <= filesystem.inodes);
     await mounts.makeDirectory(at("v/inside"), 0o755, signal);
     await mounts.mountMemory(at("v/inside"), { sizeBytes: 1_048_576n, noSwap: false }, signal);
     await write("v/inside/other", "x".repeat(50_000));
-    assert.deepEqual((await mounts.measure(at("v"), "walk", signal)).taken, first.taken);
+    assert.deepEqual((await mounts.measure(at("v"), "walk", signal)).usage, first.usage);
     const memory = await mounts.measure(at("v/inside"), "filesystem", signal);
-    assert.equal(memory.taken, undefined);
+    assert.equal(memory.usage, undefined);
     await rejects("notFound", mounts.measure(at("none"), "walk", signal));
     await rejects("notFound", mounts.measure(at("none"), "filesystem", signal));
     await mounts.unmount(at("v/inside"), { lazy: false }, signal);
@@ -70,15 +72,15 @@ function looking(given: Given): void {
   });
 }
 
-const PASS: OwnershipPass = { group: 4321, readOnly: false, onlyIfRootDiffers: false, onProgress: () => {} };
+const CHANGE: FsGroupChange = { group: 4321, readOnly: false, onlyIfRootDiffers: false, onProgress: () => {} };
 
 const shape = async ({ files, at }: Tools, name: string) => {
   const facts = await files.facts(at(name));
   return `${name} ${facts?.gid} ${facts?.mode.toString(8)}`;
 };
 
-function owning(given: Given): void {
-  test("[13.13] own gives a volume and its content to a group, but not the targets of its links", async () => {
+function applyingFsGroup(given: Given): void {
+  test("[13.13] applyFsGroup gives a volume and its content to a group, but not the targets of its links", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("outside/file", "x");
@@ -87,7 +89,7 @@ function owning(given: Given): void {
     await files.setMode(at("volume/directory"), 0o700);
     await files.link(at("outside"), at("volume/link"));
     await files.link(at("outside/file"), at("volume/directory/link"));
-    const outcome = await mounts.own(at("volume"), PASS, signal);
+    const outcome = await mounts.applyFsGroup(at("volume"), CHANGE, signal);
     assert.deepEqual(outcome, { files: 5, refused: 0, firstRefusal: undefined });
     const names = ["volume", "volume/directory", "volume/directory/file", "outside", "outside/file"];
     assert.deepEqual(await Promise.all(names.map((name) => shape(tools, name))), [
@@ -103,32 +105,32 @@ function owning(given: Given): void {
     );
   });
 
-  test("[13.13] own adds no write permission to a read-only volume", async () => {
+  test("[13.13] applyFsGroup adds no write permission to a read-only volume", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("volume/file", "x");
     await files.setMode(at("volume/file"), 0o600);
-    await mounts.own(at("volume"), { ...PASS, readOnly: true }, signal);
+    await mounts.applyFsGroup(at("volume"), { ...CHANGE, readOnly: true }, signal);
     assert.deepEqual(await Promise.all([shape(tools, "volume"), shape(tools, "volume/file")]), [
       "volume 4321 2755",
       "volume/file 4321 640",
     ]);
   });
 
-  test("[13.13] own with onlyIfRootDiffers skips a volume whose root already has the group", async () => {
+  test("[13.13] applyFsGroup with onlyIfRootDiffers skips a volume whose root already has the group", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("volume/file", "x");
-    const lazy = { ...PASS, onlyIfRootDiffers: true };
-    assert.equal((await mounts.own(at("volume"), lazy, signal)).files, 2);
+    const lazy = { ...CHANGE, onlyIfRootDiffers: true };
+    assert.equal((await mounts.applyFsGroup(at("volume"), lazy, signal)).files, 2);
     await write("volume/new", "x");
-    assert.equal((await mounts.own(at("volume"), lazy, signal)).files, 0);
+    assert.equal((await mounts.applyFsGroup(at("volume"), lazy, signal)).files, 0);
     assert.equal(await shape(tools, "volume/new"), "volume/new 4321 644");
-    assert.equal((await mounts.own(at("volume"), PASS, signal)).files, 3);
+    assert.equal((await mounts.applyFsGroup(at("volume"), CHANGE, signal)).files, 3);
     assert.equal(await shape(tools, "volume/new"), "volume/new 4321 664");
   });
 
-  test("own leaves mounts inside the volume unchanged", async () => {
+  test("applyFsGroup leaves mounts inside the volume unchanged", async () => {
     const tools = given();
     const { mounts, files, at, write } = tools;
     await write("host/file", "x");
@@ -137,7 +139,7 @@ function owning(given: Given): void {
     await mounts.bind(at("host/file"), at("volume/bound-file"), [], signal);
     await mounts.mountMemory(at("volume/memory"), { sizeBytes: undefined, noSwap: false }, signal);
     await write("volume/memory/file", "x");
-    assert.equal((await mounts.own(at("volume"), PASS, signal)).files, 1);
+    assert.equal((await mounts.applyFsGroup(at("volume"), CHANGE, signal)).files, 1);
     const names = ["host", "host/file", "volume/memory", "volume/memory/file"];
     assert.deepEqual(await Promise.all(names.map((name) => shape(tools, name))), [
       "host 0 755",
@@ -147,24 +149,24 @@ function owning(given: Given): void {
     ]);
   });
 
-  test("[13.13] own reports changes that the file system refuses, and does not fail", async () => {
+  test("[13.13] applyFsGroup reports changes that the file system refuses, and does not fail", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("source/file", "x");
     await mounts.bind(at("source"), at("volume"), ["ro"], signal);
-    const { files, refused, firstRefusal } = await mounts.own(at("volume"), PASS, signal);
+    const { files, refused, firstRefusal } = await mounts.applyFsGroup(at("volume"), CHANGE, signal);
     assert.deepEqual([files, refused], [2, 2]);
     assert.match(String(firstRefusal), /read-only/);
     assert.equal(await shape(tools, "source/file"), "source/file 0 644");
   });
 
-  test("own accepts a file as volume, and returns notFound for a missing one", async () => {
+  test("applyFsGroup accepts a file as volume, and returns notFound for a missing one", async () => {
     const tools = given();
     const { mounts, at, write } = tools;
     await write("volume", "x");
-    await mounts.own(at("volume"), { ...PASS, onlyIfRootDiffers: true }, signal);
+    await mounts.applyFsGroup(at("volume"), { ...CHANGE, onlyIfRootDiffers: true }, signal);
     assert.equal(await shape(tools, "volume"), "volume 4321 664");
-    await rejects("notFound", mounts.own(at("none"), PASS, signal));
+    await rejects("notFound", mounts.applyFsGroup(at("none"), CHANGE, signal));
   });
 }
 

@@ -7,8 +7,8 @@ import { quantityMilliValue, quantityValue } from "../../../src/base/quantity.ts
 import { cgroupPath, KUBEPODS, parseCgroupPath, podCgroupName } from "../../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../../src/domain/resources/cgroup-values.ts";
 import { podRequests } from "../../../src/domain/resources/pod-resources.ts";
+import { qosCgroupValues } from "../../../src/domain/resources/qos-cgroups.ts";
 import { podQosClass } from "../../../src/domain/resources/qos-class.ts";
-import { qosTierValues } from "../../../src/domain/resources/qos-tiers.ts";
 import { hostTree } from "../../../src/wire/cgroupfs/tree.ts";
 import { cgroupsLeft } from "../../cluster/cgroups.ts";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
@@ -124,7 +124,7 @@ export class GoNode {
   async #tiers(pods: readonly Pod[]): Promise<ReadonlyMap<string, GroupFiles>> {
     const seen = new Map<string, GroupFiles>();
     const endMs = performance.now() + 70_000;
-    for (const [name, { cpuShares }] of qosTierValues(pods, [])) {
+    for (const [name, { cpuShares }] of qosCgroupValues(pods, [])) {
       for (;;) {
         const files = await groupFiles(this.pathOf(name));
         seen.set(name.join("/"), files);

@@ -4,11 +4,11 @@ import { cpus } from "node:os";
 import type { Container, Pod } from "../../../src/api/gen/core-v1.ts";
 import { LatestCell } from "../../../src/concurrency/latest-cell.ts";
 import { LatestTable } from "../../../src/concurrency/latest-table.ts";
-import { Turns } from "../../../src/concurrency/turns.ts";
+import { LoopHeartbeats } from "../../../src/concurrency/loop-heartbeats.ts";
 import { type NodeCgroups, ResourcesController } from "../../../src/controllers/resources/resources.ts";
 import type { CgroupValues } from "../../../src/domain/resources/cgroup-values.ts";
 import { type PodResourcePlan, podResourcePlan } from "../../../src/domain/resources/pod-resource-plan.ts";
-import type { TiersState } from "../../../src/domain/resources/tiers-state.ts";
+import type { QosCgroupState } from "../../../src/domain/resources/qos-cgroup-state.ts";
 import type { LinuxResources } from "../../../src/domain/runtime/resources.ts";
 import type { Cgroups } from "../../../src/ports/cgroups.ts";
 import { inWholePages } from "../../../src/wire/cgroupfs/settings.ts";
@@ -59,12 +59,12 @@ export async function eventsOfKubepods(pods: Cgroups, parent: string): Promise<r
   const controller = new ResourcesController({
     cgroups: new LatestCell<NodeCgroups | undefined>({ pods, machine: pods }),
     admittedPods: new LatestTable<string, never>(),
-    tiers: new LatestCell<TiersState>({ kind: "pending" }),
+    qosCgroups: new LatestCell<QosCgroupState>({ kind: "pending" }),
     machine: createMachine(),
     events: { emit: (_, type, reason, message) => events.push(`${type} ${reason} ${message}`) },
     clock: hostClock,
     log: { info: () => {}, error: (message, error) => events.push(`${message}: ${String(error)}`) },
-    watch: new Turns(hostClock).expect("any", 0),
+    heartbeat: new LoopHeartbeats(hostClock).expect("any", 0),
     settings: {
       nodeName: "n1",
       cgroupRoot: [parent],

@@ -10,10 +10,10 @@ import type { Depth } from "./facts.ts";
  */
 export type Asker = "operator" | "poor" | "nobody" | "stranger" | "badToken";
 
-export type Door = "api" | "health" | "readOnly";
+export type Listener = "api" | "health" | "readOnly";
 
 export interface Question {
-  readonly door: Door;
+  readonly listener: Listener;
   readonly as: Asker;
   readonly method: string;
   readonly path: string;
@@ -26,7 +26,7 @@ export interface Question {
 const depthOf = (path: string): Depth => (/^\/(?:metrics|stats\/summary|debug\/pprof)\b/.test(path) ? "type" : "whole");
 
 export const ask = (path: string, more: Partial<Question> = {}): Question => ({
-  door: "api",
+  listener: "api",
   as: "operator",
   method: "GET",
   path,
@@ -38,9 +38,9 @@ export const ask = (path: string, more: Partial<Question> = {}): Question => ({
 
 const REFUSED: readonly Asker[] = ["nobody", "stranger", "badToken", "poor"];
 
-export const nameOf = ({ door, as, method, path, headers, body }: Question): string =>
+export const nameOf = ({ listener, as, method, path, headers, body }: Question): string =>
   [
-    `${door} ${as} ${method} ${path}`,
+    `${listener} ${as} ${method} ${path}`,
     ...Object.entries(headers).map(([name, value]) => `${name}:${value}`),
     ...(body === "" ? [] : [`body:${body}`]),
   ].join(" ");
@@ -243,8 +243,10 @@ export const QUESTIONS_WITHOUT_DEBUGGING: readonly Question[] = [
 export const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
   "[20.6] health, all checks and one by one": HEALTH.map((path) => ask(path)),
   "[1.19] health on the port for it": [
-    ...[...HEALTH, "/", "/none", "/pods", "/metrics", "//healthz"].map((path) => ask(path, { door: "health" })),
-    ...METHODS.flatMap((method) => ["/healthz", "/healthz/ping"].map((path) => ask(path, { door: "health", method }))),
+    ...[...HEALTH, "/", "/none", "/pods", "/metrics", "//healthz"].map((path) => ask(path, { listener: "health" })),
+    ...METHODS.flatMap((method) =>
+      ["/healthz", "/healthz/ping"].map((path) => ask(path, { listener: "health", method })),
+    ),
   ],
   "[20.15] flags and status in every form that can be requested": FORMS.flatMap((form) =>
     ["Flagz", "Statusz"].map((kind) =>
@@ -278,7 +280,7 @@ export const QUESTIONS: Readonly<Record<string, readonly Question[]>> = {
     ),
   ),
   "[20.18] the port that asks nobody": [
-    ...[...HEALTH, ...PAGES, ...NOT_THERE, "//pods"].map((path) => ask(path, { door: "readOnly" })),
-    ...METHODS.map((method) => ask("/pods", { door: "readOnly", method })),
+    ...[...HEALTH, ...PAGES, ...NOT_THERE, "//pods"].map((path) => ask(path, { listener: "readOnly" })),
+    ...METHODS.map((method) => ask("/pods", { listener: "readOnly", method })),
   ],
 };

@@ -10,9 +10,9 @@ import { askPlainly, NodeCaller, type Said } from "../../support/node-caller.ts"
 import { type Identity, TestCertificates } from "../../support/test-certificates.ts";
 import { type Facts, factsOf, neutralFor } from "./facts.ts";
 import { areAtRest, areRunning, makePods } from "./pods.ts";
-import { type Asker, ask, type Door, type Question } from "./questions.ts";
+import { type Asker, ask, type Listener, type Question } from "./questions.ts";
 
-const PORTS: Readonly<Record<Door, number>> = { api: 10250, health: 10248, readOnly: 10255 };
+const PORTS: Readonly<Record<Listener, number>> = { api: 10250, health: 10248, readOnly: 10255 };
 const configuration = { readOnlyPort: PORTS.readOnly, healthzBindAddress: "0.0.0.0" };
 /** The Go kubelet relists its runtime every second, and updates a pod's status one relist later. */
 const STEADY_MS = 3_000;
@@ -39,10 +39,10 @@ export class AskedNode implements Disposable {
     };
   }
 
-  #say({ door, as, method, path: asked, headers, body }: Question): Promise<Said> {
+  #say({ listener, as, method, path: asked, headers, body }: Question): Promise<Said> {
     const path = asked.replaceAll("NS", this.#namespace);
-    if (door === "api") return this.#callers[as].ask(path, method, headers, body);
-    return askPlainly(`http://${this.#node.address}:${PORTS[door]}`, method, headers, body, path);
+    if (listener === "api") return this.#callers[as].ask(path, method, headers, body);
+    return askPlainly(`http://${this.#node.address}:${PORTS[listener]}`, method, headers, body, path);
   }
 
   async facts(question: Question): Promise<Facts> {

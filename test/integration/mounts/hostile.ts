@@ -55,7 +55,7 @@ test("changing the group of a directory with many files and removing it needs le
     const count = wholeSize() ? 1_000_000 : 20_000;
     await files.makeDirectory(at("v"), 0o755);
     execFileSync("sh", ["-c", `seq -f f%.0f ${count} | xargs touch`], { cwd: at("v") });
-    const owned = await mounts.own(
+    const owned = await mounts.applyFsGroup(
       at("v"),
       { group: 77, readOnly: false, onlyIfRootDiffers: false, onProgress: (files) => reported.push(files) },
       signal,
@@ -107,7 +107,7 @@ test("[13.14] bindSubPath binds nothing from outside while volume directories ar
     assert.ok(bothSeen() && racer.swaps >= swapsWanted, `${racer.swaps} swaps, ${JSON.stringify([...outcomes])}`);
   }));
 
-test("[24.10] readBelow reads no file from outside while volume directories are swapped for symlinks", () =>
+test("[24.10] readBeneath reads no file from outside while volume directories are swapped for symlinks", () =>
   inWorld(async (world) => {
     const { mounts, at, write } = toolsOf(world);
     await write("volume/swapped/inner/env", "inside");
@@ -117,7 +117,7 @@ test("[24.10] readBelow reads no file from outside while volume directories are 
     const outcomes = new Map<string, number>();
     const enough = () => racer.swaps >= swapsWanted && outcomes.has("inside") && outcomes.size > 1;
     for (let reads = 0; !enough() && reads < 100 * swapsWanted; reads += 1) {
-      const read = mounts.readBelow(at("volume"), "swapped/inner/env", 100, signal);
+      const read = mounts.readBeneath(at("volume"), "swapped/inner/env", 100, signal);
       const result = await outcome(read);
       const seen = result === "done" ? Buffer.from(await read).toString() : result;
       outcomes.set(seen, (outcomes.get(seen) ?? 0) + 1);
@@ -139,8 +139,8 @@ test("a directory of 130,000 files and a path longer than PATH_MAX are measured"
     // A shell reaches what no path can name by entering each level from the level above.
     const deeper = `i=0; while [ $i -lt ${levels} ]; do mkdir ${name} && cd -P ${name} || exit 1; i=$((i+1)); done; touch last`;
     execFileSync("sh", ["-c", deeper], { cwd: at("v") });
-    const { taken } = await mounts.measure(at("v"), "walk", signal);
-    assert.equal(taken?.inodes, count + levels + 3);
+    const { usage } = await mounts.measure(at("v"), "walk", signal);
+    assert.equal(usage?.inodes, count + levels + 3);
     await mounts.removeTree(at("v"), signal);
   }));
 

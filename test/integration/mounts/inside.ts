@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { POOL_LIMITS } from "../../../src/wire/mounts/helper-pool.ts";
 import { startHelper } from "../../../src/wire/mounts/helper-process.ts";
-import { layOver, makeKernelSettings, takeAway } from "../../cluster/own-kernel.ts";
+import { layOver, makeSysctls, takeAway } from "../../cluster/own-kernel.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { mountsContract } from "../../contract/mounts-contract.ts";
@@ -67,7 +67,7 @@ test("[13.15][27.1.1] the agent's root directory is a shared mount of mode 0750 
     const [file, main] = [HELPER.file, HELPER.args[0] ?? ""];
     // In its own network namespace and in this mount namespace: the agent must not change the machine's chains and
     // settings, and the test reads the agent's mounts here.
-    await makeKernelSettings(at("machine"));
+    await makeSysctls(at("machine"));
     for (const line of layOver(at("machine"))) execFileSync("sh", ["-ec", line]);
     const line = ["--net", "--", file, main, "kubelet", ...flags, "--hostname-override=mounts"];
     const agent = spawn("unshare", line, { stdio: "ignore" });

@@ -40,7 +40,7 @@ export const CGROUPS: MutantArea = {
     },
     {
       name: "Guaranteed pods weigh in the Burstable tier",
-      file: "src/domain/resources/qos-tiers.ts",
+      file: "src/domain/resources/qos-cgroups.ts",
       find: 'if (podQosClass(pod) !== "Burstable") continue;',
       replace: 'if (podQosClass(pod) === "BestEffort") continue;',
       ...SUITE,

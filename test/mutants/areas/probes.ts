@@ -7,7 +7,7 @@ export const PROBES: MutantArea = {
   mutants: [
     {
       name: "the standard error of an exec probe is lost",
-      file: "src/controllers/probes/ask.ts",
+      file: "src/controllers/probes/run-probe.ts",
       find: "Buffer.concat([stdout, stderr])",
       replace: "Buffer.concat([stdout])",
       suite: SUITE,

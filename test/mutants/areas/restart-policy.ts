@@ -23,7 +23,7 @@ export const RESTART_POLICY: MutantArea = {
     },
     {
       name: "the event about a back-off is no warning",
-      file: "src/controllers/pod-workers/pod-life.ts",
+      file: "src/controllers/pod-workers/pod-sync.ts",
       find: '("Warning", "BackOff", reported)',
       replace: '("Normal", "BackOff", reported)',
       suite: "roles-differential",

@@ -5,7 +5,7 @@
 import type { Pod, Volume } from "../../../api/gen/core-v1.ts";
 import { hugepageVolumeSize, isHugepageMedium, memoryVolumeBytes } from "../../../domain/volumes/memory-volume.ts";
 import { type PlanContext, refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
-import { giveToGroup, isMounted, makeOwnDirectory, markReady, mountMemory, mountOnce } from "../set-up.ts";
+import { applyFsGroup, isMounted, makeOwnDirectory, markReady, mountMemory, mountOnce } from "../set-up.ts";
 
 /** Undefined: on the node's disk. */
 type Mount = ((work: SetUpWork) => Promise<unknown>) | undefined;
@@ -46,16 +46,16 @@ function mediumOf(pod: Pod, volume: Volume, { allocatableMemoryBytes }: PlanCont
 }
 
 async function setUp(work: SetUpWork, mount: Mount): Promise<SetUpVolume> {
-  const { path, marker } = work;
+  const { path, readyFileDirectory } = work;
   const { files } = work.ports;
-  const isReady = (await files.facts(`${marker}/ready`)) !== undefined;
+  const isReady = (await files.facts(`${readyFileDirectory}/ready`)) !== undefined;
   const isThere = mount === undefined ? (await files.facts(path)) !== undefined : await isMounted(work);
   if (!isReady || !isThere) {
     // The ready file of lost content, for example in memory, is not valid for the new directory.
-    if (isReady) await files.removeTree(marker);
+    if (isReady) await files.removeTree(readyFileDirectory);
     await makeOwnDirectory(work);
     await mount?.(work);
-    await giveToGroup(work, { readOnly: false });
+    await applyFsGroup(work, { readOnly: false });
     await markReady(work);
   }
   const measured = { how: "walk", once: false, ephemeral: mount === undefined } as const;

@@ -13,7 +13,7 @@ import { deviceMountDirectory } from "../../../domain/volumes/layout.ts";
 import type { MountPoint } from "../../../ports/mounts.ts";
 import { noteMounting } from "../note-mounting.ts";
 import { refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
-import { giveToGroup, mountOnce, PARENT_MODE } from "../set-up.ts";
+import { applyFsGroup, mountOnce, PARENT_MODE } from "../set-up.ts";
 import { VolumeFailure } from "../volume-failure.ts";
 
 export interface LocalVolume {
@@ -72,10 +72,10 @@ async function setUp(work: SetUpWork, local: LocalVolume): Promise<SetUpVolume> 
   const mounted = found === "directory" ? source : await stage(work, local);
   const options = [...(readOnly ? ["ro"] : []), ...mountOptions];
   // One pod after the other: the first one applies its fsGroup.
-  await staged.inTurn(`bind ${name}`, async () => {
+  await staged.withKeyLock(`bind ${name}`, async () => {
     const when = await mountOnce(work, () => ports.mounts.bind(mounted, path, options, signal));
     if (await isSharedVolume(work)) return;
-    if (!readOnly) await giveToGroup(work, { readOnly: false, mounted: when });
+    if (!readOnly) await applyFsGroup(work, { readOnly: false, mounted: when });
   });
   const measured = { how: "filesystem", once: false, ephemeral: false } as const;
   return { path, readOnly, selinuxRelabel: !readOnly, measured };

@@ -5,7 +5,7 @@
 import type { Volume } from "../../../api/gen/core-v1.ts";
 import { memoryVolumeBytes } from "../../../domain/volumes/memory-volume.ts";
 import type { SetUpWork, VolumePlugin } from "../plugin.ts";
-import { makeOwnDirectory, markReady, mountMemory, ownRoot } from "../set-up.ts";
+import { applyFsGroupToRoot, makeOwnDirectory, markReady, mountMemory } from "../set-up.ts";
 
 export const configMapPlugin = onDisk("configmap", "configMap");
 export const secretPlugin = inMemory("secret", "secret");
@@ -42,7 +42,7 @@ function inMemory(name: string, source: keyof Volume): VolumePlugin {
 async function setUp(work: SetUpWork, { ephemeral }: { readonly ephemeral: boolean }, mount: () => Promise<void>) {
   await makeOwnDirectory(work);
   await mount();
-  await ownRoot(work);
+  await applyFsGroupToRoot(work);
   await markReady(work);
   // Only the kubelet writes into the volume, and the Go kubelet measures it once.
   const measured = { how: "walk", once: true, ephemeral } as const;

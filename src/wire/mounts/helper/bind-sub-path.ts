@@ -6,16 +6,16 @@ import { lstatSync } from "node:fs";
 import type { SubPathBind } from "../../../ports/mounts.ts";
 import { mountsAt } from "../mountinfo.ts";
 import { bindDescriptorCall } from "../tool-arguments.ts";
-import { openBelow } from "./below.ts";
 import { isSameFile } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
 import { inMadeDirectory, makeTarget, mount, readTable, unmount } from "./mounting.ts";
+import { openBeneath } from "./open-beneath.ts";
 
 /** The descriptor under which the tool inherits the file. */
 const INHERITED = 3;
 
 export async function bindSubPath({ volume, subPath, target }: SubPathBind): Promise<void> {
-  using place = openBelow(volume, subPath);
+  using place = openBeneath(volume, subPath);
   const wanted = place.stat();
   const path = inMadeDirectory(target);
   if (mountsAt(readTable(), path).length > 0) {

@@ -4,17 +4,17 @@
  * come and go during the walk. It uses descriptors, so users of the volume cannot lead it out.
  */
 import { type StatsFs, statfsSync } from "node:fs";
-import type { Measured, Taken } from "../../../ports/mounts.ts";
+import type { DiskUsage, VolumeUsage } from "../../../ports/mounts.ts";
 import { DEPTH_MAX, entriesOf, Place } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
 
 const BLOCK_BYTES = 512;
 
-export function measure(path: string, how: "walk" | "filesystem", tell: (files: number) => void): Measured {
-  return { room: roomOf(statfsSync(path)), taken: how === "walk" ? takenBy(path, tell) : undefined };
+export function measure(path: string, how: "walk" | "filesystem", tell: (files: number) => void): VolumeUsage {
+  return { filesystem: filesystemStats(statfsSync(path)), usage: how === "walk" ? diskUsage(path, tell) : undefined };
 }
 
-function roomOf({ blocks, bfree, bavail, files, ffree, ...sizes }: StatsFs): Measured["room"] {
+function filesystemStats({ blocks, bfree, bavail, files, ffree, ...sizes }: StatsFs): VolumeUsage["filesystem"] {
   const unit = sizes.frsize ?? sizes.bsize;
   return {
     capacityBytes: blocks * unit,
@@ -25,7 +25,7 @@ function roomOf({ blocks, bfree, bavail, files, ffree, ...sizes }: StatsFs): Mea
   };
 }
 
-function takenBy(volume: string, tell: (files: number) => void): Taken {
+function diskUsage(volume: string, tell: (files: number) => void): DiskUsage {
   using root = Place.at(volume);
   const { dev } = root.stat();
   const named = new Set<bigint>();

@@ -9,14 +9,14 @@ import { hostClock } from "../../host/clock.ts";
 import { errnoOf } from "../../host/errno.ts";
 import { removeTree } from "../../host/remove-tree.ts";
 import type { HelperReply, HelperRequest } from "../protocol.ts";
+import { applyFsGroup } from "./apply-fs-group.ts";
 import { bindSubPath } from "./bind-sub-path.ts";
 import { check, format, formatOf } from "./disks.ts";
 import { groupOf, kindOf, makeDirectory, makeFile } from "./files.ts";
 import { failureOf } from "./helper-error.ts";
 import { measure } from "./measure.ts";
 import { bind, mountDevice, mountHugepages, mountMemory, share, unmount } from "./mounting.ts";
-import { own } from "./own.ts";
-import { readBelow } from "./read-below.ts";
+import { readBeneath } from "./read-beneath.ts";
 
 const TELL_EVERY_MS = 500;
 const OUTPUT = 1;
@@ -82,8 +82,8 @@ async function handle(request: HelperRequest, tell: (files?: number) => void): P
       return bind(request);
     case "bindSubPath":
       return bindSubPath(request);
-    case "readBelow":
-      return readBelow(request).toString("base64");
+    case "readBeneath":
+      return readBeneath(request).toString("base64");
     case "unmount":
       return unmount(request);
     case "kindOf":
@@ -94,8 +94,8 @@ async function handle(request: HelperRequest, tell: (files?: number) => void): P
       return makeDirectory(request.path, request.mode);
     case "makeFile":
       return makeFile(request.path, request.mode);
-    case "own":
-      return own(request, tell);
+    case "applyFsGroup":
+      return applyFsGroup(request, tell);
     case "measure":
       return measure(request.path, request.how, tell);
     case "removeTree":

@@ -1,5 +1,5 @@
 /** Parses a cgroup's device I/O, in the two formats of the kernel. */
-import type { DeviceFigures } from "../../../domain/stats/figures.ts";
+import type { BlockDeviceStats } from "../../../domain/stats/stats-reading.ts";
 import type { DeviceNames } from "./devices.ts";
 
 type ByOperation = Record<string, number>;
@@ -12,7 +12,7 @@ interface Device {
 }
 
 /** v1: lines "8:0 Read 4096". Totals that name no device are ignored. */
-export function parseBlockIo(requests: string, bytes: string, names: DeviceNames): readonly DeviceFigures[] {
+export function parseBlockIo(requests: string, bytes: string, names: DeviceNames): readonly BlockDeviceStats[] {
   const devices = new Map<string, Device>();
   for (const [text, kind] of [
     [requests, "requests"],
@@ -34,7 +34,7 @@ const OF_UNIFIED: Readonly<Record<string, readonly ["bytes" | "requests", string
 };
 
 /** v2: lines "8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0". */
-export function parseUnifiedIo(text: string, names: DeviceNames): readonly DeviceFigures[] {
+export function parseUnifiedIo(text: string, names: DeviceNames): readonly BlockDeviceStats[] {
   const devices = new Map<string, Device>();
   for (const line of text.split("\n")) {
     const [numbers = "", ...fields] = line.split(" ");
@@ -57,5 +57,5 @@ function deviceIn(devices: Map<string, Device>, numbers: string): Device {
   return device;
 }
 
-const named = (devices: ReadonlyMap<string, Device>, names: DeviceNames): readonly DeviceFigures[] =>
+const named = (devices: ReadonlyMap<string, Device>, names: DeviceNames): readonly BlockDeviceStats[] =>
   [...devices.values()].map((device) => ({ ...device, device: names.nameOf(device.major, device.minor) }));

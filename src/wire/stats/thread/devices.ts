@@ -1,5 +1,5 @@
 /** The machine's disks: their names by device number, and their counters in /proc/diskstats. */
-import type { DiskFigures } from "../../../domain/stats/figures.ts";
+import type { DiskStats } from "../../../domain/stats/stats-reading.ts";
 import { readText } from "./small-files.ts";
 
 export interface DeviceNames {
@@ -12,7 +12,7 @@ const DISK = /^(?:(?:s|v|xv)d[a-z]+\d*|dm-\d+|nvme\d+n\d+(?:p\d+)?)$/;
 
 interface Disk {
   readonly device: string;
-  readonly figures: DiskFigures;
+  readonly stats: DiskStats;
 }
 
 /** Reads the file once for a whole reading. */
@@ -27,8 +27,8 @@ export class Disks implements DeviceNames {
     return this.#byNumber.get(`${major}:${minor}`)?.device ?? "";
   }
 
-  figuresOf(numbers: string): DiskFigures | undefined {
-    return this.#byNumber.get(numbers)?.figures;
+  figuresOf(numbers: string): DiskStats | undefined {
+    return this.#byNumber.get(numbers)?.stats;
   }
 }
 
@@ -38,7 +38,7 @@ function parseDiskstats(text: string): ReadonlyMap<string, Disk> {
     const [major = "", minor = "", name = "", ...counts] = line.trim().split(/\s+/);
     if (!DISK.test(name) || counts.length < 11) continue;
     const at = (index: number) => Number(counts[index]);
-    const figures: DiskFigures = {
+    const stats: DiskStats = {
       reads: at(0),
       readsMerged: at(1),
       sectorsRead: at(2),
@@ -51,7 +51,7 @@ function parseDiskstats(text: string): ReadonlyMap<string, Disk> {
       ioMs: at(9),
       weightedIoMs: at(10),
     };
-    disks.set(`${major}:${minor}`, { device: `/dev/${name}`, figures });
+    disks.set(`${major}:${minor}`, { device: `/dev/${name}`, stats });
   }
   return disks;
 }

@@ -1,7 +1,7 @@
 /** The disk usage of files as the file system counts it: blocks of 512 bytes, not the nominal length. */
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { FileUsage } from "../../../domain/stats/figures.ts";
+import type { FileUsage } from "../../../domain/stats/stats-reading.ts";
 import { orAbsent } from "./small-files.ts";
 
 const BLOCK_BYTES = 512;

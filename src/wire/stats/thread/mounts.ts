@@ -4,7 +4,7 @@
  * that exist when it starts.
  */
 import { statfsSync } from "node:fs";
-import type { FilesystemFigures, MountFigures } from "../../../domain/stats/figures.ts";
+import type { FilesystemStats, MountStats } from "../../../domain/stats/stats-reading.ts";
 import type { MountPoint } from "../../../ports/mounts.ts";
 import { parseMountinfo } from "../../mounts/mountinfo.ts";
 import type { Disks } from "./devices.ts";
@@ -14,13 +14,13 @@ const ON_DISK = /^(?:ext\d|xfs|btrfs|squashfs|f2fs|jfs|reiserfs|hfs|hfsplus|ntfs
 const OF_PODS =
   /\/pods\/[^/]+\/volumes(?:-subpaths)?\/|\/(?:sandboxes|io\.containerd\.runtime\.v2\.task|overlay-containers)\//;
 
-export function mountsOfMachine(mountinfo: string, disks: Disks): readonly MountFigures[] {
+export function mountsOfMachine(mountinfo: string, disks: Disks): readonly MountStats[] {
   const mounts = parseMountinfo(readText(mountinfo) ?? "");
   return ownDevices(mounts).flatMap(({ name, mount }) => {
-    const figures = filesystemOf(mount.path);
-    if (figures === undefined) return [];
+    const stats = filesystemOf(mount.path);
+    if (stats === undefined) return [];
     const disk = disks.figuresOf(mount.device);
-    return [{ device: name, ...figures, ...(disk === undefined ? {} : { disk }) }];
+    return [{ device: name, ...stats, ...(disk === undefined ? {} : { disk }) }];
   });
 }
 
@@ -45,7 +45,7 @@ function ownDevices(mounts: readonly MountPoint[]): readonly Named[] {
   return [...found.values()];
 }
 
-export const filesystemOf = (path: string): FilesystemFigures | undefined =>
+export const filesystemOf = (path: string): FilesystemStats | undefined =>
   orAbsent(() => {
     // Blocks are counted in units of `frsize`, the file system's own unit, if it has one.
     const facts = statfsSync(path);

@@ -2,17 +2,17 @@
  * Pressure stall information: how long tasks waited for a resource. The file has a line "some avg10=0.00 avg60=0.00
  * avg300=0.00 total=0", and the same for "full".
  */
-import type { PressureFigures, PressureLine } from "../../../domain/stats/figures.ts";
+import type { PressureLine, PressureStats } from "../../../domain/stats/stats-reading.ts";
 import { readText } from "./small-files.ts";
 
 const NONE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
 
-export function readPressure(path: string): PressureFigures | undefined {
+export function readPressure(path: string): PressureStats | undefined {
   const text = readText(path);
   return text === undefined || text === "" ? undefined : parsePressure(text);
 }
 
-function parsePressure(text: string): PressureFigures {
+function parsePressure(text: string): PressureStats {
   const lines = text.split("\n");
   const line = (kind: string) => parseLine(lines.find((each) => each.startsWith(`${kind} `)));
   return { full: line("full"), some: line("some") };

@@ -1,6 +1,6 @@
 /** A cgroup's processes, their open files, and the network interfaces that they see. */
 import { readdirSync, readlinkSync } from "node:fs";
-import type { InterfaceFigures } from "../../../domain/stats/figures.ts";
+import type { NetworkInterfaceStats } from "../../../domain/stats/stats-reading.ts";
 import { orAbsent, readText } from "./small-files.ts";
 
 export const processesOf = (directory: string): readonly string[] =>
@@ -39,10 +39,10 @@ export function openFilesMax(proc: string, pid: string): number | undefined {
 const IGNORED = /^(?:lo|veth|docker|nerdctl)/i;
 
 /** The interfaces of the process's network namespace. */
-export const interfacesOf = (proc: string, pid: string): readonly InterfaceFigures[] =>
+export const interfacesOf = (proc: string, pid: string): readonly NetworkInterfaceStats[] =>
   parseNetDev(readText(`${proc}/${pid}/net/dev`) ?? "");
 
-function parseNetDev(text: string): readonly InterfaceFigures[] {
+function parseNetDev(text: string): readonly NetworkInterfaceStats[] {
   return text
     .split("\n")
     .slice(2)
@@ -57,7 +57,17 @@ function parseNetDev(text: string): readonly InterfaceFigures[] {
         .map(Number);
       if (txDropped === undefined) return [];
       return [
-        { name, rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped } as InterfaceFigures,
+        {
+          name,
+          rxBytes,
+          rxPackets,
+          rxErrors,
+          rxDropped,
+          txBytes,
+          txPackets,
+          txErrors,
+          txDropped,
+        } as NetworkInterfaceStats,
       ];
     });
 }

@@ -1,5 +1,10 @@
 /** Stats of v1 cgroups: one hierarchy per controller. v1 has no pressure. */
-import { type CpuFigures, type IoFigures, type MemoryFigures, NO_CPU } from "../../../domain/stats/figures.ts";
+import {
+  type CgroupCpuStats,
+  type CgroupIoStats,
+  type CgroupMemoryStats,
+  NO_CPU,
+} from "../../../domain/stats/stats-reading.ts";
 import type { StatsDetail } from "../../../ports/stats.ts";
 import type { Hierarchies } from "../../cgroupfs/hierarchies.ts";
 import { parseBlockIo } from "./block-io.ts";
@@ -34,14 +39,14 @@ export class V1Groups implements GroupReader {
     return this.#directory("cpu", group) ?? this.#directory("memory", group) ?? "";
   }
 
-  birthFiles(group: string): readonly string[] {
+  creationFiles(group: string): readonly string[] {
     return ["cpu", "memory"].flatMap((controller) => {
       const directory = this.#directory(controller, group);
       return directory === undefined ? [] : [directory, `${directory}/cgroup.clone_children`];
     });
   }
 
-  cpu(group: string, detail: StatsDetail): CpuFigures | undefined {
+  cpu(group: string, detail: StatsDetail): CgroupCpuStats | undefined {
     const directory = this.#directory("cpuacct", group);
     const usageNs = directory === undefined ? undefined : readNumber(`${directory}/cpuacct.usage`);
     if (directory === undefined || usageNs === undefined) return undefined;
@@ -66,7 +71,7 @@ export class V1Groups implements GroupReader {
   }
 
   /** Page faults are those of the cgroup itself, everything else includes the cgroups below: as in the Go kubelet. */
-  memory(group: string, detail: StatsDetail): MemoryFigures | undefined {
+  memory(group: string, detail: StatsDetail): CgroupMemoryStats | undefined {
     const directory = this.#directory("memory", group);
     const stat = directory === undefined ? undefined : KeyedText.read(`${directory}/memory.stat`);
     if (directory === undefined || stat === undefined) return undefined;
@@ -92,7 +97,7 @@ export class V1Groups implements GroupReader {
     };
   }
 
-  io(group: string, detail: StatsDetail): IoFigures | undefined {
+  io(group: string, detail: StatsDetail): CgroupIoStats | undefined {
     const directory = this.#directory("blkio", group);
     if (directory === undefined) return undefined;
     if (detail !== "everything") return { devices: [] };

@@ -1,7 +1,12 @@
 /** Stats of v2 cgroups: one hierarchy, whose root has fewer files than the cgroups below it. */
 
 import { statSync } from "node:fs";
-import type { CpuFigures, IoFigures, MemoryFigures, PressureFigures } from "../../../domain/stats/figures.ts";
+import type {
+  CgroupCpuStats,
+  CgroupIoStats,
+  CgroupMemoryStats,
+  PressureStats,
+} from "../../../domain/stats/stats-reading.ts";
 import type { StatsDetail } from "../../../ports/stats.ts";
 import { parseUnifiedIo } from "./block-io.ts";
 import type { DeviceNames } from "./devices.ts";
@@ -31,11 +36,11 @@ export class V2Groups implements GroupReader {
     return `${this.#path}${group}`;
   }
 
-  birthFiles(group: string): readonly string[] {
+  creationFiles(group: string): readonly string[] {
     return [this.directoryOf(group), `${this.directoryOf(group)}/cgroup.events`];
   }
 
-  cpu(group: string, detail: StatsDetail): CpuFigures | undefined {
+  cpu(group: string, detail: StatsDetail): CgroupCpuStats | undefined {
     const directory = this.directoryOf(group);
     const stat = KeyedText.read(`${directory}/cpu.stat`);
     if (stat === undefined) return undefined;
@@ -59,7 +64,7 @@ export class V2Groups implements GroupReader {
     };
   }
 
-  memory(group: string, detail: StatsDetail): MemoryFigures | undefined {
+  memory(group: string, detail: StatsDetail): CgroupMemoryStats | undefined {
     const directory = this.directoryOf(group);
     const stat = KeyedText.read(`${directory}/memory.stat`);
     if (stat === undefined) return undefined;
@@ -90,7 +95,7 @@ export class V2Groups implements GroupReader {
     };
   }
 
-  io(group: string, detail: StatsDetail): IoFigures | undefined {
+  io(group: string, detail: StatsDetail): CgroupIoStats | undefined {
     const directory = this.directoryOf(group);
     const pressure = this.#pressure(directory, "io", detail);
     const moved = detail === "everything" ? this.#moved(directory, group) : "";
@@ -122,7 +127,7 @@ export class V2Groups implements GroupReader {
     return events?.number("oom_kill") ?? 0;
   }
 
-  #pressure(directory: string, what: string, detail: StatsDetail): { readonly pressure?: PressureFigures } {
+  #pressure(directory: string, what: string, detail: StatsDetail): { readonly pressure?: PressureStats } {
     const pressure =
       detail === "usage" || !this.knowsPressure ? undefined : readPressure(`${directory}/${what}.pressure`);
     return pressure === undefined ? {} : { pressure };
@@ -136,7 +141,7 @@ export class V2Groups implements GroupReader {
 function parseCpuBounds(
   weight: string | undefined,
   max: string | undefined,
-): Pick<CpuFigures, "shares" | "periodUs" | "quotaUs"> {
+): Pick<CgroupCpuStats, "shares" | "periodUs" | "quotaUs"> {
   const weighed = numberOf(weight?.trim() ?? "") ?? 0;
   const [quota = "", period = ""] = max?.trim().split(" ") ?? [];
   const quotaUs = numberOf(quota) ?? 0;

@@ -1,0 +1,80 @@
+/**
+ * Reports the usage of containers' writable layers and of the image filesystem, as returned by the runtime. The runtime
+ * measures layers every ten seconds and responds slowly, so the previous response is used while a new one is requested.
+ * Callers wait only for containers that are still unknown, for at most `WAIT_MS`.
+ */
+import { withDeadline } from "../../concurrency/deadline.ts";
+import { raceAbort } from "../../concurrency/race-abort.ts";
+import { SingleFlightGroup } from "../../concurrency/single-flight-group.ts";
+import type { FilesystemUsage } from "../../domain/runtime/image.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Log } from "../../ports/log.ts";
+import type { RuntimeStats } from "../../ports/runtime.ts";
+
+export interface WritableLayerStatsParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly runtime: Pick<RuntimeStats, "listContainerStats">;
+  readonly images: Pick<Images, "imageFilesystems">;
+}
+
+interface Reported {
+  readonly monotonicMs: number;
+  readonly layers: ReadonlyMap<string, FilesystemUsage>;
+  readonly images: FilesystemUsage | undefined;
+}
+
+const FRESH_MS = 10_000;
+const WAIT_MS = 2_000;
+const NOTHING: Reported = { monotonicMs: Number.NEGATIVE_INFINITY, layers: new Map(), images: undefined };
+
+export class WritableLayerStats {
+  readonly #parts: WritableLayerStatsParts;
+  readonly #shutdown: AbortSignal;
+  #reported: Reported = NOTHING;
+  readonly #requests = new SingleFlightGroup<"all", void>();
+
+  constructor(parts: WritableLayerStatsParts, shutdown: AbortSignal) {
+    this.#parts = parts;
+    this.#shutdown = shutdown;
+  }
+
+  /** The filesystems in the last response. */
+  get mountpoints(): readonly string[] {
+    const all = [
+      ...this.#reported.layers.values(),
+      ...(this.#reported.images === undefined ? [] : [this.#reported.images]),
+    ];
+    return [...new Set(all.map(({ mountpoint }) => mountpoint))];
+  }
+
+  async ask(containers: readonly string[], signal: AbortSignal): Promise<Reported> {
+    const { clock } = this.#parts;
+    const isNew = containers.some((id) => !this.#reported.layers.has(id));
+    const isOld = clock.monotonicMs() - this.#reported.monotonicMs >= FRESH_MS;
+    const request = isNew || isOld ? this.#requests.join("all", () => this.#ask()) : undefined;
+    if (isNew && request !== undefined) {
+      await withDeadline(clock, WAIT_MS, signal, (limited) => raceAbort(request, limited)).catch((error: unknown) => {
+        if (signal.aborted) throw error;
+      });
+    }
+    return this.#reported;
+  }
+
+  async #ask(): Promise<void> {
+    const { clock, runtime, images, log } = this.#parts;
+    try {
+      const [stats, filesystems] = await Promise.all([
+        runtime.listContainerStats({}, this.#shutdown),
+        images.imageFilesystems(this.#shutdown),
+      ]);
+      const layers = stats.flatMap(({ id, writableLayer }) =>
+        writableLayer === undefined ? [] : [[id, writableLayer] as const],
+      );
+      this.#reported = { monotonicMs: clock.monotonicMs(), layers: new Map(layers), images: filesystems.images[0] };
+    } catch (error) {
+      if (!this.#shutdown.aborted) log.error("Failed to get the disk usage of containers from the runtime", error);
+    }
+  }
+}
