@@ -8,7 +8,9 @@ const USAGE_ERROR = 2;
 
 /** Every option of the configuration has to be described in the usage. */
 export function scriptArguments<T extends ParseArgsConfig>(usage: string, config: T): ReturnType<typeof parseArgs<T>> {
-  const undescribed = Object.keys(config.options ?? {}).filter((name) => !usage.includes(`--${name}`));
+  const undescribed = Object.keys(config.options ?? {}).filter(
+    (name) => !new RegExp(`--${name}(?![\\w-])`).test(usage),
+  );
   if (undescribed.length > 0) throw new Error(`the usage does not describe --${undescribed.join(", --")}`);
   const args = config.args ?? process.argv.slice(2);
   if (args.includes("--help") || args.includes("-h")) {

@@ -4,8 +4,6 @@
  * in sync with their files.
  */
 import type { X509Certificate } from "node:crypto";
-import { CachedReading } from "../concurrency/cached-reading.ts";
-import { answerNode, answerPod, type Records, readRecords } from "../controllers/explain/explanations.ts";
 import { runClientCa } from "../controllers/identity/client-ca.ts";
 import { selfSignedPaths } from "../controllers/identity/self-signed.ts";
 import { AccessLog } from "../server/access-log.ts";
@@ -24,7 +22,7 @@ import type { Route } from "../server/route.ts";
 import { Router } from "../server/router.ts";
 import { configzRoute } from "../server/routes/configz.ts";
 import { verbosityRoute } from "../server/routes/debug-flags.ts";
-import { type Explanations, explainRoutes } from "../server/routes/explain.ts";
+import { explainRoutes } from "../server/routes/explain.ts";
 import { healthRoutes } from "../server/routes/health.ts";
 import { podsRoute, runningPodsRoute } from "../server/routes/pods.ts";
 import { type Profiles, profilingRoute } from "../server/routes/profiling.ts";
@@ -35,6 +33,7 @@ import { servingLoops } from "./compose-identity.ts";
 import { localPod, localPods } from "./local-pods.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { encodeConfiguration } from "./options/decode-configuration.ts";
+import { sharedExplanations } from "./shared-explanations.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 import type { Cells, KubeletPorts, Loop } from "./wiring.ts";
 
@@ -135,7 +134,7 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
     ...healthRoutes(checks, ports.logOf("healthz")),
     podsRoute(() => localPods({ cells, options }, wallMs()), monotonicMs),
     runningPodsRoute(ports.runtime),
-    ...explainRoutes(explanationsOf({ ports, options }), wallMs),
+    ...explainRoutes(sharedExplanations(ports, options.directories.root), wallMs),
     configzRoute(() => encodeConfiguration({ ...configuration, ...selfSignedFiles(options) })),
     ...(gates.ComponentFlagz ? [flagzRoute(flags)] : []),
     ...(gates.ComponentStatusz ? [statuszRoute({ ...process, ...VERSIONS, paths: PAGES }, wallMs)] : []),
@@ -153,19 +152,6 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
       splitStreams: gates.PodLogsQuerySplitStreams,
     }),
   ];
-}
-
-/** Clients that ask within a second share one reading of the journal. */
-function explanationsOf({ ports, options }: Pick<ServerWiring, "ports" | "options">): Explanations {
-  const reading = new CachedReading<"records", Records>({
-    clock: ports.clock,
-    details: ["records"],
-    read: () => readRecords(ports, options.directories.root),
-  });
-  return {
-    pod: async (question, signal) => answerPod(await reading.read("records", signal), question),
-    node: async (signal) => answerNode(await reading.read("records", signal)),
-  };
 }
 
 /** If the configuration names no certificate, /configz reports the paths of the self-signed one. */

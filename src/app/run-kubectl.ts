@@ -10,6 +10,10 @@ export const runKubectl = (args: readonly string[]): Promise<KubectlResult> =>
     execFile("kubectl", args, { maxBuffer: OUTPUT_BYTES_MAX, timeout: LIMIT_MS }, (error, stdout, stderr) => {
       if (error === null) resolve({ code: 0, stdout, stderr });
       else if (typeof error.code === "number") resolve({ code: error.code, stdout, stderr });
-      else reject(new Error(`failed to run kubectl: ${error.message}`, { cause: error }));
+      // The error's message contains the arguments, and these may contain a token.
+      else
+        reject(
+          new Error(`failed to run kubectl: ${error.killed ? `no answer within ${LIMIT_MS / 1000} s` : error.code}`),
+        );
     });
   });

@@ -14,6 +14,10 @@ export const OUTPUT_BYTES_MAX = 10 * 1024;
 
 /** Maximum size of a cause kept in the journal for `explain`. */
 export const EXPLANATION_BYTES_MAX = 1_000;
+/** Conditions of the Node that the journal keeps; other clients may add some. */
+export const NODE_CONDITIONS_MAX = 50;
+/** A condition's type and reason in the journal. */
+export const NODE_STATE_NAME_BYTES_MAX = 320;
 
 /** Maximum size of a file of environment variables in a volume. */
 export const ENV_FILE_BYTES_MAX = 1024 * 1024;

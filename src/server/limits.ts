@@ -50,6 +50,11 @@ export const SIGNATURES_CHECKED_MAX = 32;
 /** Certificates that a client may present. */
 export const CERTIFICATES_PRESENTED_MAX = 8;
 
+/** Requests of /explain within this time share one reading of the journal. */
+export const EXPLANATIONS_SHARED_MS = 3_000;
+/** The name of a namespace or a pod; longer ones exist nowhere. */
+export const OBJECT_NAME_CHARS_MAX = 253;
+
 /** How long requests of /pods share one list. */
 export const PODS_SHARED_MS = 100;
 

@@ -38,6 +38,6 @@ describe("completion", () => {
     assert.match(completionScript(program(), "zsh"), /^autoload -U \+X bashcompinit && bashcompinit\n_deckhand\(\) \{/);
     const fish = completionScript(program(), "fish");
     assert.match(fish, /-n "__fish_use_subcommand" -a explain\n/);
-    assert.match(fish, /-n "__fish_seen_subcommand_from explain; and __fish_seen_subcommand_from pod" -l uid\n/);
+    assert.match(fish, /-n "__deckhand_at explain pod" -l uid\n/);
   });
 });

@@ -46,13 +46,13 @@ function bashScript(places: readonly Place[], shell: "bash" | "zsh"): string {
   const paths = places.map(({ path }) => `/${path.join("/")}`);
   const cases = places.map(({ path, words }) => `    ${JSON.stringify(path.join("/"))}) words="${words.join(" ")}" ;;`);
   return `${shell === "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : ""}_deckhand() {
-  local path="" word words=""
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  local at="" word words=""
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD-1))}"; do
     case " ${paths.join(" ")} " in
-      *" /\${path:+$path/}$word "*) path="\${path:+$path/}$word" ;;
+      *" /\${at:+$at/}$word "*) at="\${at:+$at/}$word" ;;
     esac
   done
-  case "$path" in
+  case "$at" in
 ${cases.join("\n")}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
@@ -63,12 +63,17 @@ complete -o default -F _deckhand deckhand
 
 function fishScript(places: readonly Place[]): string {
   const lines = places.flatMap(({ path, words }) => {
-    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`).join("; and ");
-    const condition = path.length === 0 ? "__fish_use_subcommand" : seen;
+    const condition = path.length === 0 ? "__fish_use_subcommand" : `__deckhand_at ${path.join(" ")}`;
     return words.map((word) => {
       const what = word.startsWith("--") ? `-l ${word.slice(2)}` : `-a ${word}`;
       return `complete -c deckhand -n "${condition}" ${what}`;
     });
   });
-  return `complete -c deckhand -e\n${lines.join("\n")}\n`;
+  return `function __deckhand_at
+    set -l words (commandline -opc)
+    test (count $words) -gt (count $argv); and test "$words[2..(math (count $argv) + 1)]" = "$argv"
+end
+complete -c deckhand -e
+${lines.join("\n")}
+`;
 }

@@ -53,7 +53,7 @@ describe("kubectl why", () => {
       "get --raw": ok("Pod shop/web\n\u001b[2Jwaits\u009b\n"),
     });
     assert.deepEqual([code, stdout], [0, "Pod shop/web\n\\u001b[2Jwaits\\u009b\n"]);
-    const flags = "--context=prod --as=reader --request-timeout=15s";
+    const flags = "--as=reader --context=prod --request-timeout=15s";
     assert.deepEqual(calls, [
       `get pod web --namespace shop --output=json ${flags}`,
       `get --raw /api/v1/nodes/n1/proxy/explain/pod/shop/web?output=text&uid=u1 ${flags}`,
@@ -110,6 +110,27 @@ container app restarted 2 times, last exit 3: Error
       /^The pod is not assigned to a node yet\. This is what the API server knows:\n\nPod shop\/web on no node/,
     );
     assert.match(stdout, /\nEvents: Error from server \(Forbidden\): events is forbidden\n$/);
+  });
+
+  test("asks for a static pod by the UID of its manifest", async () => {
+    const annotations = { "kubernetes.io/config.mirror": "manifest1" };
+    const mirror = { ...POD, metadata: { ...POD.metadata, annotations } };
+    const { calls } = await why("pod web", {
+      "get pod web": ok(mirror),
+      "get --raw": failed("Error from server (NotFound): shop/web is not known to this node\n"),
+      "get events": ok(EVENTS),
+    });
+    assert.match(calls[1] ?? "", /\?output=text&uid=manifest1 /);
+    assert.match(calls[2] ?? "", /involvedObject\.uid=manifest1 /);
+  });
+
+  test("passes every flag of kubectl on, repeated ones too", async () => {
+    const { calls } = await why("node n1 --as-group=a --as-group=b --insecure-skip-tls-verify -s https://x", {
+      "get --raw": ok("ready\n"),
+    });
+    for (const flag of ["--as-group=a", "--as-group=b", "--insecure-skip-tls-verify=true", "--server=https://x"]) {
+      assert.ok(calls[0]?.includes(flag), `${flag} in ${calls[0]}`);
+    }
   });
 
   test("shows the conditions of a Node whose kubelet does not answer", async () => {

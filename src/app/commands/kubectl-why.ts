@@ -8,7 +8,8 @@ import { parseArgs } from "node:util";
 import type { Event, Node, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { nodeFallback, podFallback } from "../../domain/explain/api-fallback.ts";
-import { printable } from "../../domain/explain/terminal-text.ts";
+import { jsonText, printable } from "../../domain/explain/terminal-text.ts";
+import { CONFIG_MIRROR } from "../../domain/pod/pod-identity.ts";
 import type { CommandIo } from "./io.ts";
 import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
 
@@ -30,8 +31,9 @@ kubelet or does not answer, prints status and events instead. The user needs \`g
   -n, --namespace NAMESPACE   namespace of the pod (default: the namespace of kubectl's context)
   -o, --output text|json      output format (default text)
 
-kubectl's flags --context, --kubeconfig, --cluster, --user, --server, --token, --as, --as-group and --request-timeout
-select the cluster and the user.
+kubectl's flags that select the cluster and the user work too: --context, --kubeconfig, --server, --token, --as and so on.
+
+The right to get nodes/proxy is no small one: whoever has it can run commands in every container of the node.
 
 Exit codes: 0 ok, 1 the pod or the node is unknown or the request was refused, 2 usage error.
 `;
@@ -41,17 +43,25 @@ const FAILED = 1;
 const USAGE_ERROR = 2;
 const REQUEST_TIMEOUT = "15s";
 
-const KUBECTL_FLAGS = [
-  "context",
-  "kubeconfig",
-  "cluster",
-  "user",
-  "server",
-  "token",
-  "as",
-  "as-group",
-  "request-timeout",
-] as const;
+const one = { type: "string" } as const;
+/** Flags of kubectl that select the cluster and the user. */
+const KUBECTL_FLAGS = {
+  as: one,
+  "as-group": { type: "string", multiple: true },
+  "as-uid": one,
+  "certificate-authority": one,
+  "client-certificate": one,
+  "client-key": one,
+  cluster: one,
+  context: one,
+  "insecure-skip-tls-verify": { type: "boolean" },
+  kubeconfig: one,
+  "request-timeout": { type: "string", default: REQUEST_TIMEOUT },
+  server: { type: "string", short: "s" },
+  "tls-server-name": one,
+  token: one,
+  user: one,
+} as const;
 
 interface Asked {
   readonly kind: "pod" | "node";
@@ -94,9 +104,7 @@ function parseQuestion(args: readonly string[]): Asked {
     options: {
       namespace: { type: "string", short: "n" },
       output: { type: "string", short: "o", default: "text" },
-      ...(Object.fromEntries(KUBECTL_FLAGS.map((name) => [name, { type: "string" }])) as Readonly<
-        Record<(typeof KUBECTL_FLAGS)[number], { readonly type: "string" }>
-      >),
+      ...KUBECTL_FLAGS,
     },
   });
   const [kind = "", name = "", ...more] = positionals.flatMap((each) => each.split("/"));
@@ -104,13 +112,15 @@ function parseQuestion(args: readonly string[]): Asked {
     throw new Error("expected `pod NAME` or `node NAME`");
   }
   if (!isOutputFormat(values.output)) throw new Error(outputFault(values.output));
-  const flags = { "request-timeout": REQUEST_TIMEOUT, ...values };
+  const flags = Object.entries(values).flatMap(([name, value]) =>
+    name in KUBECTL_FLAGS ? [value].flat().map((each) => `--${name}=${each}`) : [],
+  );
   return {
     kind,
     name,
     namespace: values.namespace === undefined ? [] : ["--namespace", values.namespace],
     output: values.output,
-    flags: KUBECTL_FLAGS.flatMap((flag) => (flags[flag] === undefined ? [] : [`--${flag}=${flags[flag]}`])),
+    flags,
   };
 }
 
@@ -118,23 +128,25 @@ async function whyPod(asked: Asked, run: RunKubectl): Promise<string> {
   const { name, namespace, flags, output } = asked;
   const pod = (await json(run, ["get", "pod", name, ...namespace, "--output=json", ...flags])) as Pod;
   const { nodeName = "" } = pod.spec ?? {};
-  const { uid = "", namespace: of = "" } = pod.metadata ?? {};
+  const { uid: ofObject = "", namespace: of = "", annotations = {} } = pod.metadata ?? {};
+  // The node knows a static pod by the UID of its manifest, which its mirror pod carries in this annotation.
+  const uid = annotations[CONFIG_MIRROR] ?? ofObject;
   if (nodeName !== "") {
     const found = await explained(asked, nodeName, `pod/${of}/${name}`, `&uid=${encodeURIComponent(uid)}`, run);
     if (found.kind === "found") return found.text;
     const events = await eventsOf(uid, of, flags, run);
-    return output === "json" ? fallbackJson(found.why, { pod, events }) : podFallback(found.why, pod, events);
+    return output === "json" ? jsonText({ why: found.why, pod, events }) : podFallback(found.why, pod, events);
   }
   const why = "The pod is not assigned to a node yet.";
   const events = await eventsOf(uid, of, flags, run);
-  return output === "json" ? fallbackJson(why, { pod, events }) : podFallback(why, pod, events);
+  return output === "json" ? jsonText({ why, pod, events }) : podFallback(why, pod, events);
 }
 
 async function whyNode(asked: Asked, run: RunKubectl): Promise<string> {
   const found = await explained(asked, asked.name, "node", "", run);
   if (found.kind === "found") return found.text;
   const node = (await json(run, ["get", "node", asked.name, "--output=json", ...asked.flags])) as Node;
-  return asked.output === "json" ? fallbackJson(found.why, { node }) : nodeFallback(found.why, node);
+  return asked.output === "json" ? jsonText({ why: found.why, node }) : nodeFallback(found.why, node);
 }
 
 type Explained = { readonly kind: "found"; readonly text: string } | { readonly kind: "missing"; readonly why: string };
@@ -150,7 +162,8 @@ async function explained(
   const url = `/api/v1/nodes/${encodeURIComponent(node)}/proxy/explain/${path}?output=${output}${query}`;
   const { code, stdout, stderr } = await run(["get", "--raw", url, ...flags]);
   if (code === 0) return { kind: "found", text: safe(stdout) };
-  if (/\((?:Forbidden|Unauthorized)\)|must be logged in/.test(stderr)) throw new Error(stderr);
+  // The API server refuses the user in these words; the node may refuse the API server in others.
+  if (/User ".*" cannot |\(Unauthorized\)|must be logged in/.test(stderr)) throw new Error(stderr);
   return { kind: "missing", why: `Node ${node} did not explain it: ${safe(stderr).trim().replaceAll("\n", " ")}.` };
 }
 
@@ -184,8 +197,6 @@ async function json(run: RunKubectl, args: readonly string[]): Promise<unknown> 
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 }
-
-const fallbackJson = (why: string, known: object): string => safe(`${JSON.stringify({ why, ...known }, null, 2)}\n`);
 
 /** Every line printable: the text comes from containers, nodes and servers. */
 const safe = (text: string): string => text.split("\n").map(printable).join("\n");

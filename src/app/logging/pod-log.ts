@@ -12,8 +12,9 @@ export type PodName = (uid: string) => string | undefined;
 
 export function podLog(log: Log, nameOf: PodName): Log {
   const named = (fields: Fields | undefined): Fields | undefined => {
-    if (fields === undefined || typeof fields["uid"] !== "string") return fields;
-    const { uid: podUID, pod: given, container: containerName, ...rest } = fields;
+    const podUID = fields?.["uid"] ?? fields?.["podUID"];
+    if (fields === undefined || typeof podUID !== "string") return fields;
+    const { uid: _uid, podUID: _podUID, pod: given, container: containerName, ...rest } = fields;
     const pod = given ?? nameOf(podUID);
     return {
       ...(pod === undefined ? {} : { pod }),

@@ -5,15 +5,16 @@ import { directoryOf, HEADER, load } from "../../../test/support/options.ts";
 
 function namesFor(t: TestContext, configuration: string): readonly string[] {
   const path = join(directoryOf(t, { "config.yaml": HEADER + configuration }), "config.yaml");
-  return load(["--config", path]).options.notImplemented.map((feature) => feature.split(" (")[0] ?? "");
+  return load(["--config", path]).options.notImplemented.map((feature) => feature.split(/ \(|:/)[0] ?? "");
 }
 
-test("the defaults of a configuration file enable seven features that are not implemented", (t) => {
+test("the defaults of a configuration file enable eight features that are not implemented", (t) => {
   assert.deepEqual(namesFor(t, ""), [
     "eviction of pods",
     "garbage collection of images",
     "limits of local storage",
-    "attached volumes and CSI",
+    "CSI volumes and device plugins",
+    "attached volumes",
     "verification of pull credentials",
     "the node's log files",
     "dynamic resource allocation",
@@ -28,8 +29,8 @@ enableControllerAttachDetach: false
 imagePullCredentialsVerificationPolicy: NeverVerify
 enableSystemLogHandler: false
 `;
-  // Its gate is locked.
-  assert.deepEqual(namesFor(t, off), ["dynamic resource allocation"]);
+  // These cannot be disabled.
+  assert.deepEqual(namesFor(t, off), ["CSI volumes and device plugins", "dynamic resource allocation"]);
 });
 
 test("features that are off by default are named once they are configured", (t) => {

@@ -8,7 +8,7 @@ import type { Configuration, FieldPath } from "./fields.ts";
 interface Feature {
   /** What the node does without it. */
   readonly consequence: string;
-  /** The fields that enable it. */
+  /** The fields that enable it; none: it cannot be disabled. */
   readonly fields: readonly FieldPath[];
   readonly isOn: (config: Configuration, gates: FeatureGates) => boolean;
 }
@@ -32,8 +32,13 @@ const FEATURES: Readonly<Record<string, Feature>> = {
     fields: ["localStorageCapacityIsolation"],
     isOn: ({ localStorageCapacityIsolation }) => localStorageCapacityIsolation,
   },
-  "attached volumes and CSI": {
-    consequence: "a pod whose volume has to be attached or belongs to a CSI driver does not start",
+  "CSI volumes and device plugins": {
+    consequence: "a pod that uses a CSI volume waits, and no extended resource is registered",
+    fields: [],
+    isOn: () => true,
+  },
+  "attached volumes": {
+    consequence: "a pod whose volume has to be attached does not start",
     fields: ["enableControllerAttachDetach"],
     isOn: ({ enableControllerAttachDetach }) => enableControllerAttachDetach,
   },
@@ -79,5 +84,5 @@ const FEATURES: Readonly<Record<string, Feature>> = {
 
 export const unimplementedFeatures = (config: Configuration, gates: FeatureGates): readonly string[] =>
   Object.entries(FEATURES).flatMap(([name, { consequence, fields, isOn }]) =>
-    isOn(config, gates) ? [`${name} (${fields.join(", ")}): ${consequence}`] : [],
+    isOn(config, gates) ? [`${name}${fields.length === 0 ? "" : ` (${fields.join(", ")})`}: ${consequence}`] : [],
   );

@@ -25,12 +25,17 @@ export async function watchNodeStates(options: NodeStatesOptions, shutdown: Abor
   const { journal, clock, nodeReport, waitInputs, waitCells } = options;
   const states = new NodeStates();
   const beginMs = clock.monotonicMs();
+  const beginWallMs = clock.wallMs();
+  let isFirst = true;
   const noteConditions = () => {
     for (const record of states.conditions(nodeReport.value.conditions, clock.wallMs())) journal.note(record);
   };
   const noteWaits = () => {
     if (clock.monotonicMs() - beginMs < FIRST_WAITS_MS) return;
-    for (const record of states.waits(nodeWaits(waitInputs()), clock.wallMs())) journal.note(record);
+    const wallMs = clock.wallMs();
+    const sinceWallMs = isFirst ? beginWallMs : wallMs;
+    isFirst = false;
+    for (const record of states.waits(nodeWaits(waitInputs()), wallMs, sinceWallMs)) journal.note(record);
   };
   const cancel = clock.after(FIRST_WAITS_MS, noteWaits);
   noteConditions();

@@ -204,6 +204,8 @@ test("[3.1] registration retries are spaced from 100 ms to 7 s", async () => {
   };
   const running = w.loops.register();
   await w.clock.advance(60_000);
+  const registered = w.cells.nodeRegistered.value;
+  assert.equal(registered.kind, "registered");
   const pauses = at.map((ms, index) => ms - (at[index - 1] ?? 0)).slice(1);
   assert.deepEqual(pauses, [100, 200, 400, 800, 1600, 3200, 6400, 7000, 7000]);
   await w.end(running);
@@ -387,9 +389,28 @@ test("[3.13] a failing status patch is tried five times, reports repeated failur
   w.cells.pressure.set({ memory: false, disk: true, pid: false });
   await w.live(10_200);
   assert.deepEqual([w.api.requests.filter((request) => request === "patch nodes").length, w.repeated.length], [5, 4]);
+  const { conditions, trouble } = w.cells.nodeReport.value;
+  assert.equal(conditions.find(({ type }) => type === "DiskPressure")?.status, "True");
+  assert.notEqual(trouble, "");
   await w.live(10_400);
+  assert.equal(w.cells.nodeReport.value.trouble, "");
   assert.equal(w.api.node?.status?.conditions?.[1]?.status, "True");
   assert.equal(w.reported.filter((event) => event === "Normal NodeHasDiskPressure").length, 1);
+  await w.end(running);
+});
+
+test("a failed status patch is no trouble any more when the status is back to what the API server has", async () => {
+  const w = world();
+  w.answer();
+  const running = Promise.all([w.loops.ownNode(), w.loops.register(), w.loops.status()]);
+  await w.live(1000);
+  w.api.failures.set("patch nodes", Array.from({ length: 5 }, away));
+  w.cells.pressure.set({ memory: false, disk: true, pid: false });
+  await w.live(10_200);
+  assert.notEqual(w.cells.nodeReport.value.trouble, "");
+  w.cells.pressure.set(NO_PRESSURE);
+  await w.live(10_400);
+  assert.equal(w.cells.nodeReport.value.trouble, "");
   await w.end(running);
 });
 

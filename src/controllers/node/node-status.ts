@@ -208,9 +208,10 @@ class NodeStatusLoop {
       reportEveryMs: cadence.reportEveryMs,
       fraction: random.fraction(),
     });
-    if (decision.kind === "skip") return;
-    await this.#report(known, update, signal);
+    if (decision.kind === "report") await this.#report(known, update, signal);
+    // A skipped report is one that the API server already has.
     nodeReport.set({ ...nodeReport.value, trouble: "" });
+    if (decision.kind === "skip") return;
     this.#last = { atMs: nowMs, delayMs: decision.delayMs };
   }
 

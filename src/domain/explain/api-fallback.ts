@@ -19,7 +19,7 @@ export function podFallback(why: string, pod: Pod, events: readonly Event[] | st
     "",
     ...wrapped(`Pod ${metadata?.namespace}/${metadata?.name} on ${spec?.nodeName ?? "no node"}: ${phase}`, COLUMNS),
     ...detail("reason", reason, message),
-    ...(deleted === undefined ? [] : [`deletion requested, due at ${deleted}`]),
+    ...(deleted === undefined ? [] : wrapped(`deletion requested, due at ${deleted}`, COLUMNS)),
     ...conditionLines(status?.conditions ?? []),
     ...containers.flatMap(containerLines),
     ...eventLines(events),
@@ -31,7 +31,7 @@ export function nodeFallback(why: string, { metadata, status }: Node): string {
   const lines = [
     ...wrapped(`${why} This is what the API server knows:`, COLUMNS),
     "",
-    `Node ${metadata?.name}`,
+    ...wrapped(`Node ${metadata?.name}`, COLUMNS),
     ...conditionLines(status?.conditions ?? []),
   ];
   return `${lines.join("\n")}\n`;

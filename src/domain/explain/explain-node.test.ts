@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { NodeCondition } from "../../api/gen/core-v1.ts";
 import { decisionRecord, type JournalRecord } from "../journal/records.ts";
-import { EXPLANATION_BYTES_MAX } from "../limits.ts";
+import { EXPLANATION_BYTES_MAX, NODE_CONDITIONS_MAX, NODE_STATE_NAME_BYTES_MAX } from "../limits.ts";
 import { explainNode, nodeExplanationJson, nodeExplanationText } from "./explain-node.ts";
 import { NodeStates } from "./node-states.ts";
 
@@ -25,7 +25,26 @@ describe("records about the node", () => {
     assert.equal(count(ready("True", "kubelet is posting ready status")), 0);
     assert.equal(count(ready("False", "PLEG is not healthy: pleg was last seen active 3m1s ago")), 1);
     assert.equal(count(ready("False", "PLEG is not healthy: pleg was last seen active 4m7s ago")), 0);
-    assert.equal(count(ready("False", "container runtime is down")), 1);
+    assert.equal(count(ready("False", "container runtime is down")), 0, "within a minute of the last record");
+    assert.equal(states.conditions([ready("False", "container runtime is down")], AT + 60_000).length, 1);
+  });
+
+  test("conditions of other clients are limited in number, and a removed one is recorded as removed", () => {
+    const states = new NodeStates();
+    const foreign = Array.from({ length: NODE_CONDITIONS_MAX + 10 }, (_, index) => ({
+      ...ready("True", ""),
+      type: `Foreign${index}`,
+    }));
+    assert.equal(states.conditions(foreign, AT).length, NODE_CONDITIONS_MAX);
+    const long = { ...ready("True", ""), type: "x".repeat(5_000), reason: "y".repeat(5_000) };
+    const [record] = new NodeStates().conditions([long], AT);
+    assert.equal(record?.reason.length, NODE_STATE_NAME_BYTES_MAX);
+    assert.equal(record.subject.length, "condition/".length + NODE_STATE_NAME_BYTES_MAX);
+    const removed = states.conditions([ready("True", "")], AT + 1).filter(({ state }) => state === "removed");
+    assert.equal(removed.length, NODE_CONDITIONS_MAX);
+    assert.deepEqual(states.conditions([ready("True", "")], AT + 2), []);
+    const shown = explainNode([...states.conditions(foreign.slice(0, 1), AT + 3), ...removed.slice(0, 1)]);
+    assert.deepEqual(shown?.conditions, []);
   });
 
   test("a message is cut to the limit of an explanation", () => {
@@ -37,15 +56,15 @@ describe("records about the node", () => {
     const states = new NodeStates();
     const wait = (why: string) => [{ what: "the Node", why }];
     const [first] = states.waits(wait("no answer"), AT);
-    const [second] = states.waits(wait("refused"), AT + 1000);
+    const [second] = states.waits(wait("refused"), AT + 60_000);
     assert.deepEqual([first?.state, first?.sinceWallMs], ["waiting", AT]);
     assert.deepEqual([second?.state, second?.why, second?.sinceWallMs], ["waiting", "refused", AT]);
     assert.deepEqual(
-      states.waits([], AT + 2000).map(({ state }) => state),
+      states.waits([], AT + 62_000).map(({ state }) => state),
       ["ended"],
     );
-    assert.deepEqual(states.waits([], AT + 3000), []);
-    assert.equal(states.waits(wait("again"), AT + 4000)[0]?.sinceWallMs, AT + 4000);
+    assert.deepEqual(states.waits([], AT + 63_000), []);
+    assert.equal(states.waits(wait("again"), AT + 64_000)[0]?.sinceWallMs, AT + 64_000);
   });
 });
 
@@ -68,7 +87,7 @@ describe("explanation of the node", () => {
     assert.ok(explanation !== undefined);
     assert.equal(
       nodeExplanationText(explanation, AT + 60_000),
-      `This node, as its agent knows it at 10:01:00 UTC; the agent was started at 10:00:00:
+      `This node, as its agent recorded it until 10:00:31 UTC; the agent was started at 10:00:00:
 
 The node is not ready: container runtime is down. The agent waits for the container runtime.
 
@@ -81,12 +100,14 @@ waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m 
     assert.deepEqual(JSON.parse(json), {
       sentence: "a\u009bb",
       agentStarted: "2026-11-19T10:00:00.000Z",
+      lastRecord: "2026-11-19T10:00:31.000Z",
       conditions: [
         {
           type: "Ready",
           status: "False",
           reason: "KubeletNotReady",
           message: "container runtime is down",
+          isCurrent: true,
           since: "2026-11-19T10:00:30.000Z",
         },
       ],
@@ -100,7 +121,23 @@ waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m 
     });
   });
 
-  test("says when no conditions are known yet", () => {
-    assert.equal(explainNode([startAgent(AT)])?.sentence, "The agent has not determined the node's conditions yet.");
+  test("says when no conditions are known, and marks those from before the last start of the agent", () => {
+    assert.equal(explainNode([startAgent(AT)])?.sentence, "The agent has determined no conditions of the node.");
+    const before = new NodeStates().conditions([ready("True", "posting"), { ...ready("True", ""), type: "Old" }], AT);
+    const restarted = explainNode([...before, startAgent(AT + 1)]);
+    assert.equal(
+      restarted?.sentence,
+      "The agent has determined no conditions of the node since its start; before, the node was ready.",
+    );
+    assert.match(
+      nodeExplanationText(restarted, AT),
+      /KubeletReady since \S+: posting \(before the last start of the agent\)/,
+    );
+    const after = new NodeStates().conditions([ready("True", "posting")], AT + 2);
+    const reported = explainNode([...before, startAgent(AT + 1), ...after]);
+    assert.deepEqual(
+      reported?.conditions.map(({ type, isCurrent }) => [type, isCurrent]),
+      [["Ready", true]],
+    );
   });
 });

@@ -4,13 +4,15 @@
  */
 import type { Entry } from "./entry.ts";
 import { shortTime } from "./format-time.ts";
-import type { NodeStateRecord } from "./node-states.ts";
+import { CONDITION, type NodeStateRecord, REMOVED, WAIT } from "./node-states.ts";
 import { COLUMNS, hanging, jsonText, wrapped } from "./terminal-text.ts";
 
 export interface NodeExplanation {
   readonly sentence: string;
   /** When the agent was started last; undefined: the journal does not say. */
   readonly agentStartedWallMs: number | undefined;
+  /** The time of the newest record. */
+  readonly lastRecordWallMs: number;
   readonly conditions: readonly ExplainedCondition[];
   readonly waitsFor: readonly ExplainedWait[];
 }
@@ -21,6 +23,8 @@ interface ExplainedCondition {
   readonly reason: string;
   readonly message: string;
   readonly sinceWallMs: number;
+  /** False: recorded before the last start of the agent. */
+  readonly isCurrent: boolean;
 }
 
 interface ExplainedWait {
@@ -31,59 +35,68 @@ interface ExplainedWait {
 
 /** Undefined when no record is about the node. The records are in the order in which they were written. */
 export function explainNode(entries: readonly Entry[]): NodeExplanation | undefined {
-  const last = new Map<string, NodeStateRecord>();
+  const last = new Map<string, NodeStateRecord & { readonly isCurrent: boolean }>();
   let agentStartedWallMs: number | undefined;
   for (const entry of entries) {
-    if (entry.kind === "nodeState") last.set(entry.subject, entry);
+    if (entry.kind === "nodeState") last.set(entry.subject, { ...entry, isCurrent: true });
     if (entry.kind === "decision" && entry.decision.kind === "startAgent") {
       agentStartedWallMs = entry.wallMs;
-      for (const subject of last.keys()) if (subject.startsWith(WAIT)) last.delete(subject);
+      for (const [subject, state] of last) last.set(subject, { ...state, isCurrent: false });
     }
   }
   if (last.size === 0 && agentStartedWallMs === undefined) return undefined;
-  const conditions = [...last].flatMap(([subject, { state: status, reason, why: message, sinceWallMs }]) =>
-    subject.startsWith(CONDITION)
-      ? [{ type: subject.slice(CONDITION.length), status, reason, message, sinceWallMs }]
+  const conditions = [...last].flatMap(([subject, { state: status, reason, why: message, sinceWallMs, isCurrent }]) =>
+    subject.startsWith(CONDITION) && status !== REMOVED
+      ? [{ type: subject.slice(CONDITION.length), status, reason, message, sinceWallMs, isCurrent }]
       : [],
   );
-  const waitsFor = [...last].flatMap(([subject, { state, why, sinceWallMs }]) =>
-    subject.startsWith(WAIT) && state === "waiting" ? [{ what: subject.slice(WAIT.length), why, sinceWallMs }] : [],
+  // The first report of a process contains all conditions: what it lacks was removed while no agent ran.
+  const current = conditions.filter(({ isCurrent }) => isCurrent);
+  const shown = current.length === 0 ? conditions : current;
+  const waitsFor = [...last].flatMap(([subject, { state, why, sinceWallMs, isCurrent }]) =>
+    subject.startsWith(WAIT) && state === "waiting" && isCurrent
+      ? [{ what: subject.slice(WAIT.length), why, sinceWallMs }]
+      : [],
   );
-  return { sentence: sentenceOf(conditions, waitsFor), agentStartedWallMs, conditions, waitsFor };
+  const lastRecordWallMs = entries.at(-1)?.wallMs ?? 0;
+  return { sentence: sentenceOf(shown, waitsFor), agentStartedWallMs, lastRecordWallMs, conditions: shown, waitsFor };
 }
-
-const CONDITION = "condition/";
-const WAIT = "wait/";
 
 function sentenceOf(conditions: readonly ExplainedCondition[], waitsFor: readonly ExplainedWait[]): string {
   const ready = conditions.find(({ type }) => type === "Ready");
-  const pressure = conditions.filter(({ type, status }) => type.endsWith("Pressure") && status === "True");
+  const pressure = conditions.filter(
+    ({ type, status, isCurrent }) => isCurrent && type.endsWith("Pressure") && status === "True",
+  );
   const parts = [
-    ready === undefined
-      ? "The agent has not determined the node's conditions yet."
-      : ready.status === "True"
-        ? "The node is ready."
-        : `The node is not ready: ${ready.message}.`,
+    readySentence(ready),
     ...pressure.map(({ type, message }) => `${type}: ${message}.`),
     ...(waitsFor.length === 0 ? [] : [`The agent waits for ${waitsFor.map(({ what }) => what).join(", ")}.`]),
   ];
   return parts.join(" ");
 }
 
+/** A node without an API server has no conditions. */
+function readySentence(ready: ExplainedCondition | undefined): string {
+  if (ready === undefined) return "The agent has determined no conditions of the node.";
+  const state = ready.status === "True" ? "ready" : `not ready: ${ready.message}`;
+  if (ready.isCurrent) return `The node is ${state}.`;
+  return `The agent has determined no conditions of the node since its start; before, the node was ${state}.`;
+}
+
 export function nodeExplanationText(explanation: NodeExplanation, nowWallMs: number): string {
-  const { sentence, agentStartedWallMs, conditions, waitsFor } = explanation;
+  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor } = explanation;
   const time = (wallMs: number) => shortTime(wallMs, nowWallMs);
   const started = agentStartedWallMs === undefined ? "" : `; the agent was started at ${time(agentStartedWallMs)}`;
   const width = Math.max(0, ...conditions.map(({ type }) => type.length));
   const lines = [
-    `This node, as its agent knows it at ${time(nowWallMs)} UTC${started}:`,
+    `This node, as its agent recorded it until ${time(lastRecordWallMs)} UTC${started}:`,
     "",
     ...wrapped(sentence, COLUMNS),
     "",
-    ...conditions.flatMap(({ type, status, reason, message, sinceWallMs }) =>
+    ...conditions.flatMap(({ type, status, reason, message, sinceWallMs, isCurrent }) =>
       hanging(
         `${type.padEnd(width)}  ${status.padEnd("Unknown".length)}  `,
-        `${reason} since ${time(sinceWallMs)}: ${message}`,
+        `${reason} since ${time(sinceWallMs)}: ${message}${isCurrent ? "" : " (before the last start of the agent)"}`,
       ),
     ),
     ...waitsFor.flatMap(({ what, why, sinceWallMs }) =>
@@ -93,11 +106,13 @@ export function nodeExplanationText(explanation: NodeExplanation, nowWallMs: num
   return `${lines.join("\n")}\n`;
 }
 
-export function nodeExplanationJson({ agentStartedWallMs, conditions, waitsFor, sentence }: NodeExplanation): string {
+export function nodeExplanationJson(explanation: NodeExplanation): string {
+  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor } = explanation;
   const at = (wallMs: number) => new Date(wallMs).toISOString();
   const shown = {
     sentence,
     agentStarted: agentStartedWallMs === undefined ? undefined : at(agentStartedWallMs),
+    lastRecord: at(lastRecordWallMs),
     conditions: conditions.map(({ sinceWallMs, ...condition }) => ({ ...condition, since: at(sinceWallMs) })),
     waitsFor: waitsFor.map(({ sinceWallMs, ...waited }) => ({ ...waited, since: at(sinceWallMs) })),
   };

@@ -122,8 +122,11 @@ function distanceOf(known: string, pod: string, name: string): number {
   if (own === name) return 0;
   if (own.startsWith(name) || name.startsWith(own)) return 1;
   if (own.includes(name) || name.includes(own)) return 2;
+  const errorsMax = Math.max(2, Math.floor(Math.min(pod.length, known.length) / 5));
+  // The comparison costs the product of the lengths, and a client chooses `pod`.
+  if (Math.abs(known.length - pod.length) > errorsMax) return FAR;
   const errors = editsBetween(known, pod);
-  return errors <= Math.max(2, Math.floor(pod.length / 5)) ? 2 + errors : FAR;
+  return errors <= errorsMax ? 2 + errors : FAR;
 }
 
 /** The edit distance: how many letters to change, add or remove. */

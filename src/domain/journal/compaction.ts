@@ -111,8 +111,9 @@ function newestExplanations<T extends SizedRecord>(records: readonly T[]): reado
   const counts = new Map<string, number>();
   return records.toReversed().filter(({ record }) => {
     if (!isExplanation(record)) return false;
-    const count = (counts.get(record.uid) ?? 0) + 1;
-    counts.set(record.uid, count);
+    const key = record.kind === "nodeState" ? "node" : record.uid;
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
     return count <= EXPLANATIONS_PER_UID_MAX;
   });
 }

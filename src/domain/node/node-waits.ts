@@ -67,5 +67,5 @@ function nodeTrouble(registration: Registration, ownNode: OwnNode): string {
 
 function certificateTrouble(state: CertificateState | undefined, nowWallMs: number): string {
   if (state === undefined || validPair(state, nowWallMs) !== undefined) return "";
-  return "the cluster has not signed it; see `kubectl get csr`";
+  return "there is no valid one; a CertificateSigningRequest may wait for approval: see `kubectl get csr`";
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { askPlainly } from "../../../test/support/node-caller.ts";
 import { serveApi } from "../../../test/support/served-api.ts";
 import type { Question } from "../../domain/explain/explain.ts";
+import { OBJECT_NAME_CHARS_MAX } from "../limits.ts";
 import { type Explanations, explainRoutes } from "./explain.ts";
 
 test("/explain/pod and /explain/node answer in JSON or as text, and with a Status for what is unknown", async (t) => {
@@ -18,7 +19,13 @@ test("/explain/pod and /explain/node answer in JSON or as text, and with a Statu
     },
     node: async () => ({
       kind: "found",
-      explanation: { sentence: "The node is ready.", agentStartedWallMs: undefined, conditions: [], waitsFor: [] },
+      explanation: {
+        sentence: "The node is ready.",
+        agentStartedWallMs: undefined,
+        lastRecordWallMs: 0,
+        conditions: [],
+        waitsFor: [],
+      },
     }),
   };
   const routes = explainRoutes(explanations, () => 0);
@@ -34,6 +41,7 @@ test("/explain/pod and /explain/node answer in JSON or as text, and with a Statu
   assert.deepEqual(questions, [{ pod: "shop/web", uid: "u", nowWallMs: 0 }]);
   assert.match((await get("/explain/pod/shop/web?output=text")).body, /^Pod shop\/web, UID u, .*\n\nIt waits\.\n/);
   assert.equal((await get("/explain/pod/shop/web?output=xml")).status, 400);
+  assert.equal((await get(`/explain/pod/shop/${"x".repeat(OBJECT_NAME_CHARS_MAX + 1)}`)).status, 400);
   const unknown = await get("/explain/pod/shop/wep");
   assert.equal(unknown.status, 404);
   const { kind, message, code } = JSON.parse(unknown.body) as Readonly<Record<string, unknown>>;

@@ -7,6 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { Explanation, Question } from "../../domain/explain/explain.ts";
 import { type NodeExplanation, nodeExplanationJson, nodeExplanationText } from "../../domain/explain/explain-node.ts";
 import { explanationJson, explanationText } from "../../domain/explain/show.ts";
+import { OBJECT_NAME_CHARS_MAX } from "../limits.ts";
 import { plainRoute, READ } from "../plain-route.ts";
 import { send as sendAs, sendJson, sendText } from "../responses.ts";
 import { HttpError, type Route } from "../route.ts";
@@ -27,8 +28,11 @@ export const explainRoutes = (explanations: Explanations, wallMs: () => number):
   plainRoute("/explain/pod/{namespace}/{pod}", ACCESS, async ({ parts, query, signal }, response) => {
     const output = outputOf(query);
     const nowWallMs = wallMs();
+    const { namespace = "", pod = "" } = parts;
+    if (Math.max(namespace.length, pod.length) > OBJECT_NAME_CHARS_MAX)
+      throw new HttpError(400, "the name is too long");
     const question = {
-      pod: `${parts["namespace"]}/${parts["pod"]}`,
+      pod: `${namespace}/${pod}`,
       uid: query.get("uid") ?? undefined,
       nowWallMs,
     };
