@@ -11,6 +11,7 @@ describe("compat on a small repository", () => {
     "tools/compat.ts",
     "tools/compat",
     "tools/layers.ts",
+    "tools/marked-text.ts",
     "tools/repository.ts",
     "tools/script-arguments.ts",
     "tools/shape.ts",

@@ -9,13 +9,14 @@ import { coverage, kinds } from "./compat/coverage.ts";
 import { parseIds, parseLedger } from "./compat/ledger.ts";
 import { AREA_DIRECTORY, compatibilityPages, statusSentence } from "./compat/page.ts";
 import { type Age, describeAge } from "./compat/reports.ts";
+import { withTextBetween } from "./marked-text.ts";
 import { commitsSince, fingerprint, inRepository, isAncestor, repositoryRoot } from "./repository.ts";
 import { scriptArguments } from "./script-arguments.ts";
 import { ShapeError } from "./shape.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
 const READMES = { en: "README.md", zh: "README.zh-CN.md" } as const;
-const [STATUS_BEGIN, STATUS_END] = ["<!-- status: written by npm run compat -->\n", "<!-- /status -->"];
+const STATUS = { begin: "<!-- status: written by npm run compat -->", end: "<!-- /status -->" } as const;
 
 const USAGE = `Usage: npm run compat [-- --check]
 
@@ -57,12 +58,9 @@ function main(): number {
   return problems.length + outdated.length > 0 ? 1 : 0;
 }
 
-/** The page with this sentence between its markers. */
 function withStatus(path: string, sentence: string): string {
   const page = existsSync(inRepository(path)) ? read(path) : "";
-  const [begin, end] = [page.indexOf(STATUS_BEGIN), page.indexOf(STATUS_END)];
-  if (begin === -1 || end < begin) throw new ShapeError(`${path} has no place for the status: ${STATUS_BEGIN.trim()}`);
-  return `${page.slice(0, begin)}${STATUS_BEGIN}${sentence}\n${page.slice(end)}`;
+  return withTextBetween(page, { ...STATUS, name: path }, sentence);
 }
 
 const areaPages = (): readonly string[] => globSync(`${AREA_DIRECTORY}/**/*.md`, { cwd: repositoryRoot });

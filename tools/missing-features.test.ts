@@ -1,9 +1,10 @@
 /** Checks that no page calls a feature missing whose rows of the ledger are done. */
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { parseLedger } from "./compat/ledger.ts";
-import { inRepository, repositoryRoot } from "./repository.ts";
+import { documents } from "./documents.ts";
+import { inRepository } from "./repository.ts";
 
 const MISSING = /\b(?:not (?:yet )?(?:implemented|built)|unimplemented|planned)\b|尚未实现|未实现/i;
 
@@ -25,9 +26,7 @@ const FEATURES: readonly (readonly [named: RegExp, rows: readonly string[]])[] =
 ];
 
 const GENERATED = /^docs\/(?:compatibility|configuration|conformance|proofs)/;
-const pages = globSync(["*.md", "docs/**/*.md", "{src,sim,test,bench}/**/README.md"], { cwd: repositoryRoot })
-  .filter((path) => !GENERATED.test(path) && path !== "CHANGELOG.md")
-  .toSorted();
+const pages = documents.filter((path) => !GENERATED.test(path) && path !== "CHANGELOG.md");
 
 const { rows } = parseLedger(readFileSync(inRepository("compat/ledger.yaml"), "utf8"));
 const isDone = new Map(rows.map(({ id, standing }) => [id, standing.kind === "done" || standing.kind === "wont"]));

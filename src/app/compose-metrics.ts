@@ -21,12 +21,14 @@ import {
 } from "../domain/metrics/pod-gauges.ts";
 import { pendingResizeCounts } from "../domain/metrics/resize-metrics.ts";
 import { volumeCounts } from "../domain/metrics/volume-gauges.ts";
+import { type PodName, podLog } from "./logging/pod-log.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { GATES } from "./options/feature-gate-table.ts";
 import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
 import type { Cells, KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
-export function instrumentedPorts(ports: KubeletPorts, metrics: KubeletMetrics): KubeletPorts {
+/** Counts the calls of the ports, and names pods in the log. */
+export function instrumentedPorts(ports: KubeletPorts, metrics: KubeletMetrics, podName: PodName): KubeletPorts {
   const { clock, api } = ports;
   const parts = { clock, runtimeMetrics: metrics.runtime, podMetrics: metrics.pods };
   const cgroupParts = { clock, metrics: metrics.node };
@@ -39,6 +41,7 @@ export function instrumentedPorts(ports: KubeletPorts, metrics: KubeletMetrics):
       return { pods: instrumentedCgroups(pods, cgroupParts), machine: instrumentedCgroups(machine, cgroupParts) };
     },
     api: api === undefined ? undefined : instrumentedClients(api, ports, metrics),
+    logOf: (module) => podLog(ports.logOf(module), podName),
   };
 }
 

@@ -30,7 +30,6 @@ import { instrumentedPorts, metricsLoops, readCells, readConstants } from "./com
 import { localNodeOf, nodeLoops } from "./compose-node.ts";
 import { podLoops, podSources } from "./compose-pods.ts";
 import { nameOfPod } from "./local-pods.ts";
-import { podLog } from "./logging/pod-log.ts";
 import { watchLoops } from "./loop-watchdog.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { type Cells, type KubeletPorts, type Loop, makeCells, type Wiring } from "./wiring.ts";
@@ -55,9 +54,7 @@ export function compose(
   const metrics = kubeletMetrics(() => given.clock.monotonicMs());
   readConstants(metrics.registry, options);
   readCells(metrics.registry, cells, options);
-  const podName = (uid: string) => nameOfPod(cells, uid);
-  const logOf = (module: string) => podLog(given.logOf(module), podName);
-  const ports = instrumentedPorts({ ...given, logOf }, metrics);
+  const ports = instrumentedPorts(given, metrics, (uid) => nameOfPod(cells, uid));
   const heartbeats = new LoopHeartbeats(given.clock);
   const watched = watchLoops(heartbeats, options, given.api !== undefined);
   return {

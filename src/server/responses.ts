@@ -19,6 +19,17 @@ export function redirect(response: ServerResponse, method: string | undefined, l
   response.end(method === "GET" ? page : "");
 }
 
+/** An API `Status` for a failed request, as clients of the API server read it. */
+export const failureStatus = (code: number, reason: string, message: string): object => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Failure",
+  message,
+  reason,
+  code,
+});
+
 /** Sends a body of any content type. */
 export function send(
   response: ServerResponse,

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { writeYaml } from "../base/yaml-text.ts";
-import { send, sendText } from "./responses.ts";
+import { failureStatus, send, sendText } from "./responses.ts";
 
 export interface StructuredResponse {
   readonly kind: string;
@@ -94,8 +94,7 @@ function clause(text: string): Clause {
 /** In the requested type if it is supported; otherwise as indented JSON for people. */
 function sendNotAcceptable(response: ServerResponse, wanted: readonly Clause[]): void {
   const message = "only the following media types are accepted: application/json, application/yaml, text/plain";
-  const about = { metadata: {}, status: "Failure", message, reason: "NotAcceptable", code: 406 };
-  const status = { kind: "Status", apiVersion: "v1", ...about };
+  const status = failureStatus(406, "NotAcceptable", message);
   const plain = wanted.find(({ type, parameters }) => type in WRITERS && !parameters.has("as"));
   if (plain === undefined) return send(response, 406, "application/json", JSON.stringify(status, undefined, 2));
   const type = plain.type as Written;

@@ -2,6 +2,7 @@
  * The texts written from a conformance run: its own report, docs/conformance.md, and a sentence of the README. The same
  * results give the same text.
  */
+import { withTextBetween } from "../../tools/marked-text.ts";
 import type { Report } from "./results.ts";
 import {
   agentName,
@@ -18,8 +19,11 @@ import {
   wallTimes,
 } from "./sections.ts";
 
-const README_BEGIN = "<!-- conformance: written by npm run conformance -->";
-const README_END = "<!-- /conformance -->";
+const README_MARKERS = {
+  begin: "<!-- conformance: written by npm run conformance -->",
+  end: "<!-- /conformance -->",
+  name: "the README",
+} as const;
 
 /** The report of one run, beside the other agent's results where they are given. */
 export function markdownReport(report: Report, other?: Report): string {
@@ -87,11 +91,7 @@ export const readmeLine = (go: Report, deckhand: Report): string =>
   "[docs/conformance.md](docs/conformance.md) has them test by test, and what the failing ones wait for.";
 
 /** The README with this line between the markers. */
-export function withReadmeLine(readme: string, line: string): string {
-  const [from, to] = [readme.indexOf(README_BEGIN), readme.indexOf(README_END)];
-  if (from < 0 || to < from) throw new Error(`the README has no "${README_BEGIN}" with "${README_END}" after it`);
-  return `${readme.slice(0, from)}${README_BEGIN}\n${line}\n${readme.slice(to)}`;
-}
+export const withReadmeLine = (readme: string, line: string): string => withTextBetween(readme, README_MARKERS, line);
 
 function kubernetesOf({ versions }: Report): string {
   const version = versions["kubernetes"];

@@ -6,13 +6,13 @@
 import { parseArgs } from "node:util";
 import { errorText } from "../../base/error-text.ts";
 import {
-  type Answer,
   answerNode,
   answerPod,
   type ExplanationPorts,
   type Records,
   readRecords,
 } from "../../controllers/explain/explanations.ts";
+import type { Answer } from "../../domain/explain/entry.ts";
 import { nodeExplanationJson, nodeExplanationText } from "../../domain/explain/explain-node.ts";
 import { explanationJson, explanationText } from "../../domain/explain/show.ts";
 import { AGENT_FLAGS } from "../options/agent-flags.ts";

@@ -131,13 +131,12 @@ async function whyPod(asked: Asked, run: RunKubectl): Promise<string> {
   const { uid: ofObject = "", namespace: of = "", annotations = {} } = pod.metadata ?? {};
   // The node knows a static pod by the UID of its manifest, which its mirror pod carries in this annotation.
   const uid = annotations[CONFIG_MIRROR] ?? ofObject;
-  if (nodeName !== "") {
-    const found = await explained(asked, nodeName, `pod/${of}/${name}`, `&uid=${encodeURIComponent(uid)}`, run);
-    if (found.kind === "found") return found.text;
-    const events = await eventsOf(uid, of, flags, run);
-    return output === "json" ? jsonText({ why: found.why, pod, events }) : podFallback(found.why, pod, events);
-  }
-  const why = "The pod is not assigned to a node yet.";
+  const found: Explained =
+    nodeName === ""
+      ? { kind: "missing", why: "The pod is not assigned to a node yet." }
+      : await explained(asked, nodeName, `pod/${of}/${name}`, `&uid=${encodeURIComponent(uid)}`, run);
+  if (found.kind === "found") return found.text;
+  const { why } = found;
   const events = await eventsOf(uid, of, flags, run);
   return output === "json" ? jsonText({ why, pod, events }) : podFallback(why, pod, events);
 }

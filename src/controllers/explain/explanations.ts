@@ -2,7 +2,7 @@
  * Answers from the journal's files, for the command line and for the node's API. It needs no agent, writes nothing, and
  * says so when a full disk has kept the agent from recording anything.
  */
-import { type Entry, toEntry } from "../../domain/explain/entry.ts";
+import { type Answer, type Entry, toEntry } from "../../domain/explain/entry.ts";
 import { type Explanation, explain, nearNames, type Question } from "../../domain/explain/explain.ts";
 import { explainNode, type NodeExplanation } from "../../domain/explain/explain-node.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
@@ -21,11 +21,6 @@ export interface Records {
   /** Why the agent can record nothing now; undefined if it can. */
   readonly full: string | undefined;
 }
-
-/** `text`: why there is no explanation, for the user. */
-export type Answer<T> =
-  | { readonly kind: "found"; readonly explanation: T }
-  | { readonly kind: "unknown"; readonly text: string };
 
 const NEAR_MAX = 5;
 /** With less free space not even one record can be written. */

@@ -2,6 +2,7 @@
 
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { onChange } from "../../concurrency/on-change.ts";
+import { withoutNumbers } from "../../domain/explain/node-states.ts";
 import { type RuntimeHealth, runtimeTroubles } from "../../domain/node/runtime-health.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { JournalEventSink } from "./journal-event-sink.ts";
@@ -20,7 +21,7 @@ export async function noteRuntimeHealth(options: RuntimeHealthNotesOptions, shut
   let reported = "";
   const noteHealth = () => {
     const why = runtimeTroubles(runtimeHealth.value).join("; ");
-    const cause = why.replaceAll(/[\d.]+/g, "#");
+    const cause = withoutNumbers(why);
     // A new kubelet process has not queried the runtime yet; report only a state that lasts.
     if (cause === reported || clock.monotonicMs() - beginMs < FIRST_ANSWER_MS) return;
     reported = cause;

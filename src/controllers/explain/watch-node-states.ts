@@ -26,23 +26,19 @@ export async function watchNodeStates(options: NodeStatesOptions, shutdown: Abor
   const states = new NodeStates();
   const beginMs = clock.monotonicMs();
   const beginWallMs = clock.wallMs();
-  let isFirst = true;
   const noteConditions = () => {
     for (const record of states.conditions(nodeReport.value.conditions, clock.wallMs())) journal.note(record);
   };
-  const noteWaits = () => {
+  const noteWaits = (sinceWallMs = clock.wallMs()) => {
     if (clock.monotonicMs() - beginMs < FIRST_WAITS_MS) return;
-    const wallMs = clock.wallMs();
-    const sinceWallMs = isFirst ? beginWallMs : wallMs;
-    isFirst = false;
-    for (const record of states.waits(nodeWaits(waitInputs()), wallMs, sinceWallMs)) journal.note(record);
+    for (const record of states.waits(nodeWaits(waitInputs()), clock.wallMs(), sinceWallMs)) journal.note(record);
   };
-  const cancel = clock.after(FIRST_WAITS_MS, noteWaits);
+  const cancel = clock.after(FIRST_WAITS_MS, () => noteWaits(beginWallMs));
   noteConditions();
   try {
     await Promise.all([
       onChange(nodeReport, noteConditions, shutdown),
-      ...waitCells.map((cell) => onChange(cell, noteWaits, shutdown)),
+      ...waitCells.map((cell) => onChange(cell, () => noteWaits(), shutdown)),
     ]);
   } finally {
     cancel();

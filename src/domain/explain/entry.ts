@@ -16,6 +16,11 @@ export interface UnknownRecord {
 
 export type Entry = JournalRecord | UnknownRecord;
 
+/** `text`: why there is no explanation, for the user. */
+export type Answer<T> =
+  | { readonly kind: "found"; readonly explanation: T }
+  | { readonly kind: "unknown"; readonly text: string };
+
 /** Undefined for a value that does not name its pod. */
 export function toEntry(value: unknown): Entry | undefined {
   const known = parseJournalRecord(value);

@@ -84,4 +84,5 @@ export class NodeStates {
   }
 }
 
-const withoutNumbers = (text: string): string => text.replaceAll(/[\d.]+/g, "#");
+/** Texts that differ only in numbers name the same cause. */
+export const withoutNumbers = (text: string): string => text.replaceAll(/[\d.]+/g, "#");

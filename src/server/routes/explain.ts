@@ -4,17 +4,14 @@
  * Status, whose message kubectl prints.
  */
 import type { ServerResponse } from "node:http";
+import type { Answer } from "../../domain/explain/entry.ts";
 import type { Explanation, Question } from "../../domain/explain/explain.ts";
 import { type NodeExplanation, nodeExplanationJson, nodeExplanationText } from "../../domain/explain/explain-node.ts";
 import { explanationJson, explanationText } from "../../domain/explain/show.ts";
 import { OBJECT_NAME_CHARS_MAX } from "../limits.ts";
 import { plainRoute, READ } from "../plain-route.ts";
-import { send as sendAs, sendJson, sendText } from "../responses.ts";
+import { failureStatus, send as sendAs, sendJson, sendText } from "../responses.ts";
 import { HttpError, type Route } from "../route.ts";
-
-type Answer<T> =
-  | { readonly kind: "found"; readonly explanation: T }
-  | { readonly kind: "unknown"; readonly text: string };
 
 /** Answers from the journal. */
 export interface Explanations {
@@ -63,13 +60,9 @@ function send<T>(
   answer: Answer<T>,
   forms: { readonly text: (found: T) => string; readonly json: (found: T) => string; readonly output: "text" | "json" },
 ): void {
-  if (answer.kind === "unknown") sendNotFound(response, answer.text.trim());
-  else if (forms.output === "text") sendText(response, 200, forms.text(answer.explanation));
+  if (answer.kind === "unknown") {
+    const status = failureStatus(404, "NotFound", answer.text.trim());
+    sendAs(response, 404, "application/json", `${JSON.stringify(status)}\n`);
+  } else if (forms.output === "text") sendText(response, 200, forms.text(answer.explanation));
   else sendJson(response, forms.json(answer.explanation));
-}
-
-function sendNotFound(response: ServerResponse, message: string): void {
-  const about = { metadata: {}, status: "Failure", message, reason: "NotFound", code: 404 };
-  const body = JSON.stringify({ kind: "Status", apiVersion: "v1", ...about });
-  sendAs(response, 404, "application/json", `${body}\n`);
 }
