@@ -61,6 +61,7 @@ export async function ask({ node, world }: Stage, ...args: readonly string[]) {
     clock: world.clock,
     pid: 1,
     isColored: false,
+    isInteractive: false,
     machine: () => assert.fail("unexpected use of the machine port"),
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),

@@ -12,6 +12,7 @@ export async function runDoctorHelper(args: readonly string[]): Promise<void> {
     pid: process.pid,
     machine: readMachine,
     isColored: process.env[COLORED] === "1",
+    isInteractive: false,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };

@@ -20,6 +20,7 @@ export function runMain(): Promise<number> {
       pid: process.pid,
       machine: readMachine,
       isColored: process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "",
+      isInteractive: process.stderr.isTTY,
       stdout: writeOut,
       stderr: (text) => void process.stderr.write(text),
     },

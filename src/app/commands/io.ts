@@ -11,6 +11,8 @@ export interface CommandIo {
   readonly machine: () => MachineOfOptions;
   /** Whether text on `stdout` may carry colors. */
   readonly isColored: boolean;
+  /** Whether a person reads `stderr` while the command runs. */
+  readonly isInteractive: boolean;
   stdout(text: string): void;
   stderr(text: string): void;
 }

@@ -19,6 +19,7 @@ async function run(name: string, ...args: readonly string[]) {
     pid: 1,
     machine: () => machine,
     isColored: false,
+    isInteractive: false,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };

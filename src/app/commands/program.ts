@@ -13,6 +13,7 @@ import type { CommandIo, EmbeddedDoc, ReadEmbeddedDoc, StartKubelet } from "./io
 import { kubectlWhyCommand, type RunKubectl } from "./kubectl-why.ts";
 import { kubeletCommand } from "./kubelet.ts";
 import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
+import { withProgress } from "./progress.ts";
 
 export interface Invocation {
   /** The last element of the path by which the program was called. */
@@ -46,7 +47,9 @@ export async function runProgram(
   parts: CommandParts,
 ): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
-  if (name === "kubectl-why") return kubectlWhyCommand(args, io, parts.runKubectl);
+  if (name === "kubectl-why") {
+    return withProgress(io, "Waiting for the API server", () => kubectlWhyCommand(args, io, parts.runKubectl));
+  }
   let exitCode = 0;
   const keepExitCode: KeepExitCode = (run) => async (subcommandArgs) => {
     exitCode = await run(subcommandArgs);
@@ -64,7 +67,7 @@ export async function runProgram(
   addOrphansCommands(program, io, parts, keepExitCode);
   addExplainCommands(program, io, parts, keepExitCode);
   passThrough(program.command("doctor"), "check whether this host can run a node; takes the kubelet's flags").action(
-    keepExitCode((flags) => parts.doctor(flags, io)),
+    keepExitCode((flags) => withProgress(io, "Checking this host", () => parts.doctor(flags, io))),
   );
   addEmbeddedDocs(program, io, parts, keepExitCode);
   addCompletionCommand(program, io);
@@ -105,6 +108,8 @@ const ORPHANS_COMMANDS = [
   ["clean", "remove orphaned pod directories, all or those whose UIDs precede the kubelet's flags"],
 ] as const;
 
+const ORPHANS_ACTIVITY = "Reading the pod directories, their mounts and the runtime's pods";
+
 function addOrphansCommands(
   program: Command,
   io: CommandIo,
@@ -117,10 +122,12 @@ function addOrphansCommands(
     .enablePositionalOptions();
   for (const [verb, description] of ORPHANS_COMMANDS) {
     passThrough(orphans.command(verb), description).action(
-      keepExitCode((args) => orphansCommand(verb, args, io, openOrphans)),
+      keepExitCode((args) => withProgress(io, ORPHANS_ACTIVITY, () => orphansCommand(verb, args, io, openOrphans))),
     );
   }
 }
+
+const EXPLAIN_ACTIVITY = "Reading the journal";
 
 function addExplainCommands(
   program: Command,
@@ -136,11 +143,13 @@ function addExplainCommands(
   passThrough(
     explain.command("pod"),
     "explain the state of a pod and how the pod got there; works without the agent",
-  ).action(keepExitCode((args) => explainPodCommand(args, io, explainPorts)));
+  ).action(keepExitCode((args) => withProgress(io, EXPLAIN_ACTIVITY, () => explainPodCommand(args, io, explainPorts))));
   passThrough(
     explain.command("node"),
     "explain the node's conditions and what the agent waits for; works without the agent",
-  ).action(keepExitCode((args) => explainNodeCommand(args, io, explainPorts)));
+  ).action(
+    keepExitCode((args) => withProgress(io, EXPLAIN_ACTIVITY, () => explainNodeCommand(args, io, explainPorts))),
+  );
 }
 
 function addCompletionCommand(program: Command, io: CommandIo): void {

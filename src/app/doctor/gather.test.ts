@@ -129,6 +129,7 @@ async function run(host: Host, args: readonly string[], isColored = false) {
     pid: 1,
     machine: () => machineOfOptions,
     isColored,
+    isInteractive: false,
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
