@@ -175,6 +175,11 @@ function foreground(file: string, args: readonly string[]): Promise<number> {
   });
 }
 
+// A reader that stops reading (`| head`) is not an error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
 main(process.argv.slice(2)).then(
   (code) => {
     process.exitCode = code;

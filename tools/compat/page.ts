@@ -58,7 +58,9 @@ export function statusSentence(ledger: Ledger, rows: readonly CheckedRow[], lang
   const wanted = rows.filter(({ row }) => row.priority === "P0" || row.priority === "P1");
   const missing = [...Map.groupBy(wanted, ({ row }) => areaOf(row.id))].flatMap(([number, ofArea]) => {
     const titles = ofArea.filter((row) => kindOf(row) === "todo").map(({ row }) => row.title);
-    return titles.length === 0 ? [] : [`${ledger.areas[number]} (${titles.join(", ")})`];
+    const area = ledger.areas[number] ?? "";
+    if (titles.length === ofArea.length) return [area];
+    return titles.length === 0 ? [] : [`${area} (${titles.join(", ")})`];
   });
   const { total = 0, counts } = all ?? {};
   return language === "en"
