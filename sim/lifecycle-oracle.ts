@@ -12,6 +12,7 @@ import type { JournaledPods } from "./journaled-pods.ts";
 import { Judgements } from "./judgements.ts";
 import type { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
+import type { Situation } from "./swarm/coverage.ts";
 
 export interface LifecycleSight {
   readonly node: SimNode;
@@ -97,7 +98,7 @@ const HEALTH_MS = 60_000;
 
 export class LifecycleOracle {
   /** Called with descriptions of what was observed, for coverage. */
-  note: (what: string) => void = () => {};
+  note: (situation: Situation) => void = () => {};
   /** Called once, when the next hook is seen to have begun. */
   atNextHook: () => void = () => {};
   readonly judgements = new Judgements();
@@ -168,13 +169,13 @@ export class LifecycleOracle {
   }
 
   #noteStart({ role, container }: ContainerSpec, { spec }: Pod, last: ContainerRecord | undefined): void {
-    if (role === "ephemeral") this.note("somebody looked in");
+    if (role === "ephemeral") this.note("an ephemeral container started");
     if (last === undefined) return;
     if (role === "init" && last.exitCode !== 0) this.note("an init container ran again after it had failed");
     if (role === "sidecar") this.note("a sidecar ran again");
     const hasRules = "restartPolicyRules" in container && container.restartPolicyRules !== undefined;
     if (role === "regular" && hasRules && spec?.restartPolicy === "Never")
-      this.note("a rule let a container run again");
+      this.note("a restart rule restarted a container");
   }
 
   /**
@@ -223,7 +224,7 @@ export class LifecycleOracle {
   #isResized(record: ContainerRecord, last: ContainerRecord): boolean {
     if (!this.#sight.resizes().wasStopped(last.id)) return false;
     if (isLike(record, last)) return true;
-    this.note("a container took other resources by a restart");
+    this.note("a container was resized by a restart");
     this.#restarts.set(restartKey(record), 0);
     return true;
   }
@@ -312,9 +313,9 @@ export class LifecycleOracle {
     const [postStart, preStop] = [keyOf(lifecycle?.postStart), keyOf(lifecycle?.preStop)];
     for (const run of record.commands.slice(seen.commands)) {
       if ([postStart, preStop].includes(runKey(run))) this.#hookBegan(run);
-      if (runKey(run) === postStart) this.note("a hook was run upon a start");
+      if (runKey(run) === postStart) this.note("a postStart hook ran");
       if (preStop === undefined || runKey(run) !== preStop) continue;
-      this.note("a hook was run before an end");
+      this.note("a preStop hook ran");
       const what = `${nameOf(record)} of ${this.#podName(record)}: its preStop hook`;
       const isOfEnd = this.#terminates(uidOf(record));
       // A hook that ran before a restart and that the pod's termination interrupted runs again.
@@ -351,7 +352,7 @@ export class LifecycleOracle {
         if (isSeen && pod.metadata?.deletionTimestamp !== undefined) this.#checkGrace(record, seen, graceSeconds);
         if (graceSeconds > LEAST_SECONDS) this.#checkTurn(record, pod, seen);
         else if (seen.preStops.at(-1)?.run.ended?.exitCode === KILLED)
-          this.note("a hook used up the grace of its container");
+          this.note("a hook used up the grace period of its container");
       }
       const endsMs = nowMs + graceSeconds * 1_000;
       this.#checkOnce(record, seen, endsMs);
@@ -420,7 +421,8 @@ export class LifecycleOracle {
     // A container that the runtime failed to stop blocks no other, as in the Go kubelet.
     const isExcused = this.#sight.faults.concerned("runtime", this.#sight.deletedAtMs(uidOf(record)), uidOf(record));
     if (running !== undefined && !isExcused) violation(`[3] ${what} was stopped before ${nameOf(running)}`);
-    else if (running === undefined && later.size > 0) this.note("a sidecar ended after those that it serves");
+    else if (running === undefined && later.size > 0)
+      this.note("a sidecar terminated after the containers that it serves");
   }
 
   /**
@@ -448,7 +450,7 @@ export class LifecycleOracle {
     const isCritical = ({ spec: other }: Pod) => (other?.priority ?? 0) >= CRITICAL;
     if (!isCritical(pod) && pods().some(isCritical)) return;
     const isAsked = hasProbe(containerSpec.container, "liveness") || hasProbe(containerSpec.container, "startup");
-    if (isAsked && wasEverUnwell(record.id)) return this.note("a probe ended a container");
+    if (isAsked && wasEverUnwell(record.id)) return this.note("a probe terminated a container");
     const sinceMs = this.#sight.nowMs() - HEALTH_MS;
     if (!isAsked || !this.#sight.faults.concerned("commands", sinceMs, record.id))
       violation(`[12] ${nameOf(record)} of ${metadata?.name} was stopped for no reason`);

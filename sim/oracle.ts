@@ -127,7 +127,7 @@ export class Oracle {
       podOf: (uid) => this.#pods.get(uid)?.pod,
       pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
       violation: (text) => this.#violation(text),
-      note: (what) => this.lifecycle.note(what),
+      note: (situation) => this.lifecycle.note(situation),
       nowMs: () => world.clock.monotonicMs(),
       faults: this.faults,
     });
@@ -243,9 +243,10 @@ export class Oracle {
       this.#violation(`[5.13] ${name}: admission rejected it although it had already run`);
     if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
     if (!isReady(before) && isReady(after)) this.#checkRise(after);
-    if (to === "Failed" && after.status?.reason === "Preempting") this.lifecycle.note("a pod ended for a critical one");
+    if (to === "Failed" && after.status?.reason === "Preempting")
+      this.lifecycle.note("a pod was preempted by a critical pod");
     if (waitsForAdmission(before) && !waitsForAdmission(after))
-      this.lifecycle.note("a pod was taken after it had waited");
+      this.lifecycle.note("a pod was admitted after it had waited");
   }
 
   /**
@@ -321,7 +322,7 @@ export class Oracle {
       const { containerStatuses = [], initContainerStatuses = [] } = after.status ?? {};
       const status = [...containerStatuses, ...initContainerStatuses].find(({ name }) => name === container.name);
       const { wellMs, unwellMs } = this.#health.get(idOf(status?.containerID)) ?? {};
-      if (unwellMs !== undefined) this.lifecycle.note("one that was not well became ready");
+      if (unwellMs !== undefined) this.lifecycle.note("an unready container became ready");
       if (wellMs === undefined)
         this.#violation(`[8] ${after.metadata?.name}: Ready though ${container.name} never said so`);
     }

@@ -18,6 +18,7 @@ import type { ContainerRecord } from "./fake-runtime/records.ts";
 import type { FaultLog } from "./fault-log.ts";
 import type { SimNode } from "./sim-node.ts";
 import { IN_FLIGHT_MS } from "./start-oracle.ts";
+import type { Situation } from "./swarm/coverage.ts";
 
 export interface ResizeSight {
   readonly node: SimNode;
@@ -26,7 +27,7 @@ export interface ResizeSight {
   readonly pods: () => readonly Pod[];
   readonly violation: (text: string) => void;
   /** Called with descriptions of what was observed, for coverage. */
-  readonly note: (what: string) => void;
+  readonly note: (situation: Situation) => void;
   readonly nowMs: () => number;
   readonly faults: FaultLog;
 }
@@ -123,12 +124,12 @@ export class ResizeOracle {
   #noteConditions(before: Pod, after: Pod): void {
     const { note } = this.#sight;
     const [waited, waits] = [resizePending(before)?.reason, resizePending(after)?.reason];
-    if (waits !== waited && waits === "Deferred") note("a resize waited for room");
-    if (waits !== waited && waits === "Infeasible") note("a resize could never be granted");
+    if (waits !== waited && waits === "Deferred") note("a resize was deferred");
+    if (waits !== waited && waits === "Infeasible") note("a resize was infeasible");
     const isGranted = this.#promised.get(after.metadata?.uid ?? "")?.generation === after.metadata?.generation;
-    if (waited === "Deferred" && waits === undefined && isGranted) note("a resize was granted after it had waited");
+    if (waited === "Deferred" && waits === undefined && isGranted) note("a deferred resize was granted");
     const isRefused = resizeInProgress(after)?.reason === "Error" && resizeInProgress(before)?.reason !== "Error";
-    if (isRefused && isBelowUsage(resizeInProgress(after)?.message)) note("a resize was refused for what is in use");
+    if (isRefused && isBelowUsage(resizeInProgress(after)?.message)) note("a resize was refused because of the usage");
   }
 
   /** [8.1] Published allocatedResources were journaled before. */
@@ -160,9 +161,9 @@ export class ResizeOracle {
     if (!isKnown || record.startedWallNs === undefined || isSame(before, record.resources)) return;
     const promised = this.#promised.get(uidOf(record));
     if (promised !== undefined) promised.isBegun = true;
-    note("a container was given other resources while it ran");
+    note("a running container was resized");
     const isSidecar = containerNamed(podOf(uidOf(record))?.spec, nameOf(record))?.role === "sidecar";
-    if (isSidecar) note("a sidecar was given other resources while it ran");
+    if (isSidecar) note("a running sidecar was resized");
     this.#checkUsage(record, before);
   }
 

@@ -13,12 +13,12 @@ import type { PortCall } from "./port-calls.ts";
 import { makeStage, passUntil, type Stage } from "./scenarios/scenario.ts";
 import { SeededRandom } from "./seeded-random.ts";
 import type { AgentFactory } from "./sim-node.ts";
+import { Coverage } from "./swarm/coverage.ts";
 import { Draw } from "./swarm/draw.ts";
 import { wrongInTheEnd } from "./swarm/ends.ts";
 import { describeFaults, drawFaults, Faults } from "./swarm/faults.ts";
 import { noteCall, noteDeath } from "./swarm/note-call.ts";
 import { Quiescence } from "./swarm/quiescence.ts";
-import { Sometimes } from "./swarm/sometimes.ts";
 import { Supervisor } from "./swarm/supervisor.ts";
 import { User } from "./swarm/user.ts";
 import { drawWorkload, type Workload } from "./swarm/workload.ts";
@@ -43,7 +43,7 @@ export interface SwarmOutcome {
   readonly hasFaults: boolean;
   readonly violations: readonly string[];
   readonly wrong: readonly string[];
-  readonly sometimes: ReadonlyMap<string, number>;
+  readonly coverage: ReadonlyMap<string, number>;
   /** By rule. */
   readonly judgements: ReadonlyMap<string, JudgementCount>;
   /** The lifetimes of all pods together. */
@@ -69,12 +69,12 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
   const set = drawFaults(random.split("faults"));
   const workload = drawWorkload(random.split("workload"), activeMs);
   const agent = wanted ?? kubeletWith(...workload.flags);
-  const sometimes = new Sometimes();
-  const faults = new Faults(set, random.split("draws"), sometimes);
+  const coverage = new Coverage();
+  const faults = new Faults(set, random.split("draws"), coverage);
   const quiescence = new Quiescence();
   const plan = (call: PortCall) => {
     quiescence.observe(call);
-    if (call.who === NODE) noteCall(call, stage, sometimes);
+    if (call.who === NODE) noteCall(call, stage, coverage);
     return call.who === NODE ? faults.plan(call) : undefined;
   };
   const world: World = new World({
@@ -96,15 +96,15 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     restartMs: () => draw.whole(300, 8_000),
     beforeStart: () => faults.beforeStart(node, mayLoseFacts, stage.oracle.faults),
     onDeath: () => {
-      noteDeath(stage, sometimes);
+      noteDeath(stage, coverage);
       user.agentDied();
     },
     onFailure: (error) => {
       if (!refusesToBegin(error)) own.push(`the agent ended by itself: ${String(error)}`);
     },
   });
-  stage.oracle.lifecycle.note = (what) => sometimes.note(what);
-  const user = new User(stage, workload, sometimes);
+  stage.oracle.lifecycle.note = (situation) => coverage.note(situation);
+  const user = new User(stage, workload, coverage);
   stage.oracle.foreign.place();
   user.begin();
   supervisor.begin();
@@ -112,7 +112,7 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     stage.oracle.lifecycle.atNextHook = () =>
       void world.clock.after(IN_HOOK_MS, () => (faults.isOn ? act() : undefined));
   };
-  faults.begin({ world, node, supervisor, workload, sometimes, draw: new Draw(random.split("timed")), inHook });
+  faults.begin({ world, node, supervisor, workload, coverage, draw: new Draw(random.split("timed")), inHook });
   await pass(stage, supervisor, activeMs);
   faults.heal();
   await pass(stage, supervisor, endMs - QUIESCENT_MS);
@@ -129,7 +129,7 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     hasFaults: set.calls.size + set.timed.size > 0 || set.damagesJournal,
     violations: stage.oracle.violations,
     wrong,
-    sometimes: sometimes.counts,
+    coverage: coverage.counts,
     judgements: stage.oracle.lifecycle.judgements.counts,
     podHours: podHours(workload, endMs),
     hash: world.trace.hash,

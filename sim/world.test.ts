@@ -5,9 +5,9 @@ import * as fc from "fast-check";
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { leases, nodes, pods } from "../src/api/resources.ts";
 import { scripted } from "./fake-runtime/behaviour.ts";
+import { minimalAgent } from "./minimal-agent.ts";
 import type { Fault, FaultPlan, PortCall } from "./port-calls.ts";
 import type { SimNode } from "./sim-node.ts";
-import { toyAgent } from "./toy-agent.ts";
 import { World, type WorldOptions } from "./world.ts";
 
 const forever = new AbortController().signal;
@@ -29,7 +29,7 @@ const runningOn = (node: SimNode) => [...node.runtime.containers.values()].filte
 
 test("an agent runs its pods, and nothing is left of them after their deletion", async () => {
   const { world, all } = worldWith(2);
-  for (const node of all) node.start(toyAgent);
+  for (const node of all) node.start(minimalAgent);
   const [first, second] = all as readonly [SimNode, SimNode];
   await world.until(world.user.create(pods, pod("a", "n1"), forever));
   await world.until(world.user.create(pods, pod("b", "n2"), forever));
@@ -48,7 +48,7 @@ test("an agent runs its pods, and nothing is left of them after their deletion",
 test("a crashed agent falls silent, its containers keep running, and the next agent finds them", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
-  node.start(toyAgent);
+  node.start(minimalAgent);
   await world.until(world.user.create(pods, pod("a", "n1"), forever));
   await world.advance(1000);
   const before = runningOn(node).map(({ id }) => id);
@@ -58,7 +58,7 @@ test("a crashed agent falls silent, its containers keep running, and the next ag
   const { count } = world.calls;
   await world.advance(3_600_000);
   assert.deepEqual([world.calls.count, node.isRunning], [count, false], "a dead agent made a call");
-  node.start(toyAgent);
+  node.start(minimalAgent);
   await world.advance(1000);
   assert.deepEqual(
     runningOn(node).map(({ id }) => id),
@@ -70,7 +70,7 @@ test("a crashed agent falls silent, its containers keep running, and the next ag
 test("an agent that is stopped ends, and leaves no timer, call or watch", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
-  node.start(toyAgent);
+  node.start(minimalAgent);
   await world.advance(60_000);
   assert.equal(world.api.watchCount, 1);
   const { life } = node;
@@ -82,7 +82,7 @@ test("an agent that is stopped ends, and leaves no timer, call or watch", async 
 test("a machine that loses power keeps what was on disk, and no process", async () => {
   const { world, all } = worldWith(1);
   const [node] = all as readonly [SimNode];
-  node.start(toyAgent);
+  node.start(minimalAgent);
   await world.until(world.user.create(pods, pod("a", "n1"), forever));
   await world.advance(1000);
   const { bootId } = node.machine.machine;
@@ -90,14 +90,14 @@ test("a machine that loses power keeps what was on disk, and no process", async 
   assert.deepEqual([runningOn(node).length, node.runtime.addresses.size], [0, 0]);
   assert.ok([...node.runtime.sandboxes.values()].every(({ state }) => state === "notReady"));
   assert.notEqual(node.machine.machine.bootId, bootId);
-  node.start(toyAgent);
+  node.start(minimalAgent);
   await world.advance(5000);
   assert.equal(runningOn(node).length, 1);
 });
 
 test("an API server outage changes nothing on the nodes, and they reconnect afterwards", async () => {
   const { world, all } = worldWith(2);
-  for (const node of all) node.start(toyAgent);
+  for (const node of all) node.start(minimalAgent);
   const [first] = all as readonly [SimNode];
   await world.until(world.user.create(pods, pod("a", "n1"), forever));
   await world.advance(1000);
@@ -136,12 +136,12 @@ async function troubled(
   };
   const restart = (node: SimNode) => {
     crashes += 1;
-    world.clock.after(500, () => node.start(toyAgent));
+    world.clock.after(500, () => node.start(minimalAgent));
   };
   const { world, all } = worldWith(3, { seed, plan, onCrash: restart, latencyMs: (_, r) => r.fraction() * 50 });
   const chance = world.random.split("plan");
   random = () => chance.fraction();
-  for (const node of all) node.start(toyAgent);
+  for (const node of all) node.start(minimalAgent);
   for (let round = 0; round < 20; round += 1) {
     await world.until(world.user.create(pods, pod(`p${round}`, `n${(round % 3) + 1}`), forever));
     await world.advance(20_000);
@@ -189,11 +189,11 @@ test("the world survives a crash at any call, before or after its effect", async
     const plan: FaultPlan = ({ number }) => (number === at?.number ? { kind: "crash", effect: at.effect } : undefined);
     const onCrash = (node: SimNode, call: PortCall) => {
       crashed = call;
-      world.clock.after(100, () => node.start(toyAgent));
+      world.clock.after(100, () => node.start(minimalAgent));
     };
     const { world, all } = worldWith(1, { plan, onCrash });
     const [node] = all as readonly [SimNode];
-    node.start(toyAgent);
+    node.start(minimalAgent);
     await world.until(world.user.create(pods, pod("a", "n1"), forever));
     await world.advance(2000);
     const started = [...node.runtime.containers.values()].length;
@@ -219,7 +219,7 @@ test("the world survives a crash at any call, before or after its effect", async
 test("advancing a world's time in pieces or at once makes no difference", async () => {
   const run = async (pieces: readonly number[]) => {
     const { world, all } = worldWith(2, { latencyMs: (_, random) => random.fraction() * 30 });
-    for (const node of all) node.start(toyAgent);
+    for (const node of all) node.start(minimalAgent);
     for (const piece of pieces) await world.advance(piece);
     return [world.clock.monotonicMs(), world.trace.hash];
   };

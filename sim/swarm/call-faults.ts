@@ -8,8 +8,8 @@ import { MountError, type MountErrorCode } from "../../src/ports/mounts.ts";
 import { ProbeError } from "../../src/ports/prober.ts";
 import { RuntimeError, type RuntimeErrorCode } from "../../src/ports/runtime-error.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
+import { phaseOf } from "./coverage.ts";
 import type { Draw } from "./draw.ts";
-import { phaseOf } from "./sometimes.ts";
 
 export const CALL_FAULTS = [
   "deaths",

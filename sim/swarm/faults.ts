@@ -7,8 +7,8 @@ import type { SeededRandom } from "../seeded-random.ts";
 import type { SimNode } from "../sim-node.ts";
 import { directoryAt } from "../workload/disk-view.ts";
 import { CALL_FAULTS, type CallFault, drawCallFault } from "./call-faults.ts";
+import { type Coverage, killedWhile, lostReply, phaseOf } from "./coverage.ts";
 import { Draw } from "./draw.ts";
-import { killedWhile, lostReply, phaseOf, type Sometimes } from "./sometimes.ts";
 import { TIMED_FAULTS, type TimedFault, type TimedFaultParts } from "./timed-faults.ts";
 
 export interface FaultSet {
@@ -40,14 +40,14 @@ export const describeFaults = ({ calls, timed, damagesJournal }: FaultSet): stri
 
 export class Faults {
   readonly #set: FaultSet;
-  readonly #sometimes: Sometimes;
+  readonly #coverage: Coverage;
   readonly #draw: Draw;
   readonly #ends = new Map<TimedFault, () => void>();
   #isOn = true;
 
-  constructor(set: FaultSet, random: SeededRandom, sometimes: Sometimes) {
+  constructor(set: FaultSet, random: SeededRandom, coverage: Coverage) {
     this.#set = set;
-    this.#sometimes = sometimes;
+    this.#coverage = coverage;
     this.#draw = new Draw(random);
   }
 
@@ -84,7 +84,7 @@ export class Faults {
     const segments = [...(directoryAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [])];
     const last = segments.findLast((entry) => entry.kind === "file");
     if (last?.kind !== "file" || last.content.length < 100) return;
-    this.#sometimes.note("the agent started on a damaged journal");
+    this.#coverage.note("the agent started on a damaged journal");
     const damaged = Buffer.from(last.content);
     if (mayLoseFacts) damaged[this.#draw.whole(0, damaged.length - 1)] = 0xff;
     log.journalLost(lostUids(last.content, damaged));
@@ -111,12 +111,12 @@ export class Faults {
 
   #note(call: PortCall, fault: Fault): void {
     const phase = phaseOf(call);
-    if (fault.kind === "crash" && phase !== undefined) this.#sometimes.note(killedWhile(phase));
-    if (fault.kind === "crash" && phase === "pulling") this.#sometimes.note("a pull was cut short");
+    if (fault.kind === "crash" && phase !== undefined) this.#coverage.note(killedWhile(phase));
+    if (fault.kind === "crash" && phase === "pulling") this.#coverage.note("a pull was cut short");
     if (fault.kind === "fail" && fault.effect === "done" && call.port === "mounts")
-      this.#sometimes.note(lostReply(call.name));
-    if (fault.kind === "fail" && call.port === "prober") this.#sometimes.note("a question could not be put");
-    if (fault.kind === "fail" && phase === "pulling") this.#sometimes.note("a pull failed");
+      this.#coverage.note(lostReply(call.name));
+    if (fault.kind === "fail" && call.port === "prober") this.#coverage.note("a probe could not be sent");
+    if (fault.kind === "fail" && phase === "pulling") this.#coverage.note("a pull failed");
   }
 }
 

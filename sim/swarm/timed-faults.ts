@@ -10,8 +10,8 @@ import { MANIFESTS } from "../kubelet.ts";
 import type { SimNode } from "../sim-node.ts";
 import type { World } from "../world.ts";
 import { install } from "../world-files.ts";
+import type { Coverage } from "./coverage.ts";
 import type { Draw } from "./draw.ts";
-import type { Sometimes } from "./sometimes.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Workload } from "./workload.ts";
 
@@ -20,7 +20,7 @@ export interface TimedFaultParts {
   readonly node: SimNode;
   readonly supervisor: Supervisor;
   readonly workload: Workload;
-  readonly sometimes: Sometimes;
+  readonly coverage: Coverage;
   readonly draw: Draw;
   /** Calls `act` when a hook has been running for a moment. */
   readonly inHook: (act: () => void) => void;
@@ -46,8 +46,8 @@ export const TIMED_FAULTS = {
     else supervisor.kill();
   }),
   agentStop: atOnce(({ supervisor }) => supervisor.stop()),
-  machineCrash: ({ supervisor, node, sometimes }) => {
-    if (mountsOfPods(node).length > 0) sometimes.note("the machine restarted with volumes mounted");
+  machineCrash: ({ supervisor, node, coverage }) => {
+    if (mountsOfPods(node).length > 0) coverage.note("the machine restarted with volumes mounted");
     supervisor.killMachine();
     return undefined;
   },
@@ -75,7 +75,7 @@ export const TIMED_FAULTS = {
     };
   },
   /** Kills a process of a pod whose restart policy is Always: that of a container or that of its sandbox. */
-  processKill: atOnce(({ node, draw, world, sometimes }) => {
+  processKill: atOnce(({ node, draw, world, coverage }) => {
     const goesOn = new Set(
       [...world.api.store.values(kindOf(pods))]
         .map((object) => object as unknown as Pod)
@@ -90,7 +90,7 @@ export const TIMED_FAULTS = {
       process === undefined || process.end !== undefined ? [] : [process.pid],
     );
     if (pids.length === 0) return;
-    sometimes.note("a process of a pod was killed");
+    coverage.note("a process of a pod was killed");
     node.runtime.killProcess(draw.pick(pids));
   }),
   /** The manifest directory may contain files that are not manifests. */

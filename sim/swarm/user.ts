@@ -5,7 +5,7 @@ import { kindOf } from "../fake-api-server/kinds.ts";
 import { makeDisk } from "../scenarios/make-disk.ts";
 import type { Stage } from "../scenarios/scenario.ts";
 import { apiObject } from "../workload/self-describing-objects.ts";
-import type { Sometimes } from "./sometimes.ts";
+import type { Coverage } from "./coverage.ts";
 import { mountsOfPods } from "./timed-faults.ts";
 import {
   GUARDED_IMAGE,
@@ -35,13 +35,13 @@ export class User {
   readonly made: Made[] = [];
   readonly #stage: Stage;
   readonly #workload: Workload;
-  readonly #sometimes: Sometimes;
+  readonly #coverage: Coverage;
   readonly #atNextDeath = new Set<() => void>();
 
-  constructor(stage: Stage, workload: Workload, sometimes: Sometimes) {
+  constructor(stage: Stage, workload: Workload, coverage: Coverage) {
     this.#stage = stage;
     this.#workload = workload;
-    this.#sometimes = sometimes;
+    this.#coverage = coverage;
   }
 
   begin(): void {
@@ -120,8 +120,8 @@ export class User {
     const { node, world, resize, pod } = this.#stage;
     const phase = pod(name)?.status?.phase;
     if (phase === "Succeeded" || phase === "Failed") return;
-    if (!node.isRunning) this.#sometimes.note("a pod was resized while no agent ran");
-    if (world.api.isAway) this.#sometimes.note("a pod was resized and the agent could not be told");
+    if (!node.isRunning) this.#coverage.note("a pod was resized while no agent ran");
+    if (world.api.isAway) this.#coverage.note("a pod was resized while the API server was away");
     resize(name, action.containers, action.whole);
   }
 
@@ -132,12 +132,12 @@ export class User {
         ({ configMap, secret }) => (kind === "ConfigMap" ? configMap?.name : secret?.secretName) === name,
       );
       if (uses === true && this.#isStarting(pod.metadata?.uid ?? ""))
-        this.#sometimes.note("an object changed while a pod that uses it started");
+        this.#coverage.note("an object changed while a pod that uses it started");
     }
   }
 
   #noteEnd(uid: string): void {
-    if (this.#isStarting(uid)) this.#sometimes.note("a pod ended while its volumes were brought");
+    if (this.#isStarting(uid)) this.#coverage.note("a pod was deleted while its volumes were set up");
   }
 
   /** Whether the node knows the pod and none of its containers has been started. */

@@ -3,19 +3,25 @@
  * 173rd call.
  */
 import assert from "node:assert/strict";
+import { availableParallelism } from "node:os";
 import { before, describe, test } from "node:test";
 import { allCrashPoints, scenarios } from "../../sim/scenarios/all-crash-points.ts";
 import { describeFailure, type Enumeration } from "../../sim/scenarios/crash-points.ts";
 import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";
-import { apart } from "../support/apart.ts";
+import { inWorkerThread } from "../support/worker-thread.ts";
 
+/** The small size runs beside other tests. */
+const threads = [...Array(wholeSize() ? availableParallelism() : 1).keys()];
 const MODULE = new URL("../../sim/scenarios/all-crash-points.ts", import.meta.url);
 
 describe("killed at any call", () => {
   let found: ReadonlyMap<string, Enumeration> = new Map();
   before(async () => {
-    found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 173 });
+    const stride = wholeSize() ? 1 : 173;
+    const shares = threads.map((first) => ({ stride, share: { first, of: threads.length } }));
+    const parts = await Promise.all(shares.map((share) => inWorkerThread(MODULE, allCrashPoints, share)));
+    found = new Map(parts.flatMap((part) => [...part]));
   });
   for (const { name } of scenarios) {
     test(`${name}: an agent killed at any call breaks no rule, and the node converges`, () => {

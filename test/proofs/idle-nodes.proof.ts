@@ -1,9 +1,9 @@
-/** The cost of a simulated world of idle nodes: events per second, and memory per node, with the toy agent on each. */
+/** The cost of a simulated world of idle nodes: events per second, and memory per node, with the minimal agent on each. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { toyAgent } from "../../sim/toy-agent.ts";
+import { minimalAgent } from "../../sim/minimal-agent.ts";
 import { World } from "../../sim/world.ts";
 import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
@@ -22,7 +22,7 @@ function heapBytes(): number {
 async function idle(): Promise<{ readonly hash: string; readonly calls: number; readonly events: number }> {
   const emptyBytes = heapBytes();
   const world = new World({ seed: seed() });
-  for (let index = 0; index < NODES; index += 1) world.addNode(`n${index}`).start(toyAgent);
+  for (let index = 0; index < NODES; index += 1) world.addNode(`n${index}`).start(minimalAgent);
   const startedMs = performance.now();
   await world.advance(1000);
   const startMs = performance.now() - startedMs;

@@ -15,11 +15,11 @@ import { describeFailure, type Enumeration } from "../../sim/scenarios/crash-poi
 import { knownBugs } from "../../sim/scenarios/known-bugs.ts";
 import { play } from "../../sim/scenarios/scenario.ts";
 import { withRules } from "../../sim/scenarios/with-rules.ts";
-import { IN_LIVES, Sometimes } from "../../sim/swarm/sometimes.ts";
+import { Coverage, LIFECYCLE_SITUATIONS } from "../../sim/swarm/coverage.ts";
 import { describeOutcome, runSeeds } from "../../sim/swarm.ts";
 import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
-import { apart } from "../support/apart.ts";
+import { inWorkerThread } from "../support/worker-thread.ts";
 
 /**
  * For a machine that is shared: `DECKHAND_SHARE=4` runs every fourth call and a fourth of the seeds, each of them
@@ -41,7 +41,7 @@ describe("killed at any call", () => {
   let found: ReadonlyMap<string, Enumeration> = new Map();
   before(async () => {
     const shares = threads.map((first) => ({ ...CALLS, share: { first, of: threads.length } }));
-    const parts = await Promise.all(shares.map((share) => apart(POINTS, knownBugCrashPoints, share)));
+    const parts = await Promise.all(shares.map((share) => inWorkerThread(POINTS, knownBugCrashPoints, share)));
     found = new Map(parts.flatMap((part) => [...part]));
   });
   for (const { bug, name } of knownBugs) {
@@ -56,7 +56,7 @@ describe("killed at any call", () => {
 });
 
 test("containers start, answer probes, wait and terminate correctly under faults and kills", async () => {
-  const sometimes = new Sometimes();
+  const coverage = new Coverage();
   const underFaults = new Judgements();
   const failures: string[] = [];
   let podHours = 0;
@@ -65,9 +65,9 @@ test("containers start, answer probes, wait and terminate correctly under faults
     const [first, seeds] = [seed() * 1_000 + index * each, Math.min(each, SEEDS - index * each)];
     return { first, seeds, minutes: MINUTES };
   });
-  const outcomes = await Promise.all(ranges.map((range) => apart(SWARM, runSeeds, range)));
+  const outcomes = await Promise.all(ranges.map((range) => inWorkerThread(SWARM, runSeeds, range)));
   for (const outcome of outcomes.flat()) {
-    sometimes.add(outcome.sometimes);
+    coverage.add(outcome.coverage);
     if (outcome.hasFaults) underFaults.add(outcome.judgements);
     podHours += outcome.podHours;
     if (outcome.violations.length + outcome.wrong.length > 0) failures.push(describeOutcome(outcome, MINUTES));
@@ -76,7 +76,7 @@ test("containers start, answer probes, wait and terminate correctly under faults
   figure("simulated", (SEEDS * MINUTES) / 60, "h");
   figure("simulated pods", Math.round(podHours * 10) / 10, "pod-h");
   figure("seeds with a violation", failures.length, "seeds");
-  for (const what of IN_LIVES) figure(what, sometimes.counts.get(what) ?? 0, "times");
+  for (const situation of LIFECYCLE_SITUATIONS) figure(situation, coverage.count(situation), "times");
   for (const rule of COUNTED_RULES) {
     const { judged, excused } = underFaults.of(rule);
     figure(`${rule} under faults: judged`, judged, "times");
@@ -84,7 +84,7 @@ test("containers start, answer probes, wait and terminate correctly under faults
   }
   assert.equal(failures.length, 0, failures.slice(0, 3).join("\n"));
   if (!wholeSize()) return;
-  assert.deepEqual(sometimes.never(IN_LIVES), []);
+  assert.deepEqual(coverage.missing(LIFECYCLE_SITUATIONS), []);
   const lax = COUNTED_RULES.filter((rule) => underFaults.shareJudged(rule) < JUDGED_SHARE_MIN);
   assert.deepEqual(lax, [], "faults excuse too much");
 });

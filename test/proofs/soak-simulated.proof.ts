@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { queryObjects, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { leaks } from "../../sim/leaky-agents.ts";
+import { leaks } from "../../sim/faulty-agents.ts";
 import { LongLife, type LongLifeOptions } from "../../sim/long-life.ts";
 import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";

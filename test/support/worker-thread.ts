@@ -10,7 +10,7 @@ const module = await import(workerData.module);
 parentPort.postMessage(await module[workerData.name](workerData.argument));
 `;
 
-export function apart<A, T>(module: URL, run: (argument: A) => Promise<T>, argument: A): Promise<T> {
+export function inWorkerThread<A, T>(module: URL, run: (argument: A) => Promise<T>, argument: A): Promise<T> {
   return new Promise((resolve, reject) => {
     const data = { module: module.href, name: run.name, argument };
     const url = new URL(`data:text/javascript,${encodeURIComponent(SCRIPT)}`);

@@ -17,10 +17,10 @@ const SYNC_EVERY_MS = 30_000;
 const RETRY_MS = 1000;
 const NAMESPACE = "kube-node-lease";
 
-export const toyAgent: AgentFactory = (ports, { name }) => ({
+export const minimalAgent: AgentFactory = (ports, { name }) => ({
   run: async (shutdown) => {
     const api = ports.api?.main;
-    if (api === undefined) throw new Error("the toy agent needs an API server");
+    if (api === undefined) throw new Error("the minimal agent needs an API server");
     const wanted = new LatestCell<ReadonlyMap<string, Pod>>(new Map());
     const loops = [
       () => register(api, name, shutdown),
