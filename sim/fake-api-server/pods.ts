@@ -5,6 +5,7 @@
 
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { type JsonObject, jsonEqual } from "../../src/base/json-equal.ts";
+import { mayRestartAll } from "../../src/domain/pod/restart-all.ts";
 import { restartsAfter } from "../../src/domain/pod/restart-policy.ts";
 import { computeQosClass } from "../../src/domain/resources/qos-class.ts";
 import { invalid } from "./refusal.ts";
@@ -107,8 +108,9 @@ export function checkPodChange(before: Stored, after: Draft, subresource: string
   throw invalid(what, `spec: Forbidden: pod updates may not change fields other than ${allowed}`);
 }
 
-/** A terminated container may leave that state only if its restart policy runs it again. */
+/** A terminated container may leave that state only if its restart policy, or a rule for all containers, restarts it. */
 function checkStates(what: string, before: Pod, after: Pod): void {
+  if (mayRestartAll(before)) return;
   const now = new Map((after.status?.containerStatuses ?? []).map((status) => [status.name, status]));
   for (const [index, { name, state }] of (before.status?.containerStatuses ?? []).entries()) {
     const container = before.spec?.containers.find((one) => one.name === name);

@@ -1,6 +1,7 @@
 /** create, update, patch and delete. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ContainerState, Pod } from "../../../src/api/gen/core-v1.ts";
 import { configMaps, namespaces, nodes, pods, services } from "../../../src/api/resources.ts";
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../../src/ports/api-error.ts";
 import type { ApiServer } from "../../../src/ports/api-server.ts";
@@ -246,6 +247,38 @@ function subresourceCases(world: () => ApiWorld): void {
     const again = { ...afterStatus, metadata: { ...afterStatus.metadata, labels }, status: { phase: "Running" } };
     const afterObject = await api.update(pods, again, {}, forever);
     assert.deepEqual([afterObject.metadata?.labels, afterObject.status?.phase], [labels, "Failed"]);
+  });
+
+  void test("a terminated container leaves that state only if its policy or a rule of the pod restarts it", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const container = (name: string, more: object = {}) => ({ name, image: "busybox", ...more });
+    const rule = (action: string) => ({
+      restartPolicy: "Never",
+      restartPolicyRules: [{ action, exitCodes: { operator: "In", values: [42] } }],
+    });
+    const statusOf = (state: ContainerState) => ({
+      containerStatuses: [{ name: "main", image: "busybox", imageID: "", ready: false, restartCount: 0, state }],
+    });
+    const restarts = async (name: string, spec: object, exitCode: number) => {
+      const made = { ...pod(ns, name), spec: { restartPolicy: "Never", containers: [], ...spec } };
+      const created = await api.create(pods, made, forever);
+      const write = (to: Pod, state: ContainerState) =>
+        api.update(pods, { ...to, status: statusOf(state) }, { subresource: "status" }, forever);
+      const terminated = await write(created, { terminated: { exitCode } });
+      return write(terminated, { running: {} }).then(
+        () => "restarts",
+        (error: ApiError) => `${error.status}: ${error.detail}`,
+      );
+    };
+    const refused =
+      /^422: .*status\.containerStatuses\[0\]\.state: Forbidden: may not be transitioned to non-terminated/;
+    assert.match(await restarts("never", { containers: [container("main")] }, 42), refused);
+    const ofItsOwn = { containers: [container("main", rule("Restart"))] };
+    assert.match(await restarts("own-rule-0", ofItsOwn, 0), refused);
+    assert.equal(await restarts("own-rule-42", ofItsOwn, 42), "restarts");
+    const ofAll = { containers: [container("main"), container("other", rule("RestartAllContainers"))] };
+    assert.equal(await restarts("rule-of-all", ofAll, 0), "restarts");
   });
 
   void test("patches the status of a cluster-scoped object", async () => {
