@@ -10,6 +10,8 @@ import { hostClock } from "../wire/host/clock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi, type KubeApiOptions } from "../wire/kube-api/client.ts";
 import type { Connection } from "../wire/kube-api/connection.ts";
+import { CredentialSources } from "../wire/kube-api/plugin-credentials.ts";
+import { execPluginRunner } from "../wire/kube-api/run-exec-plugin.ts";
 import { type ClientIdentity, type ClientIdentityParts, clientIdentity } from "./client-identity.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { USER_AGENT } from "./version.ts";
@@ -44,18 +46,31 @@ export async function connectApi(
   log: Log,
   signal: AbortSignal,
 ): Promise<ApiClients | undefined> {
-  const connect = (connection: Connection) => createKubeApi({ connection, ...COMMON });
+  const sources = new CredentialSources({
+    clock: hostClock,
+    random: hostRandom,
+    log,
+    run: execPluginRunner(hostClock),
+  });
+  const connect = (connection: Connection) => createKubeApi({ connection, ...COMMON, source: sources.of(connection) });
   const identity = await clientIdentity(options, { ...ports, connect, log }, signal);
   if (identity === undefined || options.api.kind === "standalone") return undefined;
-  return apiClients(options.api, identity, ports.tracer);
+  if (identity.connection.isInsecure === true) {
+    log.info(0, INSECURE_WARNING, { server: identity.connection.url });
+  }
+  return apiClients(options.api, identity, { tracer: ports.tracer, sources });
 }
+
+const INSECURE_WARNING =
+  "The kubeconfig has insecure-skip-tls-verify: anyone on the network path can act as the API server and run pods here";
 
 function apiClients(
   settings: Extract<ApiSettings, { kind: "cluster" }>,
   { connection, rotation }: ClientIdentity,
-  tracer: Tracer,
+  { tracer, sources }: { readonly tracer: Tracer; readonly sources: CredentialSources },
 ): ApiClients {
-  const make = (more: Partial<KubeApiOptions>) => createKubeApi({ connection, ...COMMON, tracer, ...more });
+  const make = (more: Partial<KubeApiOptions>, to = connection) =>
+    createKubeApi({ connection: to, source: sources.of(to), ...COMMON, tracer, ...more });
   const limits = { requestsPerSecond: settings.requestsPerSecond, burst: settings.burst };
   const clients = {
     main: make(limits),
@@ -65,9 +80,12 @@ function apiClients(
   const reviews = { tokens: make(limits), access: make(limits) };
   const own: readonly KubeApi[] = [...Object.values(clients), ...Object.values(reviews)];
   const host = new URL(connection.url).host;
-  const close = async (all: readonly KubeApi[]) => void (await Promise.all(all.map((client) => client.close())));
+  const close = async (all: readonly KubeApi[]) => {
+    sources.close();
+    await Promise.all(all.map((client) => client.close()));
+  };
   if (rotation === undefined) return { ports: { ...clients, host }, reviews, close: () => close(own) };
-  const bootstrap = make({ connection: rotation.bootstrap });
+  const bootstrap = make({}, rotation.bootstrap);
   const show = ({ certificatePem, keyPem }: CertificatePair) => {
     for (const client of own) {
       client.replaceCredentials({ kind: "certificate", certificatePem, keyPem });

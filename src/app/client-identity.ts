@@ -64,7 +64,9 @@ export async function clientIdentity(
   const { connection } = bootstrap;
   const write = async () => {
     await parts.files.makeDirectory(dirname(kubeconfigPath), 0o755);
-    const text = bootstrappedKubeconfig({ ...connection, authority: bootstrap.authority }, store.currentPath);
+    const { authority, proxyUrl } = bootstrap;
+    const cluster = { ...connection, authority, ...(proxyUrl === undefined ? {} : { proxyUrl }) };
+    const text = bootstrappedKubeconfig(cluster, store.currentPath);
     await parts.files.writeAtomically(kubeconfigPath, utf8Bytes(text), 0o600);
   };
   if (rotates) {

@@ -41,3 +41,9 @@ export const KERNEL_FILE_BYTES_MAX = 1024 * 1024;
 
 /** Links in a subPath, as in the kernel. */
 export const SUBPATH_LINKS_MAX = 40;
+
+/** What a credential plugin of a kubeconfig prints on its standard output. */
+export const PLUGIN_OUTPUT_BYTES_MAX = 1024 * 1024;
+
+/** The part of a credential plugin's standard error that an error shows: the last bytes. */
+export const PLUGIN_ERROR_BYTES_MAX = 2 * 1024;

@@ -42,6 +42,7 @@ import { ASK_EVERY_MS, apiStatus, waitReady } from "./ready.ts";
 import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
 import { takeSlot } from "./slots.ts";
 import { noteSysctls } from "./sysctls.ts";
+import { tokenWebhookFlags } from "./token-webhook.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface NodeOptions {
@@ -65,6 +66,8 @@ export interface ClusterOptions {
   readonly images?: (parts: Parts) => Promise<Images>;
   /** Lifetime of the certificates that the controllers sign, in seconds: a year unless given. */
   readonly signingSeconds?: number;
+  /** The API server asks the token webhook of token-webhook.ts, which the caller starts. */
+  readonly tokenReviews?: boolean;
   readonly report?: (line: string) => void;
   /** Aborts the start; everything started by then is taken down. */
   readonly signal?: AbortSignal;
@@ -260,7 +263,8 @@ class ClusterBuilder {
     if (which === "none") return;
     const [layout, parts] = [this.#layout, this.#parts];
     await this.#start(etcd(layout, parts), CONTROL_PLANE_ANCHOR);
-    await this.#start(await kubeApiServer(layout, parts), CONTROL_PLANE_ANCHOR);
+    const more = this.#options.tokenReviews === true ? await tokenWebhookFlags(layout) : {};
+    await this.#start(await kubeApiServer(layout, parts, more), CONTROL_PLANE_ANCHOR);
     this.#options.report?.(`${layout.name}: kube-apiserver is ready`);
     if (which === "api") return;
     const { signingSeconds } = this.#options;

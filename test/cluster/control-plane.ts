@@ -36,7 +36,11 @@ export function etcd(layout: ClusterLayout, parts: Parts): Program {
   return { name: "etcd", command, ready: { kind: "listens", port: 2379 } };
 }
 
-export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promise<Program> {
+export async function kubeApiServer(
+  layout: ClusterLayout,
+  parts: Parts,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Program> {
   await makeControlPlaneCertificates(layout);
   const file = (name: string) => pki(layout, name);
   await writeKubeconfig(layout, layout.kubeconfig, { certFile: file("admin.crt"), keyFile: file("admin.key") });
@@ -75,6 +79,7 @@ export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promis
       "audit-log-mode": "blocking",
       // One file, whatever its size: a reader that follows the log would miss the next file. In megabytes; 0 means 100.
       "audit-log-maxsize": 100_000,
+      ...more,
     }),
   ];
   return { name: "kube-apiserver", command, ready: { kind: "apiServer" } };

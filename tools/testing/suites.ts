@@ -96,6 +96,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
         "doctor",
         "probes",
         "container-logs-rotation",
+        "kubeconfigs",
       ),
       ...integration("ordinary-differential", "switch-over", "resize", "switch-over-volumes", "installed-agent"),
       ...integration("admission-differential", "stuck-ends", "roles-differential", "node-stats", "ordinary-pods"),

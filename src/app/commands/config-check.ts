@@ -76,8 +76,19 @@ function report(
     for (const warning of warnings) io.stderr(`warning: ${warning}\n`);
     for (const feature of notImplemented) io.stderr(`note: not implemented: ${feature}\n`);
   }
-  if (options.api.kind === "cluster") readKubeconfig(options.api.kubeconfigPath);
+  if (options.api.kind === "cluster")
+    checkKubeconfig(options.api.kubeconfigPath, options.identity.bootstrapKubeconfigPath);
   return 0;
+}
+
+/** With bootstrap credentials, a kubeconfig that is missing or cannot be used is written anew. */
+function checkKubeconfig(path: string, bootstrapPath: string): void {
+  try {
+    readKubeconfig(path);
+  } catch (error) {
+    if (bootstrapPath === "") throw error;
+    readKubeconfig(bootstrapPath);
+  }
 }
 
 interface Row {

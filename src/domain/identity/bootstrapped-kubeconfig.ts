@@ -8,6 +8,8 @@ import { utf8Bytes } from "../../base/utf8.ts";
 export interface BootstrappedCluster {
   readonly url: string;
   readonly serverName?: string;
+  readonly isInsecure?: true;
+  readonly proxyUrl?: string;
   readonly authority:
     | { readonly kind: "file"; readonly path: string }
     | { readonly kind: "data"; readonly pem: string }
@@ -16,7 +18,7 @@ export interface BootstrappedCluster {
 
 /** Every string is in JSON form, which is valid YAML. */
 export function bootstrappedKubeconfig(cluster: BootstrappedCluster, pairPath: string): string {
-  const { url, serverName, authority } = cluster;
+  const { url, serverName, authority, isInsecure, proxyUrl } = cluster;
   const line = (key: string, value: string) => `${key}: ${JSON.stringify(value)}`;
   const trusted = [
     ...(authority?.kind === "file" ? [line("certificate-authority", authority.path)] : []),
@@ -28,6 +30,8 @@ export function bootstrappedKubeconfig(cluster: BootstrappedCluster, pairPath: s
     "- cluster:",
     ...[
       ...trusted,
+      ...(isInsecure === true ? ["insecure-skip-tls-verify: true"] : []),
+      ...(proxyUrl === undefined ? [] : [line("proxy-url", proxyUrl)]),
       line("server", url),
       ...(serverName === undefined ? [] : [line("tls-server-name", serverName)]),
     ].map((each) => `    ${each}`),

@@ -17,6 +17,7 @@ import type { Random } from "../../ports/random.ts";
 import { noTracer, type Tracer } from "../../ports/tracer.ts";
 import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
 import { type Authenticator, authenticatorFor } from "./credentials.ts";
+import type { PluginCredentialSource } from "./plugin-credentials.ts";
 import { ClosedError, Requester } from "./requester.ts";
 import { SessionPool } from "./session-pool.ts";
 import { apiServerOver, type WatchSeconds } from "./verbs.ts";
@@ -24,6 +25,8 @@ import { WatchEnded } from "./watch.ts";
 
 export interface KubeApiOptions {
   readonly connection: Connection;
+  /** Needed for credentials of an exec plugin; shared by the clients that use them. */
+  readonly source?: PluginCredentialSource | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly userAgent?: string;
@@ -60,20 +63,36 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   const { connection, clock, random } = options;
   const url = new URL(connection.url);
   assert(url.protocol === "https:", `the API server is spoken to over https only, not ${connection.url}`);
-  let credentials = connection.credentials;
-  const authenticator = new LatestCell(authenticatorFor(credentials, clock));
+  let presented = connection.credentials;
+  const authenticatorOf = (credentials: Credentials): Authenticator | undefined => {
+    const made = authenticatorFor(credentials, {
+      clock,
+      source: options.source,
+      onCertificate: (certificate = { kind: "anonymous" }) => {
+        // A plugin may answer after `replaceCredentials`: its credentials are of the past then.
+        if (authenticator.value !== made || sameOnTheConnection(presented, certificate)) return;
+        const hadCertificate = presented.kind === "certificate";
+        present(certificate);
+        if (hadCertificate) endWatches();
+      },
+    });
+    return made;
+  };
+  const authenticator = new LatestCell(authenticatorOf(presented));
   const known = (signal: AbortSignal): Promise<Authenticator> => waitForValue(authenticator, isDefined, signal);
   let watching = new AbortController();
   const closing = new AbortController();
-  const pool = new SessionPool({
-    url: url.origin,
-    serverName: connection.serverName,
-    secureContext: secureContextOf(connection),
-    clock,
-    connectLimitMs: options.connectLimitMs ?? 10_000,
-    pingEveryMs: options.pingEveryMs ?? 10_000,
-    pingLimitMs: options.pingLimitMs ?? 10_000,
-  });
+  const pool = poolOf(options);
+  /** Throws for a broken key, before anything has changed. */
+  const present = (next: Credentials) => {
+    if (!sameOnTheConnection(presented, next)) pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
+    presented = next;
+  };
+  const endWatches = () => {
+    const ended = watching;
+    watching = new AbortController();
+    ended.abort(new WatchEnded());
+  };
   const requester = new Requester({
     clock,
     random,
@@ -91,18 +110,10 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   return {
     ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds, () => watching.signal),
     replaceCredentials(next) {
-      // Build the secure context first: a broken key throws here, and then nothing has changed.
-      if (!sameOnTheConnection(credentials, next)) {
-        pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
-      }
-      credentials = next;
-      authenticator.set(authenticatorFor(next, clock));
+      present(next);
+      authenticator.set(authenticatorOf(next));
     },
-    endWatches() {
-      const ended = watching;
-      watching = new AbortController();
-      ended.abort(new WatchEnded());
-    },
+    endWatches,
     renewConnections: () => pool.renew(),
     async close() {
       closing.abort(new ClosedError());
@@ -115,6 +126,20 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
       return pool.streamsOpen;
     },
   };
+}
+
+function poolOf({ connection, clock, connectLimitMs, pingEveryMs, pingLimitMs }: KubeApiOptions): SessionPool {
+  return new SessionPool({
+    url: new URL(connection.url).origin,
+    serverName: connection.serverName,
+    verifiesServer: connection.isInsecure !== true,
+    proxy: connection.proxy,
+    secureContext: secureContextOf(connection),
+    clock,
+    connectLimitMs: connectLimitMs ?? 10_000,
+    pingEveryMs: pingEveryMs ?? 10_000,
+    pingLimitMs: pingLimitMs ?? 10_000,
+  });
 }
 
 /** A token is sent with each request; only a certificate belongs to the connection. */

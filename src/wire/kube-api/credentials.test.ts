@@ -7,7 +7,8 @@ import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { authenticatorFor } from "./credentials.ts";
 
 const ofFile = (path: string, clock: VirtualClock) =>
-  authenticatorFor({ kind: "tokenFile", path }, clock) ?? assert.fail("a file's token is not waited for");
+  authenticatorFor({ kind: "tokenFile", path }, { clock, source: undefined, onCertificate: () => {} }) ??
+  assert.fail("a file's token is not waited for");
 
 async function tokenFile(t: TestContext) {
   const directory = await mkdtemp(join(tmpdir(), "deckhand-token-"));
@@ -18,14 +19,14 @@ async function tokenFile(t: TestContext) {
   return { path, clock, authenticator: ofFile(path, clock) };
 }
 
-void test("a replaced token file is read within a second", async (t) => {
+void test("[2.9] a replaced token file is read within a second", async (t) => {
   const { path, clock, authenticator } = await tokenFile(t);
-  assert.equal(await authenticator.authorization(), "Bearer one");
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer one" });
   await writeFile(`${path}.new`, "two");
   await rename(`${path}.new`, path);
-  assert.equal(await authenticator.authorization(), "Bearer one");
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer one" });
   await clock.advance(1000);
-  assert.equal(await authenticator.authorization(), "Bearer two");
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer two" });
 });
 
 void test("a token file changed with the same size and times is read within a minute", async (t) => {
@@ -35,9 +36,9 @@ void test("a token file changed with the same size and times is read within a mi
   await writeFile(path, "uno\n");
   await utimes(path, 1, 1);
   await clock.advance(59_000);
-  assert.equal(await authenticator.authorization(), "Bearer one");
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer one" });
   await clock.advance(1000);
-  assert.equal(await authenticator.authorization(), "Bearer uno");
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer uno" });
 });
 
 void test("the last token is used while its file is missing, and renew() reports the failure", async (t) => {
@@ -45,11 +46,11 @@ void test("the last token is used while its file is missing, and renew() reports
   await authenticator.authorization();
   await rm(path);
   await clock.advance(5000);
-  assert.equal(await authenticator.authorization(), "Bearer one");
-  await assert.rejects(authenticator.renew(), { code: "ENOENT" });
+  assert.deepEqual(await authenticator.authorization(), { header: "Bearer one" });
+  await assert.rejects(authenticator.renew(undefined), { code: "ENOENT" });
   await writeFile(path, "two");
-  assert.equal(await authenticator.renew(), true);
-  assert.equal(await authenticator.renew(), false);
+  assert.equal(await authenticator.renew(undefined), true);
+  assert.equal(await authenticator.renew(undefined), false);
 });
 
 void test("an empty or missing token file is an error at first use", async (t) => {

@@ -4,33 +4,80 @@
  * never part of any message.
  */
 import { readFile, stat } from "node:fs/promises";
+import { assert } from "../../base/assert.ts";
+import type { PluginCredentials } from "../../domain/identity/exec-credential.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Credentials } from "./connection.ts";
+import type { PluginCredentialSource } from "./plugin-credentials.ts";
 
 const LOOK_EVERY_MS = 1000;
 const READ_EVERY_MS = 60_000;
 
-export interface Authenticator {
+export interface Authorization {
   /** Undefined if the connection itself authenticates us. */
-  authorization(): Promise<string | undefined>;
-  /** Called after a 401: returns whether there is a new token to try. */
-  renew(): Promise<boolean>;
+  readonly header: string | undefined;
+  /** What a credential plugin returned. */
+  readonly credentials?: PluginCredentials;
+}
+
+export interface Authenticator {
+  authorization(): Promise<Authorization>;
+  /** Called after a 401 of a request with this authorization: returns whether there is another one to try. */
+  renew(rejected: Authorization | undefined): Promise<boolean>;
+}
+
+type Certificate = Extract<Credentials, { readonly kind: "certificate" }>;
+
+export interface AuthenticatorParts {
+  readonly clock: Clock;
+  /** Of the plugin in the credentials, shared by all clients. */
+  readonly source: PluginCredentialSource | undefined;
+  /** The certificate that connections are to present from now on. Called before `authorization` resolves. */
+  readonly onCertificate: (certificate: Certificate | { readonly kind: "anonymous" } | undefined) => void;
 }
 
 /** Undefined while there are no credentials yet. */
-export function authenticatorFor(credentials: Credentials, clock: Clock): Authenticator | undefined {
+export function authenticatorFor(credentials: Credentials, parts: AuthenticatorParts): Authenticator | undefined {
   switch (credentials.kind) {
     case "tokenFile":
-      return new TokenFile(credentials.path, clock);
+      return new TokenFile(credentials.path, parts.clock);
     case "token": {
       const header = `Bearer ${credentials.token}`;
-      return { authorization: () => Promise.resolve(header), renew: () => Promise.resolve(false) };
+      return { authorization: () => Promise.resolve({ header }), renew: () => Promise.resolve(false) };
     }
+    case "exec":
+      assert(parts.source !== undefined, "an exec plugin without a source of its credentials");
+      return new Plugin(parts.source, parts.onCertificate);
     case "awaited":
       return undefined;
     case "certificate":
     case "anonymous":
-      return { authorization: () => Promise.resolve(undefined), renew: () => Promise.resolve(false) };
+      return { authorization: () => Promise.resolve({ header: undefined }), renew: () => Promise.resolve(false) };
+  }
+}
+
+class Plugin implements Authenticator {
+  readonly #source: PluginCredentialSource;
+  readonly #onCertificate: AuthenticatorParts["onCertificate"];
+  #last: PluginCredentials | undefined;
+
+  constructor(source: PluginCredentialSource, onCertificate: AuthenticatorParts["onCertificate"]) {
+    this.#source = source;
+    this.#onCertificate = onCertificate;
+  }
+
+  async authorization(): Promise<Authorization> {
+    const credentials = await this.#source.credentials();
+    const { certificate, token } = credentials;
+    if (credentials !== this.#last) {
+      this.#onCertificate(certificate === undefined ? undefined : { kind: "certificate", ...certificate });
+    }
+    this.#last = credentials;
+    return { header: token === undefined ? undefined : `Bearer ${token}`, credentials };
+  }
+
+  renew(rejected: Authorization | undefined): Promise<boolean> {
+    return this.#source.renew(rejected?.credentials);
   }
 }
 
@@ -47,7 +94,11 @@ class TokenFile implements Authenticator {
     this.#clock = clock;
   }
 
-  async authorization(): Promise<string> {
+  async authorization(): Promise<Authorization> {
+    return { header: await this.#current() };
+  }
+
+  async #current(): Promise<string> {
     const nowMs = this.#clock.monotonicMs();
     if (this.#header === undefined) return this.#read();
     if (nowMs - this.#lookedAtMs < LOOK_EVERY_MS) return this.#header;

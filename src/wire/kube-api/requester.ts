@@ -15,7 +15,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Tracer } from "../../ports/tracer.ts";
 import { decodeBody, refusal } from "./answers.ts";
-import type { Authenticator } from "./credentials.ts";
+import type { Authenticator, Authorization } from "./credentials.ts";
 import { Exchange, type ResponseHead } from "./exchange.ts";
 import { inRequestSpan } from "./request-span.ts";
 import { retryWaitMs, UnseenRequestError } from "./retry.ts";
@@ -67,6 +67,8 @@ interface Call<T> {
   readonly read: Read<T>;
   session: Session | undefined;
   unanswered: boolean;
+  /** Of the last attempt. */
+  authorization: Authorization | undefined;
 }
 
 export class Requester {
@@ -92,7 +94,13 @@ export class Requester {
 
   async #inTime<T>(request: ApiRequest, signal: AbortSignal, read: Read<T>): Promise<T> {
     const { clock, limitMs, closing } = this.#options;
-    const call: Call<T> = { request, read, session: undefined, unanswered: false };
+    const call: Call<T> = {
+      request,
+      read,
+      session: undefined,
+      unanswered: false,
+      authorization: undefined,
+    };
     const deadlineMs = clock.monotonicMs() + limitMs;
     using linked = linkSignals(signal, closing);
     try {
@@ -115,7 +123,7 @@ export class Requester {
         if (signal.aborted) throw error;
         if (error instanceof ApiError && error.status === 401 && !renewed) {
           renewed = true;
-          if (await this.#renewed(await authenticator(signal), error)) continue;
+          if (await this.#renewed(call, await authenticator(signal), error, signal)) continue;
         }
         const waitMs = retryWaitMs(error, random.fraction());
         if (waitMs === undefined || retries >= retriesMax) throw error;
@@ -125,10 +133,16 @@ export class Requester {
     }
   }
 
-  async #renewed(authenticator: Authenticator, refused: ApiError): Promise<boolean> {
+  async #renewed<T>(
+    call: Call<T>,
+    authenticator: Authenticator,
+    refused: ApiError,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     try {
-      return await authenticator.renew();
+      return await raceAbort(authenticator.renew(call.authorization), signal);
     } catch (cause) {
+      signal.throwIfAborted();
       refused.cause = cause;
       return false;
     }
@@ -152,7 +166,7 @@ export class Requester {
     const { request } = call;
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const open = await this.#unsent(request, signal, async () =>
-      pool.open({ ...traced, ...(await this.#headers(request, signal)) }, body === undefined, signal),
+      pool.open({ ...traced, ...(await this.#headers(call, signal)) }, body === undefined, signal),
     );
     call.session = open.session;
     call.unanswered = true;
@@ -182,9 +196,11 @@ export class Requester {
     }
   }
 
-  async #headers(request: ApiRequest, signal: AbortSignal): Promise<OutgoingHttpHeaders> {
+  async #headers<T>(call: Call<T>, signal: AbortSignal): Promise<OutgoingHttpHeaders> {
+    const { request } = call;
     const authenticator = await this.#options.authenticator(signal);
-    const authorization = await raceAbort(authenticator.authorization(), signal);
+    call.authorization = await raceAbort(authenticator.authorization(), signal);
+    const { header } = call.authorization;
     return {
       ":method": request.method,
       ":path": request.path,
@@ -192,7 +208,7 @@ export class Requester {
       "user-agent": this.#options.userAgent,
       ...(request.acceptGzip === true ? { "accept-encoding": "gzip" } : {}),
       ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
-      ...(authorization === undefined ? {} : { authorization }),
+      ...(header === undefined ? {} : { authorization: header }),
     };
   }
 }

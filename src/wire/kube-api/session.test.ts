@@ -32,6 +32,8 @@ test("[1.14] NODE_TLS_REJECT_UNAUTHORIZED=0 does not disable verification of the
   const session = new Session({
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     serverName: undefined,
+    verifiesServer: true,
+    proxy: undefined,
     secureContext: createSecureContext({ ca: ours.certificatePem }),
     clock: hostClock,
     connectLimitMs: 5_000,

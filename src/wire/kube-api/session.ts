@@ -10,13 +10,20 @@ import {
   type OutgoingHttpHeaders,
   type Settings,
 } from "node:http2";
-import type { SecureContext } from "node:tls";
+import type { Socket } from "node:net";
+import { type SecureContext, connect as startTls } from "node:tls";
+import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { type Proxy, serverNaming } from "./connection.ts";
 import { Heartbeat } from "./heartbeat.ts";
+import { openTunnel } from "./proxy-tunnel.ts";
 
 export interface SessionOptions {
   readonly url: string;
   readonly serverName: string | undefined;
+  /** Whether the server must prove its identity. */
+  readonly verifiesServer: boolean;
+  readonly proxy: Proxy | undefined;
   readonly secureContext: SecureContext;
   readonly clock: Clock;
   readonly connectLimitMs: number;
@@ -36,7 +43,13 @@ export class Session {
   /** Resolves when requests can be sent; rejects if the connection broke before that. */
   readonly ready: Promise<void>;
   readonly closed: Promise<void>;
-  readonly #http2: ClientHttp2Session;
+  /** Undefined while the proxy has not answered. */
+  #http2: ClientHttp2Session | undefined;
+  readonly #refuse: (why: Error) => void;
+  readonly #finish: () => void;
+  readonly #cancelLimit: () => void;
+  /** Aborts while the proxy has not answered. */
+  readonly #dialing = new AbortController();
   #heartbeat: Heartbeat | undefined;
   #state: "connecting" | "open" | "draining" | "ended" = "connecting";
   #streamsOpen = 0;
@@ -46,46 +59,23 @@ export class Session {
   #lastStreamId = Number.POSITIVE_INFINITY;
 
   constructor(options: SessionOptions) {
-    const http2 = connect(options.url, {
-      secureContext: options.secureContext,
-      rejectUnauthorized: true, // Regardless of the environment.
-      ...(options.serverName === undefined ? {} : { servername: options.serverName }),
-      maxSessionMemory: SESSION_MEMORY_MB,
-      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
-    });
-    this.#http2 = http2;
     const { promise: ready, resolve: openUp, reject: refuse } = Promise.withResolvers<void>();
     const { promise: closed, resolve: finish } = Promise.withResolvers<void>();
     this.ready = ready;
     this.closed = closed;
+    this.#refuse = refuse;
+    this.#finish = finish;
     ready.catch(() => {}); // Waiting callers see the rejection; often nobody waits.
 
-    const cancelLimit = options.clock.after(options.connectLimitMs, () =>
+    this.#cancelLimit = options.clock.after(options.connectLimitMs, () =>
       this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
     );
-    http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
-      this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
-      if (this.#state !== "connecting") return;
-      cancelLimit();
-      http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
-      this.#state = "open";
-      this.#heartbeat = this.#startHeartbeat(options);
-      openUp();
-    });
-    http2.on("goaway", (_code: number, lastStreamId: number) => {
-      this.#lastStreamId = lastStreamId;
-      this.drain();
-    });
-    http2.on("error", (error: Error) => {
-      this.#failure ??= error;
-    });
-    http2.on("close", () => {
-      cancelLimit();
-      this.#heartbeat?.stop();
-      this.#state = "ended";
-      refuse(this.failure);
-      finish();
-    });
+    if (options.proxy === undefined) this.#start(options, undefined, openUp);
+    else {
+      openTunnel(options.proxy, new URL(options.url), this.#dialing.signal)
+        .then((socket) => (this.#state === "ended" ? socket.destroy() : this.#start(options, socket, openUp)))
+        .catch((error: Error) => this.destroy(error));
+    }
   }
 
   get streamsOpen(): number {
@@ -99,8 +89,8 @@ export class Session {
 
   /** Whether the connection is open for new requests, apart from its limit of streams. */
   get takesRequests(): boolean {
-    const alive = !this.#http2.closed && !this.#http2.destroyed;
-    return alive && this.#state === "open" && this.#heartbeat?.doubted !== true;
+    const isAlive = this.#http2?.closed === false && !this.#http2.destroyed;
+    return isAlive && this.#state === "open" && this.#heartbeat?.doubted !== true;
   }
 
   /** Why the connection broke. */
@@ -110,6 +100,7 @@ export class Session {
 
   /** Call only while `hasRoom`. Throws if the connection broke in this very moment; nothing was sent then. */
   request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
+    assert(this.#http2 !== undefined, "a request on a connection that is not open");
     const stream = this.#http2.request(headers, { endStream });
     this.#streamsOpen += 1;
     this.#streamsEver += 1;
@@ -136,6 +127,52 @@ export class Session {
     this.#heartbeat?.doubt();
   }
 
+  /** Speaks HTTP/2 over the tunnel, or over a connection of its own. */
+  #start(options: SessionOptions, tunnel: Socket | undefined, openUp: () => void): void {
+    const { url, secureContext, serverName, verifiesServer } = options;
+    const tls = {
+      secureContext,
+      rejectUnauthorized: verifiesServer, // Regardless of the environment.
+      ...serverNaming(new URL(url), serverName),
+    };
+    const http2 = connect(url, {
+      ...tls,
+      maxSessionMemory: SESSION_MEMORY_MB,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+      ...(tunnel === undefined
+        ? {}
+        : {
+            createConnection: () => startTls({ ...tls, socket: tunnel, ALPNProtocols: ["h2"] }),
+          }),
+    });
+    this.#http2 = http2;
+    http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
+      this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+      if (this.#state !== "connecting") return;
+      this.#cancelLimit();
+      http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+      this.#state = "open";
+      this.#heartbeat = this.#startHeartbeat(options);
+      openUp();
+    });
+    http2.on("goaway", (_code: number, lastStreamId: number) => {
+      this.#lastStreamId = lastStreamId;
+      this.drain();
+    });
+    http2.on("error", (error: Error) => {
+      this.#failure ??= error;
+    });
+    http2.on("close", () => this.#end());
+  }
+
+  #end(): void {
+    this.#cancelLimit();
+    this.#heartbeat?.stop();
+    this.#state = "ended";
+    this.#refuse(this.failure);
+    this.#finish();
+  }
+
   /** Takes no new requests; ends with the last open one. */
   drain(): void {
     if (this.#state === "connecting") this.destroy(new Error("replaced before it was of use"));
@@ -147,19 +184,21 @@ export class Session {
     this.#failure ??= reason;
     this.#heartbeat?.stop();
     this.#state = "ended";
-    this.#http2.destroy(this.#failure);
+    this.#dialing.abort(this.#failure);
+    if (this.#http2 === undefined) this.#end();
+    else this.#http2.destroy(this.#failure);
   }
 
   #endIfDrained(): void {
     // Not http2's own close(): it waits for the peer to hang up, which a half-open peer never does.
-    if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2.destroy();
+    if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2?.destroy();
   }
 
   #ping(answered: () => void): void {
     const callback = (error: Error | null) => {
       if (error === null) answered();
     };
-    if (this.#http2.destroyed) return;
+    if (this.#http2 === undefined || this.#http2.destroyed) return;
     // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Send SETTINGS, which the peer must
     // answer as well.
     if (this.#http2.closed) this.#http2.settings({}, callback);
