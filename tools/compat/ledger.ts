@@ -12,14 +12,23 @@ export type Standing =
       readonly kind: "done";
       /** Test files whose tests name the row's id in brackets, or `upstream:<title>`. */
       readonly proofs: readonly string[];
-      /** What Deckhand does differently on purpose. */
-      readonly differs?: string;
+      readonly differs?: Deviation;
       /** Why a pure test is enough; without it the row needs a proof on real parts. */
       readonly exact?: string;
     }
   | { readonly kind: "partial"; readonly proofs: readonly string[]; readonly waits: string }
   | { readonly kind: "todo" }
   | { readonly kind: "wont"; readonly reason: string };
+
+/** What Deckhand does differently on purpose. */
+export interface Deviation {
+  readonly what: string;
+  /** Who can observe it. */
+  readonly observers: string;
+  readonly risk: string;
+  /** Restores the Go kubelet's behavior. */
+  readonly setting?: string;
+}
 
 export interface Row {
   readonly id: string;
@@ -68,7 +77,7 @@ function parseStanding(row: Fields, where: string): Standing {
   if (stray !== undefined) throw new ShapeError(`${where}: "${stray}" does not go with state ${kind}`);
   switch (kind) {
     case "done": {
-      const differs = optional(row["differs"], `${where}: differs`, text);
+      const differs = optional(row["differs"], `${where}: differs`, deviationOf);
       const exact = optional(row["exact"], `${where}: exact`, text);
       return {
         kind,
@@ -88,6 +97,21 @@ function parseStanding(row: Fields, where: string): Standing {
       return assertNever(kind);
   }
 }
+
+function deviationOf(value: unknown, where: string): Deviation {
+  const entry = fields(value, where);
+  const part = (key: string) => text(entry[key], `${where}: ${key}`);
+  const stray = Object.keys(entry).find((key) => !DEVIATION_KEYS.includes(key));
+  if (stray !== undefined) throw new ShapeError(`${where}: unknown key "${stray}"`);
+  return {
+    what: part("what"),
+    observers: part("observers"),
+    risk: part("risk"),
+    ...(entry["setting"] === undefined ? {} : { setting: part("setting") }),
+  };
+}
+
+const DEVIATION_KEYS: readonly string[] = ["what", "observers", "risk", "setting"];
 
 function proofsOf(row: Fields, where: string): readonly string[] {
   const proofs = row["proofs"] === undefined ? [] : list(row["proofs"], `${where}: proofs`, proofOf);

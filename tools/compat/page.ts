@@ -1,7 +1,7 @@
 /**
- * Generates the compatibility pages in three layers: `docs/compatibility.md` with numbers, areas and intentional
- * differences; one page per area with its rows; one page per area with the tests of each row. The same ledger, tests
- * and reports give the same pages on every machine.
+ * Generates the compatibility pages in three layers: `docs/compatibility.md` with numbers and areas; one page per area
+ * with its rows; one page per area with the tests of each row. `docs/deviations.md` lists the intentional differences.
+ * The same ledger, tests and reports give the same pages on every machine.
  */
 import { assertNever } from "../../src/base/assert.ts";
 import { areaOf, type CheckedRow, type Evidence } from "./check.ts";
@@ -10,6 +10,7 @@ import type { Ledger, Row } from "./ledger.ts";
 import { isUpstream } from "./proofs.ts";
 
 const SUMMARY_PAGE = "docs/compatibility.md";
+const DEVIATIONS_PAGE = "docs/deviations.md";
 export const AREA_DIRECTORY = "docs/compatibility";
 const EVIDENCE_DIRECTORY = `${AREA_DIRECTORY}/evidence`;
 
@@ -45,6 +46,7 @@ export function compatibilityPages(ledger: Ledger, rows: readonly CheckedRow[]):
   });
   return new Map([
     [SUMMARY_PAGE, summaryPage(rows, areas)],
+    [DEVIATIONS_PAGE, deviationsPage(areas)],
     ...areas.map((area): [string, string] => [`${AREA_DIRECTORY}/${area.slug}.md`, areaPage(area)]),
     ...areas.map((area): [string, string] => [`${EVIDENCE_DIRECTORY}/${area.slug}.md`, evidencePage(area)]),
   ]);
@@ -83,11 +85,7 @@ function summaryPage(rows: readonly CheckedRow[], areas: readonly Area[]): strin
     titlesOf(ofArea, "todo"),
     titlesOf(ofArea, "partial"),
   ]);
-  const differences = rows.flatMap(({ row }) =>
-    row.standing.kind === "done" && row.standing.differs !== undefined
-      ? [`- **${row.id} ${escaped(row.title)}**: ${escaped(row.standing.differs)}`]
-      : [],
-  );
+  const deviations = deviationsOf(rows).length;
   return [
     INTRODUCTION,
     ...table(["priority", "rows", ...kinds, "done of wanted"], totals),
@@ -96,11 +94,40 @@ function summaryPage(rows: readonly CheckedRow[], areas: readonly Area[]): strin
     "",
     ...table(["area", ...kinds, "missing", "in part"], byArea),
     "",
-    "## Intentional differences",
-    "",
-    ...differences,
+    `${deviations} rows differ from the Go kubelet on purpose: [the list](deviations.md).`,
     "",
   ].join("\n");
+}
+
+const deviationsOf = (rows: readonly CheckedRow[]) =>
+  rows.flatMap(({ row }) =>
+    row.standing.kind === "done" && row.standing.differs !== undefined ? [{ row, ...row.standing.differs }] : [],
+  );
+
+const DEVIATIONS_INTRODUCTION = `# Deviations from the Go kubelet v1.36.4
+
+${WRITTEN_BY}
+
+What Deckhand does differently on purpose, who can observe it, what can go wrong because of it, and the setting that
+restores the Go kubelet's behavior where there is one. Every other row that the [compatibility list](compatibility.md)
+calls done behaves as in the Go kubelet.
+`;
+
+function deviationsPage(areas: readonly Area[]): string {
+  const sections = areas.flatMap(({ number, name, rows }) => {
+    const deviations = deviationsOf(rows);
+    if (deviations.length === 0) return [];
+    const lines = deviations.map(({ row, what, observers, risk, setting }) => [
+      `${row.id} ${row.title}`,
+      what,
+      observers,
+      risk,
+      setting === undefined ? "" : `\`${setting}\``,
+    ]);
+    const head = ["row", "difference", "who can observe it", "risk", "setting"];
+    return [`## ${number}. ${name}`, "", ...table(head, lines), ""];
+  });
+  return [DEVIATIONS_INTRODUCTION, ...sections].join("\n");
 }
 
 const titlesOf = (rows: readonly CheckedRow[], kind: "todo" | "partial"): string =>
@@ -160,7 +187,7 @@ function note({ row: { standing }, staleProofs }: CheckedRow): string {
   switch (standing.kind) {
     case "done":
       return [
-        ...(standing.differs === undefined ? [] : [`differs: ${standing.differs}`]),
+        ...(standing.differs === undefined ? [] : [`differs: ${standing.differs.what}`]),
         ...(standing.exact === undefined ? [] : [`exact: ${standing.exact}`]),
         ...stale,
       ].join("<br>");
