@@ -47,7 +47,8 @@ export interface World {
   readonly watcher: PodWatcher;
   readonly exitTrigger: ExitTrigger;
   /** Resolves when the agent listens; `launchedMs` is taken before. `configuration` overrides the usual fields. */
-  startAgent(name: AgentName, configuration?: Configuration): Promise<Agent>;
+  /** `flags`: further flags. */
+  startAgent(name: AgentName, configuration?: Configuration, flags?: readonly string[]): Promise<Agent>;
   /** The same for the installed program: Deckhand's executable. */
   startInstalled(name: AgentName): Promise<Agent>;
   /** CPU of containerd, its shims, the network plugins and all pods. */
@@ -121,13 +122,13 @@ async function openWorld(
     cri,
     watcher,
     exitTrigger,
-    startAgent: async (name, configuration = {}) => {
+    startAgent: async (name, configuration = {}, flags = []) => {
       await writeFile(configurationFile(node), JSON.stringify({ ...usual, ...configuration }));
-      return startAgent(name, programs, cluster, node);
+      return startAgent(name, programs, { cluster, node }, flags);
     },
     startInstalled: async (name) => {
       await writeFile(configurationFile(node), JSON.stringify(usual));
-      return startAgent(name, installed, cluster, node);
+      return startAgent(name, installed, { cluster, node });
     },
     runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
     clean: async () => {
@@ -193,12 +194,18 @@ async function agentPrograms(
   return programs;
 }
 
-async function startAgent(name: AgentName, programs: Programs, cluster: Cluster, node: ClusterNode): Promise<Agent> {
+async function startAgent(
+  name: AgentName,
+  programs: Programs,
+  { cluster, node }: { readonly cluster: Cluster; readonly node: ClusterNode },
+  flags: readonly string[] = [],
+): Promise<Agent> {
   const program = programs.get(name);
   if (program === undefined) throw new Error(`no build of "${name}" was made for this run`);
   const launchedMs = performance.now();
   const record: ComponentRecord = await launch({
     ...program,
+    command: [...program.command, ...flags],
     anchor: { name: `anchor@${node.name}`, pid: cluster.component(`anchor@${node.name}`).pid },
     cgroup: `${cluster.layout.cgroupParent}/parts`,
     logFile: join(cluster.layout.directory, "logs", `${slugOf(name)}@${node.name}.log`),

@@ -167,19 +167,61 @@ test("[5.13] running pods are not admitted again when the journal is lost: the r
   assert.equal(find("first")?.status?.phase, "Running");
 });
 
-test("[5.2] a pod waits with reason WaitingForNode and a journal record while the Node has no allocatable", async () => {
+/** A node whose Node has no allocatable resources until `release` is called. */
+async function beginWithoutAllocatable(...flags: readonly string[]) {
   let isHeld = false;
-  const { world, node, start, find, create, eventsOf, decisions } = begin(({ port, name, target }) =>
-    isHeld && port === "api" && name === "PATCH" && target.startsWith("nodes")
-      ? { kind: "fail", effect: "none" }
-      : undefined,
+  const begun = begin(
+    ({ port, name, target }) =>
+      isHeld && port === "api" && name === "PATCH" && target.startsWith("nodes")
+        ? { kind: "fail", effect: "none" }
+        : undefined,
+    ...flags,
   );
-  await world.advance(10_000);
-  node.crash();
+  await begun.world.advance(10_000);
+  begun.node.crash();
   isHeld = true;
   const emptied = { status: { allocatable: null } };
-  world.api.writes.patch(kindOf(nodes), { name: "n1" }, { kind: "merge", body: emptied }, "status", ADMIN);
-  start();
+  begun.world.api.writes.patch(kindOf(nodes), { name: "n1" }, { kind: "merge", body: emptied }, "status", ADMIN);
+  begun.start();
+  return { ...begun, release: () => void (isHeld = false) };
+}
+
+test("[5.2] in strict mode a pod is decided with the Node as it is after 5 s without allocatable resources, and says nothing before", async () => {
+  const { world, node, find, create, eventsOf, decisions } = await beginWithoutAllocatable();
+  create("early", "1");
+  await world.advance(4_500);
+  assert.deepEqual([find("early")?.status?.phase, find("early")?.status?.reason], ["Pending", undefined]);
+  await world.advance(2_000);
+  assert.deepEqual([find("early")?.status?.phase, find("early")?.status?.reason], ["Failed", "OutOfpods"]);
+  assert.deepEqual(
+    (await eventsOf("early")).map((event) => [event.type, event.reason]),
+    [["Warning", "OutOfpods"]],
+  );
+  node.crash();
+  const waited = "default/early defer: WaitingForNode: what this node can give is not known yet";
+  assert.deepEqual(
+    (await decisions()).filter((line) => line.includes(" defer: ")),
+    [waited],
+  );
+});
+
+test("[5.2] in strict mode a pod is admitted as soon as the Node has allocatable resources", async () => {
+  const { world, find, create, eventsOf, release } = await beginWithoutAllocatable();
+  create("early", "1");
+  await world.advance(1_000);
+  release();
+  await world.advance(20_000);
+  assert.deepEqual([find("early")?.status?.phase, find("early")?.status?.reason], ["Running", undefined]);
+  assert.deepEqual(
+    (await eventsOf("early")).filter(({ reason }) => reason?.startsWith("WaitingFor") === true),
+    [],
+  );
+});
+
+test("[5.2] in enhanced mode a pod waits with reason WaitingForNode and a journal record while the Node has no allocatable", async () => {
+  const { world, node, find, create, eventsOf, decisions, release } = await beginWithoutAllocatable(
+    "--deckhand-compatibility=enhanced",
+  );
   create("early", "1");
   await world.advance(5_000);
   const { phase, reason, message } = find("early")?.status ?? {};
@@ -188,7 +230,7 @@ test("[5.2] a pod waits with reason WaitingForNode and a journal record while th
     (await eventsOf("early")).map((event) => [event.type, event.reason]),
     [["Normal", "WaitingForNode"]],
   );
-  isHeld = false;
+  release();
   await world.advance(20_000);
   assert.deepEqual([find("early")?.status?.phase, find("early")?.status?.reason], ["Running", undefined]);
   node.crash();

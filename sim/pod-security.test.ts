@@ -18,12 +18,14 @@ import { World } from "./world.ts";
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const command = [...scripted(server)];
 
-function begin(plan: FaultPlan = () => undefined) {
+const ENHANCED = "--deckhand-compatibility=enhanced";
+
+function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
   const world = new World({ seed: 1, plan, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
   node.runtime.images.load("named", { image: { username: "www-data" } });
-  const { agent, newest } = keptKubelet();
+  const { agent, newest } = keptKubelet(...flags);
   node.start(agent);
   const counted = (name: string) => {
     const all = readExposition(expositionText(newest().metrics.registry.collect(), "text"));
@@ -95,10 +97,38 @@ test("[25.8] pod with a missing RuntimeClass reports it, and starts with the cla
   );
 });
 
-test("[25.8] while RuntimeClasses cannot be listed, a pod with one waits with a reason and others run; the pod starts once the list succeeds", async () => {
+test("[25.8] in strict mode a pod waits 5 s for the list of RuntimeClasses without saying so, then its sandbox fails and is retried", async () => {
   let isAway = true;
-  const { world, node, agent, find, create, eventsOf, putClass } = begin(({ port, target }) =>
+  const { world, find, create, eventsOf, putClass } = begin(({ port, target }) =>
     isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+  );
+  putClass("slow", "test-handler");
+  create("classy", { command }, { runtimeClassName: "slow" });
+  await world.advance(4_500);
+  assert.deepEqual([find("classy")?.status?.phase, find("classy")?.status?.reason], ["Pending", undefined]);
+  assert.deepEqual(await eventsOf("classy"), []);
+  await world.advance(2_000);
+  assert.deepEqual(
+    (await eventsOf("classy")).map(({ type, reason, message }) => [type, reason, message]),
+    [
+      [
+        "Warning",
+        "FailedCreatePodSandBox",
+        "Failed to create pod sandbox: failed to lookup RuntimeClass slow: no list of them has come yet",
+      ],
+    ],
+  );
+  isAway = false;
+  await world.advance(60_000);
+  assert.equal(find("classy")?.status?.phase, "Running");
+});
+
+test("[25.8] in enhanced mode, while RuntimeClasses cannot be listed, a pod with one waits with a reason and others run; the pod starts once the list succeeds", async () => {
+  let isAway = true;
+  const { world, node, agent, find, create, eventsOf, putClass } = begin(
+    ({ port, target }) =>
+      isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+    ENHANCED,
   );
   putClass("slow", "test-handler");
   create("classy", { command }, { runtimeClassName: "slow" });
@@ -124,9 +154,11 @@ test("[25.8] while RuntimeClasses cannot be listed, a pod with one waits with a 
   assert.deepEqual([phase, reason, message], ["Running", undefined, undefined]);
 });
 
-test("[25.8] pod waiting for its RuntimeClass fails at its deadline, and is removed at once when deleted", async () => {
-  const { world, node, find, create } = begin(({ port, target }) =>
-    port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+test("[25.8] in enhanced mode a pod that waits for its RuntimeClass fails at its deadline, and is removed at once when deleted", async () => {
+  const { world, node, find, create } = begin(
+    ({ port, target }) =>
+      port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+    ENHANCED,
   );
   create("timed", { command }, { runtimeClassName: "slow", activeDeadlineSeconds: 30 });
   create("deleted", { command }, { runtimeClassName: "slow" });

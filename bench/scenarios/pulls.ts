@@ -1,5 +1,6 @@
 /**
- * Pulls small images during the pull of a big one (B21): with each agent's default settings, and with serialized pulls.
+ * Pulls small images during the pull of a big one (B21): with each agent's default settings, Deckhand in enhanced mode,
+ * and with serialized pulls.
  */
 import type { PodSpec } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
@@ -28,7 +29,9 @@ export async function pulls({ world, driver: before, label }: Stage, size: Size)
   await agent.stop();
   const figures: Figure[] = [];
   for (const [index, { title, configuration }] of SETTINGS.entries()) {
-    const driver = kubeletDriver(world, await world.startAgent(agent.name, configuration));
+    // An earlier build needs no flag to pull in parallel.
+    const flags = agent.name === "deckhand" ? ["--deckhand-compatibility=enhanced"] : [];
+    const driver = kubeletDriver(world, await world.startAgent(agent.name, configuration, flags));
     await pause(size.settleMs);
     figures.push(...(await pulledBehind({ world, driver, label: `${label}-pull-${index}` }, size, title)));
     await driver.end();

@@ -51,6 +51,7 @@ export function admissionLoop(
     journaledPods,
     allocators: allocators.map((make) => make(wiring, journaledPods)),
     context: admissionContextReader(wiring, localNode, declared),
+    undecidedPods: options.compatibility.undecidedPods,
     declaredFeatures: declared,
     resize: { ...options.managers, podLevelResizes: gates.InPlacePodLevelResourcesVerticalScaling },
     podMetrics: metrics.pods,

@@ -81,6 +81,7 @@ function resourcesOf({ ports, options, cells, events, watched }: Wiring): Resour
     log,
     settings,
     heartbeat,
+    misconfigurationIsFatal: options.compatibility.misconfigurationIsFatal,
   });
 }
 

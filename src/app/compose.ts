@@ -74,6 +74,11 @@ async function run(
   const { ports, options, cells } = composed;
   const { clock, files, logOf } = ports;
   const hostTasks = await prepareHost(ports, options);
+  const checkpoints = { files, rootDir: options.directories.root, log: logOf("checkpoints") };
+  const found = await readCheckpoints({
+    ...checkpoints,
+    corruptIsFatal: options.compatibility.misconfigurationIsFatal,
+  });
   const recorder = ports.api === undefined ? undefined : eventRecorder(composed, ports.api.events);
   const journal = createJournal({
     files,
@@ -86,8 +91,6 @@ async function run(
   const wiring: Wiring = { ...composed, events };
   const records = await journal.replay();
   journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
-  const checkpoints = { files, rootDir: options.directories.root, log: logOf("checkpoints") };
-  const found = await readCheckpoints(checkpoints);
   const journaledPods = adoptCheckpoints(foldJournaledPods(records), found.allocated, found.actuated);
   const { runtimeHealth, desiredPods, admittedPods, podOutcomes, sourcesReady } = cells;
   const runtime = runtimeLoops(wiring, shutdown);

@@ -34,6 +34,7 @@ import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
 import { reportSetupFailure } from "./report-setup-failure.ts";
+import { requiredFilesFault } from "./required-files.ts";
 import type { KubeletPorts, Loop } from "./wiring.ts";
 
 const DIRECTORY_MODE = 0o750;
@@ -53,7 +54,8 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     const fault =
       accessFault(options.server, options.api.kind === "cluster") ??
       reservedCpusFault(options.reserved, onlineCpus) ??
-      swapFault(swapBytes, options.cgroups);
+      swapFault(swapBytes, options.cgroups) ??
+      (await requiredFilesFault(options, adapters.ports.files));
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), lifetime.signal);
     const ports: KubeletPorts = { ...adapters.ports, api: clients?.ports };

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { builtBundle } from "../support/built-program.ts";
 import { issueClientCertificate, pki, writeKubeconfig } from "./certificates.ts";
 import { command } from "./command.ts";
+import { compatibilityFlags } from "./compatibility.ts";
 import type { Program } from "./control-plane.ts";
 import { MIRRORED, PAUSE_IMAGE } from "./images.ts";
 import { type ClusterLayout, type NodeLayout, POD_RANGE, SERVICE_DNS } from "./layout.ts";
@@ -190,6 +191,7 @@ export async function nodeAgent(
     ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),
     `--node-ip=${[node.address, ...(dualStack ? [node.ipv6Address] : [])].join(",")}`,
     `--hostname-override=${node.name}`,
+    ...(agent === "deckhand" ? compatibilityFlags : []),
     ...more,
   ];
   // Deckhand's health port answers once it has started, even when the API on port 10250 is disabled.

@@ -1,4 +1,5 @@
 /** Deckhand's Node and Lease on a real API server, with the node's own identity and NodeRestriction. */
+
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,6 +15,7 @@ import { writeKubeconfig } from "../cluster/certificates.ts";
 import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { type AuditEntry, auditOf } from "../support/audit.ts";
+import { failedStart } from "../support/failed-start.ts";
 
 const READY_MS_MAX = 3000;
 const REQUESTS_PER_MINUTE_MAX = 8;
@@ -201,13 +203,17 @@ describe("Deckhand's Node and Lease on a real API server", () => {
     await waitUntil("the pressure to be gone", 30_000, async () => (await conditions())?.[0] !== pressed[0]);
   });
 
-  test("[14.8] missing systemReservedCgroup is a FailedNodeAllocatableEnforcement event, and the node becomes ready", async () => {
+  test("[14.8] missing systemReservedCgroup ends the agent's start in strict mode; in enhanced mode it is a FailedNodeAllocatableEnforcement event, and the node becomes ready", async () => {
     const configuration = {
       enforceNodeAllocatable: ["pods", "system-reserved"],
       systemReserved: { memory: "64Mi" },
       systemReservedCgroup: "/no-such-group",
     };
-    await cluster.changeAgent(node.name, "deckhand", { configuration });
+    assert.match(
+      await failedStart(cluster, node.name, { configuration, flags: ["--deckhand-compatibility=strict"] }),
+      /command failed.* Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on/,
+    );
+    await cluster.changeAgent(node.name, "deckhand", { configuration, flags: ["--deckhand-compatibility=enhanced"] });
     const selector = "--field-selector=involvedObject.kind=Node,reason=FailedNodeAllocatableEnforcement";
     const messages = () => cluster.kubectl("get", "events", selector, "-o", "jsonpath={.items[*].message}");
     await waitUntil("the event", 30_000, async () => (await messages()) !== "");

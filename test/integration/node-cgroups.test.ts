@@ -66,6 +66,7 @@ void test("[14.8][14.9] kubepods and its QoS cgroups are created, follow the pod
     clock,
     log: { info: () => {}, error: (message, error) => reported.push(`${message}: ${String(error)}`) },
     heartbeat: new LoopHeartbeats(clock).expect("any", 0),
+    misconfigurationIsFatal: false,
     settings: {
       nodeName: "n1",
       cgroupRoot: [PARENT],

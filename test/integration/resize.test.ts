@@ -2,6 +2,7 @@
  * Pods whose resources change while they run: Deckhand publishes, reports and requests from the runtime what the Go
  * kubelet does. A node that changes its agent in the middle of a resize continues where it was.
  */
+
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
@@ -16,6 +17,7 @@ import { comparisonMode, deckhandTest, NODES, nameOn, SIDES, type Side } from ".
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, conditionOf, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { answered, runsOf } from "../support/cri-log.ts";
+import { failedStart } from "../support/failed-start.ts";
 import { onMachine } from "../support/node-files.ts";
 import { neutralEvents, neutralStatus, sorted } from "../support/normal-form.ts";
 import { Observed } from "../support/observed.ts";
@@ -349,20 +351,30 @@ describe("a node changes its agent while pods are resized", () => {
     },
   );
 
-  deckhandTest("[27.1.27] a corrupt checkpoint is renamed, and the agent still manages its pods", async () => {
-    const node = both.node("deckhand");
-    const file = onMachine(node, "/var/lib/kubelet/allocated_pods_state");
-    await cluster.component(`kubelet@${node.name}`).kill();
-    await writeFile(file, '{"data":"{}","checksum":1}');
-    await cluster.component(`kubelet@${node.name}`).restart();
-    await resizeTo("granted-by-go", cpu("160m"), "done");
-    assert.equal(await readFile(`${file}.corrupt`, "utf8"), '{"data":"{}","checksum":1}');
-    await waitUntil("a whole one to be written", 30_000, async () => {
-      const text = await readFile(file, "utf8").catch(() => "");
-      return decodeCheckpoint(text).kind === "read";
-    });
-    assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
-  });
+  deckhandTest(
+    "[27.1.27] a corrupt checkpoint ends the agent's start in strict mode; in enhanced mode it is renamed, and the agent still manages its pods",
+    async () => {
+      const node = both.node("deckhand");
+      const file = onMachine(node, "/var/lib/kubelet/allocated_pods_state");
+      const agent = cluster.component(`kubelet@${node.name}`);
+      await agent.kill();
+      await writeFile(file, '{"data":"{}","checksum":1}');
+      const flags = (mode: string) => ({ flags: [`--deckhand-compatibility=${mode}`] });
+      assert.match(
+        await failedStart(cluster, node.name, flags("strict")),
+        /command failed.* please drain this node and delete pod resource information checkpoint file/,
+      );
+      assert.equal(await readFile(file, "utf8"), '{"data":"{}","checksum":1}');
+      await cluster.changeAgent(node.name, "deckhand", flags("enhanced"));
+      await resizeTo("granted-by-go", cpu("160m"), "done");
+      assert.equal(await readFile(`${file}.corrupt`, "utf8"), '{"data":"{}","checksum":1}');
+      await waitUntil("a whole one to be written", 30_000, async () => {
+        const text = await readFile(file, "utf8").catch(() => "");
+        return decodeCheckpoint(text).kind === "read";
+      });
+      assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
+    },
+  );
 
   deckhandTest("every answer was compared with the recording", () => {
     figure("values compared", recording.compared, "values");

@@ -8,6 +8,8 @@ import { sysctlRules } from "../../src/domain/admission/sysctls.ts";
  */
 export const admissionContext = (node: Node, more: Partial<AdmissionContext> = {}): AdmissionContext => ({
   node,
+  nodeAsIs: node,
+  mustDecide: false,
   pressure: { memory: false, disk: false, pid: false },
   sysctls: sysctlRules("6.1", []),
   knowsRuntimeClasses: true,

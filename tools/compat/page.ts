@@ -111,6 +111,10 @@ ${WRITTEN_BY}
 What Deckhand does differently on purpose, who can observe it, what can go wrong because of it, and the setting that
 restores the Go kubelet's behavior where there is one. Every other row that the [compatibility list](compatibility.md)
 calls done behaves as in the Go kubelet.
+
+\`--deckhand-compatibility=strict\` is the default: in the rows that name it as their setting, what a row says of the
+enhanced mode applies with \`--deckhand-compatibility=enhanced\` only. [The configuration](configuration.md) describes the
+three kinds of difference that this flag decides. It decides nothing else.
 `;
 
 function deviationsPage(areas: readonly Area[]): string {

@@ -37,6 +37,13 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "test/integration/executable.test.ts",
     "test/proofs/installed.proof.ts",
   ],
+  // The comparisons in whose recordings --deckhand-compatibility could be seen, and upstream's tests that CI runs.
+  "enhanced-mode": [
+    ...["admission", "ordinary", "restart", "roles", "node"].map(
+      (name) => `test/integration/${name}-differential.test.ts`,
+    ),
+    "test/proofs/enhanced-mode.proof.ts",
+  ],
   "earlier-agent": globSync("test/proofs/earlier-agent/*.proof.ts", { cwd: repositoryRoot }),
   hostile: globSync("test/proofs/hostile/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   // Bugs in production code that the comparisons with the recordings must find.
@@ -67,11 +74,13 @@ const proofFiles = (name: string): readonly string[] => OF_TESTS[name] ?? [`test
 /** Proofs whose suites compare with a running Go kubelet instead of its recorded answers. */
 const LIVE: ReadonlySet<string> = new Set(["differential", "installed"]);
 
-export const proofEnvironment = (name: string): Readonly<Record<string, string>> =>
-  LIVE.has(name) ? { DECKHAND_COMPARISON: "live" } : {};
+export const proofEnvironment = (name: string): Readonly<Record<string, string>> => ({
+  ...(LIVE.has(name) && { DECKHAND_COMPARISON: "live" }),
+  ...(name === "enhanced-mode" && { DECKHAND_COMPATIBILITY: "enhanced" }),
+});
 
 /** Proofs whose files from the integration suite only compare and measure nothing, so two of them run at once. */
-const COMPARING: ReadonlySet<string> = new Set(["lifecycle", "differential"]);
+const COMPARING: ReadonlySet<string> = new Set(["lifecycle", "differential", "enhanced-mode"]);
 
 /** Proofs whose files mostly wait. */
 const AT_ONCE: Readonly<Record<string, number>> = { mutants: 3 };

@@ -33,6 +33,7 @@ const deadContainers = unimplemented("other limits of dead containers; each cont
 export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", supported),
   "cert-dir": flag("string", "/var/lib/kubelet/pki", supported),
+  "deckhand-compatibility": flag("string", "strict", supported),
   "deckhand-serving-fallback": flag("bool", "true", supported),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),

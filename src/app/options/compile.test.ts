@@ -168,7 +168,7 @@ void test("[1.5] --seccomp-default can enable, not disable, the default profile"
   assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
 });
 
-void test("[9.4] five images are pulled in parallel by default, else as configured", (t) => {
+void test("[9.4] one image is pulled at a time by default, five in parallel in enhanced mode, else as configured", (t) => {
   const directory = directoryOf(t, {
     "one.yaml": `${HEADER}serializeImagePulls: true\nregistryPullQPS: 0\nregistryBurst: 3\n`,
     "all.yaml": `${HEADER}serializeImagePulls: false\n`,
@@ -180,18 +180,37 @@ void test("[9.4] five images are pulled in parallel by default, else as configur
   const mostOf = (file: string, ...more: readonly string[]) =>
     optionsOf("--config", join(directory, file), ...more).images.pulls.most;
   const files = ["none.yaml", "one.yaml", "all.yaml", "some.yaml", "many.yaml", "few.yaml"];
+  const modes = { strict: "--deckhand-compatibility=strict", enhanced: "--deckhand-compatibility=enhanced" };
+  const configured = [1, Number.POSITIVE_INFINITY, 3, 8, 1];
   assert.deepEqual(
-    files.map((file) => mostOf(file)),
-    [5, 1, Number.POSITIVE_INFINITY, 3, 8, 1],
+    files.map((file) => mostOf(file, modes.strict)),
+    [1, ...configured],
   );
-  assert.equal(mostOf("none.yaml", "--serialize-image-pulls"), 1);
+  assert.deepEqual(
+    files.map((file) => mostOf(file, modes.enhanced)),
+    [5, ...configured],
+  );
+  assert.equal(mostOf("none.yaml", modes.enhanced, "--serialize-image-pulls"), 1);
   assert.equal(mostOf("none.yaml", "--serialize-image-pulls=false"), Number.POSITIVE_INFINITY);
-  assert.deepEqual(optionsOf().images.pulls, { most: 5, perSecond: 5, burst: 10 });
+  assert.deepEqual(optionsOf().images.pulls, { most: 1, perSecond: 5, burst: 10 });
   const { pulls } = optionsOf("--config", join(directory, "one.yaml")).images;
   assert.deepEqual([pulls.perSecond, pulls.burst], [0, 3]);
   assert.ok(
     files.every((file) => optionsOf("--config", join(directory, file)).warnings.every((text) => !/ull/.test(text))),
   );
+});
+
+void test("--deckhand-compatibility is strict by default; another word than strict and enhanced is fatal", () => {
+  const strict = { undecidedPods: { kind: "decide", afterMs: 5_000 }, misconfigurationIsFatal: true };
+  assert.deepEqual(optionsOf().compatibility, strict);
+  assert.deepEqual(optionsOf("--deckhand-compatibility=strict").compatibility, strict);
+  assert.deepEqual(optionsOf("--deckhand-compatibility=enhanced").compatibility, {
+    undecidedPods: { kind: "wait" },
+    misconfigurationIsFatal: false,
+  });
+  assert.throws(() => optionsOf("--deckhand-compatibility=loose"), {
+    message: 'failed to run Kubelet: invalid --deckhand-compatibility "loose", expected "strict" or "enhanced"',
+  });
 });
 
 void test("[9.6] options include the working and home directories for registry credentials", () => {

@@ -46,6 +46,9 @@ export interface Compilable {
 export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "notImplemented" | "flags"> {
   const { config, gates, agent } = from;
   return {
+    compatibility: isStrict(agent)
+      ? { undecidedPods: { kind: "decide", afterMs: UNDECIDED_MS }, misconfigurationIsFatal: true }
+      : { undecidedPods: { kind: "wait" }, misconfigurationIsFatal: false },
     node: nodeOf(from),
     directories: {
       root: resolve(agent.text("root-dir")),
@@ -89,6 +92,20 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "n
     gates,
     configuration: config,
   };
+}
+
+/** More than the first list of RuntimeClasses or the first report of a Node's status takes. */
+const UNDECIDED_MS = 5_000;
+
+/** Whether the agent does as the Go kubelet does where the two differ in what --deckhand-compatibility decides. */
+function isStrict(agent: AgentSettings): boolean {
+  const compatibility = agent.text("deckhand-compatibility");
+  if (compatibility !== "strict" && compatibility !== "enhanced") {
+    throw new CompileFault(
+      `invalid --deckhand-compatibility ${goQuote(compatibility)}, expected "strict" or "enhanced"`,
+    );
+  }
+  return compatibility === "strict";
 }
 
 /** Flags without a configuration field, with their defaults. */
@@ -211,15 +228,15 @@ function podsOf(config: Configuration): PodSettings {
 }
 
 /**
- * Applies if serializeImagePulls is unset. Upstream pulls one image at a time then, and one big image holds up all
- * others.
+ * Applies with --deckhand-compatibility=enhanced if serializeImagePulls is unset. Upstream pulls one image at a time
+ * then, and one big image holds up all others.
  */
-const UNSAID_PULLS_MAX = 5;
+const ENHANCED_PULLS_MAX = 5;
 
-function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
+function imagesOf({ config, machine, origins, agent }: Compilable): ImageSettings {
   const { serializeImagePulls, maxParallelImagePulls: most, registryPullQPS, registryBurst } = config;
-  const isSaid = (origins.get("serializeImagePulls") ?? []).length > 0;
-  const unsaid = isSaid ? Number.POSITIVE_INFINITY : UNSAID_PULLS_MAX;
+  const isSaid = isStrict(agent) || (origins.get("serializeImagePulls") ?? []).length > 0;
+  const unsaid = isSaid ? Number.POSITIVE_INFINITY : ENHANCED_PULLS_MAX;
   return {
     pulls: {
       most: isSaid && serializeImagePulls ? 1 : (most ?? unsaid),

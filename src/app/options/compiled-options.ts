@@ -4,6 +4,7 @@
  */
 
 import type { Quantity } from "../../base/quantity.ts";
+import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
 import type { EvictionThreshold } from "./eviction-thresholds.ts";
@@ -13,6 +14,7 @@ import type { ServerSettings } from "./server-settings.ts";
 import type { ModuleVerbosity, Taint } from "./value-types.ts";
 
 export interface CompiledOptions {
+  readonly compatibility: CompatibilitySettings;
   readonly node: NodeSettings;
   readonly directories: DirectorySettings;
   readonly api: ApiSettings;
@@ -42,6 +44,13 @@ export interface CompiledOptions {
   readonly warnings: readonly string[];
   /** Features that the configuration enables and this version does not have. */
   readonly notImplemented: readonly string[];
+}
+
+/** What --deckhand-compatibility decides, besides the number of parallel pulls where the configuration says nothing. */
+interface CompatibilitySettings {
+  readonly undecidedPods: UndecidedPods;
+  /** The agent exits where the Go kubelet does. Otherwise it reports the misconfiguration and retries. */
+  readonly misconfigurationIsFatal: boolean;
 }
 
 export interface NodeSettings {

@@ -26,9 +26,16 @@ Without \`--config\`, four defaults are the old, open ones, as in the Go kubelet
 true, \`authentication.webhook.enabled\` is false, \`authorization.mode\` is AlwaysAllow, and \`readOnlyPort\` is 10255.
 There are no eviction thresholds.
 
-One default differs from the Go kubelet. When neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set, up to
-five images are pulled in parallel, so that a large image does not delay the others. \`serializeImagePulls: true\` pulls
-one image at a time. \`serializeImagePulls: false\` pulls all images in parallel, or \`maxParallelImagePulls\` of them.
+## --deckhand-compatibility
+
+\`--deckhand-compatibility\` decides three kinds of difference from the Go kubelet, and nothing else. All other
+[deviations](deviations.md) are the same in both modes.
+
+| | \`strict\` (default): as the Go kubelet | \`enhanced\` |
+| --- | --- | --- |
+| image pulls when neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set | one at a time | up to five in parallel, so that a large image does not delay the others |
+| a pod while the node's allocatable resources, or the RuntimeClasses that it needs, are unknown | decided after 5 seconds with what is known: rejected, or its sandbox fails and is retried | waits as long as it takes, with the reason \`WaitingForNode\` or \`WaitingForRuntimeClass\` in its status and an event |
+| a serving certificate, a client CA file, a cgroup for reserved resources or for a QoS class, or a checkpoint of allocated resources that is missing or broken at the start | the kubelet exits with the Go kubelet's message | it starts, reports the fault and retries; a broken checkpoint is renamed to \`.corrupt\` |
 
 This page is generated from the tables in \`src/app/options\`:
 \`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.

@@ -5,6 +5,7 @@
  */
 
 import { errorText } from "../../base/error-text.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
@@ -12,6 +13,7 @@ import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
+import { MisconfigurationError } from "../../domain/misconfiguration.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -45,15 +47,19 @@ export interface ResizeCheckpoints {
 
 const NOTHING: FoundCheckpoint = { pods: new Map(), isOwn: true };
 
-export async function readCheckpoints(parts: CheckpointParts): Promise<ResizeCheckpoints> {
+export async function readCheckpoints(
+  parts: CheckpointParts & {
+    /** As in the Go kubelet, which does not start. Otherwise it is set aside as `.corrupt`, for inspection. */
+    readonly corruptIsFatal: boolean;
+  },
+): Promise<ResizeCheckpoints> {
   return { allocated: await readOne(ALLOCATED_FILE, parts), actuated: await readOne(ACTUATED_FILE, parts) };
 }
 
-/**
- * A Go kubelet refuses to start with a corrupt checkpoint. We continue without it and rename the file to `.corrupt` for
- * inspection.
- */
-async function readOne(name: string, { files, log, rootDir }: CheckpointParts): Promise<FoundCheckpoint> {
+async function readOne(
+  name: string,
+  { files, log, rootDir, corruptIsFatal }: Parameters<typeof readCheckpoints>[0],
+): Promise<FoundCheckpoint> {
   const path = `${rootDir}/${name}`;
   let why: string;
   try {
@@ -63,6 +69,12 @@ async function readOne(name: string, { files, log, rootDir }: CheckpointParts): 
   } catch (error) {
     if (isMissing(error)) return NOTHING;
     why = errorText(error);
+  }
+  if (corruptIsFatal) {
+    const remedy = "please drain this node and delete pod resource information checkpoint file";
+    throw new MisconfigurationError(
+      `could not restore state from checkpoint: ${why}, ${remedy} ${goQuote(path)} before restarting Kubelet`,
+    );
   }
   log.error("Set aside an invalid allocation checkpoint", new Error(why), { path });
   await files

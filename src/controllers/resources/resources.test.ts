@@ -60,6 +60,7 @@ function world(
   settings: NodeGroupSettings = plain,
   read = () => Promise.resolve(facts),
   driver: CgroupDriver = "cgroupfs",
+  misconfigurationIsFatal = false,
 ) {
   const clock = new ManualClock();
   const pods = new Watched({ root: ["x"], driver });
@@ -81,6 +82,7 @@ function world(
     log: { info: () => {}, error: (message) => errors.push(message) },
     settings,
     heartbeat: new LoopHeartbeats(clock).expect("any", 0),
+    misconfigurationIsFatal,
   });
   const stop = new AbortController();
   const running = controller.run(stop.signal);
@@ -91,6 +93,7 @@ function world(
     });
   return {
     clock,
+    running,
     pods,
     machine,
     admittedPods,
@@ -230,6 +233,47 @@ void test("[14.8] a reserved cgroup without a reservation is reported and stays 
     'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Cgroup Limits on "/kube": ["kube"] cgroup is not configured properly',
   ]);
   await end();
+});
+
+void test("[14.8] with misconfigurationIsFatal a missing cgroup for reserved resources ends the agent at its start", async () => {
+  const settings = {
+    ...plain,
+    enforce: new Set(["pods", "system-reserved"] as const),
+    systemReservedCgroup: "/system",
+  };
+  const { running, reported, ready } = world(settings, undefined, undefined, true);
+  const ended = assert.rejects(running, {
+    message:
+      'Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on "/system": could not read controllers for cgroup ["system"]: open /sys/fs/cgroup/system/cgroup.controllers: no such file or directory',
+  });
+  await ready();
+  await ended;
+  assert.equal(reported.at(-1)?.startsWith("Node/n1 Warning FailedNodeAllocatableEnforcement "), true);
+});
+
+void test("[14.8] with misconfigurationIsFatal a refused limit of all pods and a later failure do not end the agent", async () => {
+  const { clock, pods, errors, ready, end } = world(undefined, undefined, undefined, true);
+  pods.refusal = new Error("below the usage");
+  await ready();
+  pods.away = new Error("gone");
+  await clock.advance(60_000);
+  assert.deepEqual(errors, [
+    'Failed to update Node Allocatable Limits ["x" "kubepods"]',
+    'Failed to update Node Allocatable Limits ["x" "kubepods"]',
+    "Failed to update QoS cgroup configuration",
+  ]);
+  await end();
+});
+
+void test("[14.9] with misconfigurationIsFatal QoS cgroups that cannot be created end the agent at its start", async () => {
+  const { running, pods, ready } = world(undefined, undefined, undefined, true);
+  pods.away = new Error("cgroup /x/kubepods: no bus");
+  const ended = assert.rejects(running, {
+    message:
+      "Failed to start ContainerManager: failed to initialize top level QOS containers: cgroup /x/kubepods: no bus",
+  });
+  await ready();
+  await ended;
 });
 
 void test("[14.9] QoS cgroups that cannot be created are retried with doubling waits, and every minute after the first success", async () => {

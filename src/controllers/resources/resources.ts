@@ -4,7 +4,8 @@
  * Every minute all of these cgroups are set, whatever changed them meanwhile. A change of the admitted pods only
  * updates the QoS cgroups, and only if their values change. Failures are reported and retried a minute later: a limit
  * below the current usage can be set once evictions have freed memory. No pod can start before the QoS cgroups have
- * been set once; until then retries start after a second and become less frequent.
+ * been set once; until then retries start after a second and become less frequent. With `misconfigurationIsFatal` `run`
+ * rejects instead if the QoS cgroups or those of reserved resources cannot be set at first.
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
@@ -19,6 +20,7 @@ import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
+import { MisconfigurationError } from "../../domain/misconfiguration.ts";
 import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
@@ -54,6 +56,7 @@ export interface ResourcesOptions {
   readonly log: Log;
   readonly heartbeat: Heartbeat;
   readonly settings: NodeGroupSettings;
+  readonly misconfigurationIsFatal: boolean;
 }
 
 export class ResourcesController {
@@ -80,7 +83,9 @@ export class ResourcesController {
           heartbeat.beat();
           const seen = podsChanged.version;
           if (clock.monotonicMs() >= dueMs) {
-            await this.#enforceAll(cgroups, shutdown);
+            const failures = await this.#enforceAll(cgroups, shutdown);
+            if (tries === 0 && failures[0] !== undefined && this.#options.misconfigurationIsFatal)
+              throw new MisconfigurationError(`Failed to start ContainerManager: ${failures[0]}`);
             tries += 1;
             const againMs = qosCgroups.value.kind === "ready" ? EVERY_MS : doublingMs(UNTIL_READY, tries);
             dueMs = clock.monotonicMs() + againMs;
@@ -96,7 +101,8 @@ export class ResourcesController {
     }
   }
 
-  async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
+  /** Returns why the QoS cgroups and those of reserved resources could not be set. */
+  async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<readonly string[]> {
     const { machine, settings, log } = this.#options;
     let reserved: readonly ReservedGroup[] = [];
     try {
@@ -117,15 +123,16 @@ export class ResourcesController {
       shutdown.throwIfAborted();
       log.error("Failed to read the machine's capacity; the cgroup limits stay unchanged", error);
     }
-    await this.#enforceQosCgroups(cgroups.pods, { always: true }, shutdown);
-    for (const group of reserved) await this.#enforceReserved(cgroups.machine, group, shutdown);
+    const failures = [await this.#enforceQosCgroups(cgroups.pods, { always: true }, shutdown)];
+    for (const group of reserved) failures.push(await this.#enforceReserved(cgroups.machine, group, shutdown));
+    return failures.filter(isDefined);
   }
 
   async #enforceQosCgroups(
     cgroups: Cgroups,
     { always }: { readonly always: boolean },
     shutdown: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { admittedPods, qosCgroups, settings, log } = this.#options;
     const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
     const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
@@ -138,10 +145,12 @@ export class ResourcesController {
         this.#appliedQosCgroups.set(name, wanted);
       }
       if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "ready" });
+      return undefined;
     } catch (error) {
       shutdown.throwIfAborted();
       if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "failing", trouble: errorText(error) });
       log.error("Failed to update QoS cgroup configuration", error);
+      return `failed to initialize top level QOS containers: ${errorText(error)}`;
     }
   }
 
@@ -149,9 +158,9 @@ export class ResourcesController {
     cgroups: Cgroups,
     { path, values, title, subject }: ReservedGroup,
     shutdown: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const name = cgroupNameOf(path, cgroups.driver);
-    await this.#enforce(
+    return this.#enforce(
       title,
       `Updated limits on ${subject} reserved cgroup ${path}`,
       async () => {
@@ -171,19 +180,21 @@ export class ResourcesController {
     act: () => Promise<void>,
     { failure }: { readonly failure: string },
     shutdown: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { events, log, settings } = this.#options;
     const node = nodeSubject(settings.nodeName);
     try {
       await act();
       if (!this.#enforced.has(what)) events.emit(node, "Normal", ENFORCED, success);
       this.#enforced.add(what);
+      return undefined;
     } catch (error) {
       shutdown.throwIfAborted();
       this.#enforced.delete(what);
       const message = `${failure}: ${errorText(error)}`;
       log.error(failure, error);
       events.emit(node, "Warning", FAILED, message);
+      return message;
     }
   }
 }

@@ -66,11 +66,13 @@ export class AdmissionContextReader {
       volumeSources,
     } = this.#parts;
     const machine = (this.#machine ??= await this.#readMachine());
-    const node = ifComplete(await localNode(signal));
+    const nodeAsIs = await localNode(signal);
     const health = runtimeHealth.value;
     return {
       ...machine,
-      node,
+      node: ifComplete(nodeAsIs),
+      nodeAsIs,
+      mustDecide: false,
       pressure: pressure.value,
       knowsRuntimeClasses: runtimeClasses.value !== undefined,
       strictGroups: health.kind === "answered" && health.status.supplementalGroupsPolicy,

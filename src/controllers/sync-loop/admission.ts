@@ -1,7 +1,7 @@
 /**
  * Admits or rejects each new pod once, journals the verdict, and then publishes it in `admittedPods`. A verdict is
- * never withdrawn. A UID whose containers already run is not evaluated again. A pod that cannot be decided yet is
- * deferred, and its status says what it waits for. Resources are allocated after the decision to admit a pod and before
+ * never withdrawn. A UID whose containers already run is not evaluated again. A deferred pod's status says what it waits
+ * for; `undecidedPods` says what happens to a pod while a fact is missing. Resources are allocated after the decision to admit a pod and before
  * its publication (`allocation.ts`).
  */
 
@@ -12,6 +12,7 @@ import type { LatestTable } from "../../concurrency/latest-table.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { type AdmissionResult, admit } from "../../domain/admission/admission.ts";
 import type { AdmissionContext } from "../../domain/admission/admission-context.ts";
+import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import type { AdmittedVerdict, Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
@@ -44,6 +45,7 @@ export interface AdmissionParts {
   readonly admittedPods: LatestTable<string, AdmittedPod>;
   readonly journaledPods: ReadonlyMap<string, JournaledPod>;
   readonly context: Pick<AdmissionContextReader, "read" | "fetchNode">;
+  readonly undecidedPods: UndecidedPods;
   readonly heartbeat: Pick<Heartbeat, "beat">;
   readonly podMetrics?: Pick<PodMetrics, "rejected">;
 }
@@ -64,6 +66,8 @@ export class Admission {
   readonly #earlier: EarlierDecisions;
   /** Pods whose wait for the runtime's first list is journaled. */
   readonly #notListedYet = new Set<string>();
+  /** Pods that a fact is missing for, and since when on the monotonic clock. Used only if they do not wait for ever. */
+  readonly #undecidedSinceMs = new Map<string, number>();
 
   constructor(
     parts: AdmissionParts,
@@ -101,6 +105,20 @@ export class Admission {
    */
   forget(uid: string): void {
     this.#earlier.forget(uid);
+  }
+
+  /** The time until one of these pods must be decided with what is known. */
+  dueMs(undecided: readonly DesiredPod[]): number {
+    const { clock, undecidedPods } = this.#parts;
+    if (undecidedPods.kind === "wait") return Number.POSITIVE_INFINITY;
+    const uids = new Set(undecided.map(({ uid }) => uid));
+    let dueMs = Number.POSITIVE_INFINITY;
+    for (const [uid, sinceMs] of this.#undecidedSinceMs) {
+      const leftMs = sinceMs + undecidedPods.afterMs - clock.monotonicMs();
+      if (!uids.has(uid)) this.#undecidedSinceMs.delete(uid);
+      else if (leftMs > 0) dueMs = Math.min(dueMs, leftMs);
+    }
+    return dueMs;
   }
 
   async decide(undecided: readonly DesiredPod[], holding: readonly Pod[], shutdown: AbortSignal): Promise<void> {
@@ -169,7 +187,7 @@ export class Admission {
     let { active, preempted } = this.#holding.podsOnNode(holding);
     return undecided.map((each): Evaluated => {
       const pod = this.#earlier.asAllocated(each);
-      const result = admit(pod, { active, preempted }, context);
+      const result = admit(pod, { active, preempted }, { ...context, mustDecide: this.#mustDecide(each.uid) });
       if (result.kind === "preempts") {
         const victims = new Set(result.victims);
         active = active.filter((other) => !victims.has(other));
@@ -178,6 +196,14 @@ export class Admission {
       if (reservesResources(result)) active = [...active, pod];
       return { each, result };
     });
+  }
+
+  #mustDecide(uid: string): boolean {
+    const { clock, undecidedPods } = this.#parts;
+    const sinceMs = this.#undecidedSinceMs.get(uid);
+    return (
+      undecidedPods.kind === "decide" && sinceMs !== undefined && clock.monotonicMs() - sinceMs >= undecidedPods.afterMs
+    );
   }
 
   #isHolding({ uid }: DesiredPod): boolean {
@@ -219,6 +245,8 @@ export class Admission {
         return this.#defer(each, decision.deferral);
       case "deferred":
         return this.#defer(each, decision.deferral);
+      case "undecidable":
+        return this.#waitForFact(each, decision.deferral);
       default:
         return assertNever(decision);
     }
@@ -256,13 +284,23 @@ export class Admission {
     this.#publish(each, { kind: "rejected", rejection });
   }
 
+  #waitForFact(each: DesiredPod, deferral: Deferral): void {
+    const { clock, undecidedPods } = this.#parts;
+    if (undecidedPods.kind === "wait") return this.#defer(each, deferral);
+    if (this.#undecidedSinceMs.has(each.uid)) return;
+    this.#undecidedSinceMs.set(each.uid, clock.monotonicMs());
+    this.#noteDeferral(each, deferral);
+  }
+
   #defer(each: DesiredPod, deferral: Deferral): void {
-    const { journal, admittedPods } = this.#parts;
-    if (sameDeferral(admittedPods.get(each.uid)?.verdict, deferral)) return;
-    const { reason, message } = deferral;
-    journal.note(decisionRecord(this.#named(each), { kind: "defer", why: `${reason}: ${message}` }));
+    if (sameDeferral(this.#parts.admittedPods.get(each.uid)?.verdict, deferral)) return;
+    this.#noteDeferral(each, deferral);
     this.#emit(each.pod, "Normal", deferral);
     this.#publish(each, { kind: "deferred", deferral });
+  }
+
+  #noteDeferral(each: DesiredPod, { reason, message }: Deferral): void {
+    this.#parts.journal.note(decisionRecord(this.#named(each), { kind: "defer", why: `${reason}: ${message}` }));
   }
 
   #named({ uid, pod }: DesiredPod) {

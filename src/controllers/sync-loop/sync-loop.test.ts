@@ -80,6 +80,7 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
     journaledPods,
     allocators: allocators ?? [cpus],
     context: { awaited: [], read: async () => NODE, fetchNode: async () => undefined },
+    undecidedPods: { kind: "wait" },
     declaredFeatures: undefined,
     resize: { cpuManagerPolicy: "none", memoryManagerPolicy: "None", limitedSwap: false, podLevelResizes: true },
     heartbeat: { beat: () => void (turns += 1) },

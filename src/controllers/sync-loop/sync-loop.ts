@@ -13,6 +13,7 @@ import { Notifier } from "../../concurrency/notifier.ts";
 import { pause } from "../../concurrency/sleep.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { undeclaredByChange } from "../../domain/admission/declared-features.ts";
+import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
@@ -54,6 +55,7 @@ export interface SyncLoopOptions {
   /** In the order in which they are called. */
   readonly allocators: readonly PodAllocator[];
   readonly context: Pick<AdmissionContextReader, "awaited" | "read" | "fetchNode">;
+  readonly undecidedPods: UndecidedPods;
   readonly declaredFeatures: readonly string[] | undefined;
   readonly resize: ResizeSettings;
   readonly heartbeat: Pick<Heartbeat, "beat">;
@@ -128,7 +130,7 @@ export class SyncLoop {
     }
     const released = this.#allocation.releaseWhere((uid) => this.#holding.isFree(uid));
     for (const uid of [...gone, ...released]) this.#admission.forget(uid);
-    const againMs = this.#preemptions.checkProgress(
+    const preemptionMs = this.#preemptions.checkProgress(
       (uid) => admittedPods.get(uid) !== undefined && this.#holding.holdsResources(uid),
     );
     const decidable = undecided.filter((each) => this.#admission.isDecidable(each));
@@ -139,7 +141,7 @@ export class SyncLoop {
     if (isComplete && !sourcesReady.value) sourcesReady.set(true);
     const trigger = gone.length > 0 ? "pods_removed" : decidable.length > 0 ? "pods_added" : undefined;
     await this.#resizeAll(isComplete, trigger, shutdown);
-    return againMs;
+    return Math.min(preemptionMs, this.#admission.dueMs(undecided));
   }
 
   #isUndecided(uid: string): boolean {

@@ -6,6 +6,10 @@ import type { SysctlRules } from "./sysctls.ts";
 export interface AdmissionContext {
   /** As the API server has it, or as we would register it; undefined while its allocatable resources are unknown. */
   readonly node: Node | undefined;
+  /** The same Node, also while its allocatable resources are unknown. */
+  readonly nodeAsIs: Node;
+  /** The pod is decided even if facts are missing. */
+  readonly mustDecide: boolean;
   readonly pressure: Pressure;
   readonly sysctls: SysctlRules;
   /** The RuntimeClasses of the cluster have been listed. */

@@ -102,14 +102,15 @@ void suite("admission of a pod", () => {
     assert.equal(reasonOf(podWith({ hostPort: 9 }), before()), undefined);
   });
 
-  test("[25.8] a pod with a RuntimeClass is deferred until RuntimeClasses are listed, unless it is rejected anyway", () => {
+  test("[25.8] a pod with a RuntimeClass is undecidable until RuntimeClasses are listed, unless it is rejected anyway or must be decided", () => {
     const unheard = { knowsRuntimeClasses: false };
     const classy = made({ runtimeClassName: "gvisor" });
     assert.deepEqual(admissionOf(classy, [], unheard), {
-      kind: "deferred",
+      kind: "undecidable",
       deferral: { reason: "WaitingForRuntimeClass", message: "RuntimeClass gvisor: no list of them has come yet" },
     });
     assert.deepEqual(admissionOf(classy), { kind: "admitted" });
+    assert.deepEqual(admissionOf(classy, [], { ...unheard, mustDecide: true }), { kind: "admitted" });
     assert.deepEqual(admissionOf(made({ runtimeClassName: "" }), [], unheard), { kind: "admitted" });
     assert.equal(
       admissionOf(made({ runtimeClassName: "gvisor", os: { name: "windows" } }), [], unheard).kind,
@@ -117,10 +118,15 @@ void suite("admission of a pod", () => {
     );
   });
 
-  test("[5.2] a pod is deferred until the Node is known, unless it is rejected whatever the Node says", () => {
+  test("[5.2] a pod is undecidable until the Node is known, unless it is rejected whatever the Node says or must be decided", () => {
     assert.deepEqual(admissionOf(asking({ cpu: "1" }), [], { node: undefined }), {
-      kind: "deferred",
+      kind: "undecidable",
       deferral: { reason: "WaitingForNode", message: "what this node can give is not known yet" },
+    });
+    const nodeAsIs: Node = { ...NODE, status: {} };
+    assert.deepEqual(rejectionOf(asking({ cpu: "1" }), [], { node: undefined, nodeAsIs, mustDecide: true }), {
+      reason: "OutOfpods",
+      message: "Node didn't have enough resource: pods, requested: 1, used: 0, capacity: 0",
     });
     const sysctls = [{ name: "kernel.sem", value: "1" }];
     assert.equal(admissionOf(made({ securityContext: { sysctls } }), [], { node: undefined }).kind, "rejected");

@@ -1,7 +1,7 @@
 /**
  * Decides whether this node admits a pod beside the pods that it already admitted. A pod is admitted, rejected or
- * deferred: a fact that is not known yet defers a pod and never rejects it. The checks run in the Go kubelet's order,
- * so that of several reasons the same one is reported.
+ * deferred, or it is undecidable because a fact is not known yet, unless it must be decided with what is known
+ * (`mustDecide`). The checks run in the Go kubelet's order, so that of several reasons the same one is reported.
  */
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { runtimeClassOf } from "../container-config/runtime-handler.ts";
@@ -32,6 +32,8 @@ export type AdmissionResult =
   /** The pod's allocation is decided afterwards. */
   | { readonly kind: "admitted" }
   | Exclude<Verdict, { kind: "admitted" }>
+  /** The pod waits for a fact about the node or the cluster. */
+  | { readonly kind: "undecidable"; readonly deferral: Deferral }
   /** Only the node's labels do not match; the API server may have newer labels than our copy of the node. */
   | { readonly kind: "labelMismatch"; readonly rejection: Rejection }
   /** The pod is critical, and these victims must terminate before it can be admitted. */
@@ -47,8 +49,9 @@ export function admit(pod: Pod, others: PodsOnNode, context: AdmissionContext): 
   const early =
     underPressure(pod, context.pressure, context.gates.comparingTolerations) ?? forbiddenSysctl(pod, context.sysctls);
   if (early !== undefined) return { kind: "rejected", rejection: early };
-  const { node } = context;
-  if (node === undefined) return deferred("WaitingForNode", "what this node can give is not known yet");
+  const { mustDecide } = context;
+  const node = context.node ?? (mustDecide ? context.nodeAsIs : undefined);
+  if (node === undefined) return undecidable("WaitingForNode", "what this node can give is not known yet");
   const fit = checkFit(pod, others, { ...context, node });
   if (fit.kind === "rejected" || fit.kind === "labelMismatch") return fit;
   // These checks apply to critical pods too: no pod is preempted for a critical pod that is then rejected.
@@ -60,14 +63,14 @@ export function admit(pod: Pod, others: PodsOnNode, context: AdmissionContext): 
     unsupportedFields(pod, context.volumeSources);
   if (late !== undefined) return { kind: "rejected", rejection: late };
   const name = runtimeClassOf(pod);
-  if (name !== undefined && !context.knowsRuntimeClasses) {
-    return deferred("WaitingForRuntimeClass", `RuntimeClass ${name}: no list of them has come yet`);
+  if (name !== undefined && !context.knowsRuntimeClasses && !mustDecide) {
+    return undecidable("WaitingForRuntimeClass", `RuntimeClass ${name}: no list of them has come yet`);
   }
   return fit;
 }
 
-const deferred = (reason: Deferral["reason"], message: string): AdmissionResult => ({
-  kind: "deferred",
+const undecidable = (reason: Deferral["reason"], message: string): AdmissionResult => ({
+  kind: "undecidable",
   deferral: { reason, message },
 });
 

@@ -59,9 +59,10 @@ export function decideResize(
     }
     case "deferred": {
       const { reason, message } = result.deferral;
-      if (reason !== "WaitingForPreemption") return { kind: "unknown" };
       return { kind: "deferred", reason, message, waitsFor: "" };
     }
+    case "undecidable":
+      return { kind: "unknown" };
   }
 }
 

@@ -65,6 +65,7 @@ export async function eventsOfKubepods(pods: Cgroups, parent: string): Promise<r
     clock: hostClock,
     log: { info: () => {}, error: (message, error) => events.push(`${message}: ${String(error)}`) },
     heartbeat: new LoopHeartbeats(hostClock).expect("any", 0),
+    misconfigurationIsFatal: false,
     settings: {
       nodeName: "n1",
       cgroupRoot: [parent],

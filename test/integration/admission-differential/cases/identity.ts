@@ -259,7 +259,7 @@ const USERS: readonly Case[] = [
         pod: { ...ownUsers, runtimeClassName: "strange" },
       },
     ),
-    leavesOut: UNTIL_CLASSES_ARE_READ,
+    ...UNTIL_CLASSES_ARE_READ,
   },
 ];
 

@@ -2,13 +2,13 @@
 import type { Pod } from "../../../../src/api/gen/core-v1.ts";
 import type { RuntimeClass } from "../../../../src/api/gen/node-v1.ts";
 import { runtimeClasses } from "../../../../src/api/resources.ts";
+import { isEnhanced } from "../../../cluster/compatibility.ts";
 import { pause } from "../../../cluster/wait.ts";
 import type { ClusterPods } from "../../../support/cluster-pods.ts";
 import {
   type Case,
   type Ending,
   FAILS,
-  type LeftOut,
   reported,
   SUCCEEDS,
   scripted,
@@ -72,18 +72,22 @@ export async function bindWithoutClass(world: World, pod: Pod, node: string): Pr
 const forever = new AbortController().signal;
 const HEARD_MS = 2_000;
 
-/** For every case whose pod names a RuntimeClass. */
-export const UNTIL_CLASSES_ARE_READ: LeftOut = {
-  part: "events",
-  keys: /^Normal WaitingForRuntimeClass - /,
-  why: "Deckhand reads the RuntimeClasses once a pod names one, and reports that to the pods that come before the answer",
-};
+/** For every case whose pod names a RuntimeClass. Only the enhanced mode needs a rule. */
+export const UNTIL_CLASSES_ARE_READ: Pick<Case, "leavesOut"> = isEnhanced
+  ? {
+      leavesOut: {
+        part: "events",
+        keys: /^Normal WaitingForRuntimeClass - /,
+        why: "Deckhand reads the RuntimeClasses once a pod names one, and reports that to the pods that come before the answer",
+      },
+    }
+  : {};
 
 const classy = (name: string, runtimeClassName: string, ending: Ending = SUCCEEDS): Case => ({
   name: `class-${name}`,
   rows: ["7.1", "25.8"],
   ending,
-  leavesOut: UNTIL_CLASSES_ARE_READ,
+  ...UNTIL_CLASSES_ARE_READ,
   spec: { runtimeClassName, containers: [viewer({ resources: { requests: { cpu: "10m" } } })] },
 });
 
