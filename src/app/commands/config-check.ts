@@ -81,7 +81,7 @@ function report(
   return 0;
 }
 
-/** With bootstrap credentials, a kubeconfig that is missing or cannot be used is written anew. */
+/** With bootstrap credentials, a kubeconfig that is missing or cannot be used is replaced. */
 function checkKubeconfig(path: string, bootstrapPath: string): void {
   try {
     readKubeconfig(path);
