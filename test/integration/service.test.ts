@@ -5,12 +5,15 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { after, afterEach, before, describe, test } from "node:test";
 import { serviceManagerOf } from "../../src/wire/host/service-manager.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { command } from "../cluster/command.ts";
 import { behindOwnKernel, makeSysctls } from "../cluster/own-kernel.ts";
-import { waitUntil } from "../cluster/wait.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { listenForNotices, type NotifyListener } from "../support/notify-listener.ts";
 
@@ -128,6 +131,37 @@ describe("a service manager", () => {
     agent?.kill("SIGTERM");
     await once(agent ?? assert.fail("no agent"), "exit");
     assert.deepEqual(textsFrom(pid), ["READY=1", "STOPPING=1"]);
+  });
+
+  test("[1.11] receives READY=1 after the lock file is the agent's, its runtime was called and its health port answers, in this order", async () => {
+    const lockFile = directory.path("agent.lock");
+    const holder = spawn("flock", ["-F", lockFile, "sleep", "60"], { stdio: "ignore" });
+    let calls = 0;
+    await using runtime = createServer((socket) => {
+      calls += 1;
+      socket.destroy();
+    });
+    runtime.listen(directory.path("nobody.sock"));
+    await once(runtime, "listening");
+    try {
+      await waitUntil("the lock to be held", 5_000, () => Promise.resolve(existsSync(lockFile)));
+      const root = directory.path("lib-of-order");
+      const { pid } = start({}, `--lock-file=${lockFile}`, `--root-dir=${root}`);
+      await waitUntil("the agent to wait", 30_000, () => Promise.resolve(said.includes("Acquiring file lock")));
+      await pause(1_000);
+      await assert.rejects(command("nsenter", ["-t", String(pid), "-n", process.execPath, "-e", ASK_HEALTH]));
+      assert.deepEqual([calls, existsSync(root), textsFrom(pid)], [0, false, []]);
+      holder.kill();
+      await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
+      assert.equal(await command("nsenter", ["-t", String(pid), "-n", process.execPath, "-e", ASK_HEALTH]), "ok");
+      assert.ok(calls > 0, "the runtime was not called");
+      // Node.js raises its own limit; maxOpenFiles has no other effect.
+      const limits = await readFile(`/proc/${pid}/limits`, "utf8");
+      const [, soft, hard] = /^Max open files +(\d+) +(\d+)/m.exec(limits) ?? [];
+      assert.equal(soft, hard);
+    } finally {
+      holder.kill();
+    }
   });
 
   test("[1.25] receives READY=1 also when the healthz server cannot listen", async () => {
