@@ -49,8 +49,20 @@ function begin(...flags: readonly string[]) {
   };
 }
 
-test("[9.4] pulls ten small images while a slow pull takes a minute, never more than five in parallel", async () => {
-  const { world, create, isRunning, find } = begin();
+test("[9.4] in strict mode pulls one image at a time where the configuration says nothing", async () => {
+  const { world, create, isRunning } = begin();
+  world.registry.pullMs = ({ path }) => (path.endsWith("slow") ? 60_000 : 400);
+  create("slow", "slow");
+  await world.advance(1_000);
+  create("small", "small");
+  await world.advance(55_000);
+  assert.deepEqual([isRunning("slow"), isRunning("small")], [false, false]);
+  await world.advance(10_000);
+  assert.deepEqual([isRunning("slow"), isRunning("small")], [true, true]);
+});
+
+test("[9.4] in enhanced mode pulls ten small images while a slow pull takes a minute, never more than five in parallel", async () => {
+  const { world, create, isRunning, find } = begin("--deckhand-compatibility=enhanced");
   let [now, most] = [0, 0];
   world.registry.pullMs = ({ path }) => (path.endsWith("slow") ? 60_000 : 400);
   const find0 = world.registry.find.bind(world.registry);
@@ -73,7 +85,7 @@ test("[9.4] pulls ten small images while a slow pull takes a minute, never more 
 });
 
 test("[9.2] a pending pull does not block other containers of the pod; one pull leads to one start, with events in order", async () => {
-  const { world, create, find, eventsOf, pulls } = begin();
+  const { world, create, find, eventsOf, pulls } = begin("--deckhand-compatibility=enhanced");
   world.registry.pullMs = ({ path }) => (path.endsWith("slow") ? 20_000 : 100);
   create("two", "slow", {
     containers: [

@@ -3,6 +3,7 @@ import type { Container, Pod } from "../src/api/gen/core-v1.ts";
 import type { KubeletPorts } from "../src/app/wiring.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { ApiServer, WatchEvent } from "../src/ports/api-server.ts";
+import { HostFileError } from "../src/ports/host-files.ts";
 import { ProbeError } from "../src/ports/prober.ts";
 import type { ExecResult } from "../src/ports/runtime.ts";
 import { changed, instead, type Mutant, without } from "./mutants.ts";
@@ -180,7 +181,7 @@ const forgetsAllocations = changed(({ files }, node) => ({
     read: async (path, ...rest) => {
       const content = await files.read(path, ...rest);
       if (node.lives === 1) return content;
-      if (path.endsWith("_pods_state")) return content.subarray(0, 0);
+      if (path.endsWith("_pods_state")) throw new HostFileError("read", path, "notFound", "it is forgotten");
       return path.includes("/journal/") ? without(content, '"kind":"allocated"') : content;
     },
   }),

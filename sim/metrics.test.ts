@@ -15,11 +15,11 @@ import { World } from "./world.ts";
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const HOUR_MS = 3_600_000;
 
-function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
+function begin(fault: (call: PortCall) => Fault | undefined = () => undefined, ...flags: readonly string[]) {
   const world = new World({ seed: 1, plan: fault, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  const { agent, newest } = keptKubelet();
+  const { agent, newest } = keptKubelet(...flags);
   const start = () => node.start(agent);
   start();
   const collect = () => readExposition(expositionText(newest().metrics.registry.collect(), "text"));
@@ -90,7 +90,7 @@ test("[21.7] measures a pod start once, from creation until the start is observe
 });
 
 test("[21.7][9.14] a pull counts in the total start duration, but not in the SLI start duration", async () => {
-  const { world, create, figures } = begin();
+  const { world, create, figures } = begin(undefined, "--serialize-image-pulls=false");
   for (const image of ["slow", "slower"]) world.registry.add(image);
   world.registry.pullMs = ({ path }) => (path.endsWith("slower") ? 20_000 : 15_000);
   await world.advance(10_000);

@@ -110,13 +110,7 @@ test("[25.8] in strict mode a pod waits 5 s for the list of RuntimeClasses witho
   await world.advance(2_000);
   assert.deepEqual(
     (await eventsOf("classy")).map(({ type, reason, message }) => [type, reason, message]),
-    [
-      [
-        "Warning",
-        "FailedCreatePodSandBox",
-        "Failed to create pod sandbox: failed to lookup RuntimeClass slow: no list of them has come yet",
-      ],
-    ],
+    [["Warning", "FailedCreatePodSandBox", 'Failed to create pod sandbox: runtimeclass.node.k8s.io "slow" not found']],
   );
   isAway = false;
   await world.advance(60_000);
@@ -152,6 +146,59 @@ test("[25.8] in enhanced mode, while RuntimeClasses cannot be listed, a pod with
   await world.advance(60_000);
   const { phase, reason, message } = find("classy")?.status ?? {};
   assert.deepEqual([phase, reason, message], ["Running", undefined, undefined]);
+});
+
+test("[25.8] in strict mode a pod that waits for the list of RuntimeClasses fails at its deadline, and is removed at once when deleted", async () => {
+  const { world, node, find, create } = begin(({ port, target }) =>
+    port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+  );
+  create("timed", { command }, { runtimeClassName: "slow", activeDeadlineSeconds: 3 });
+  create("deleted", { command }, { runtimeClassName: "slow" });
+  await world.advance(1_000);
+  world.api.writes.delete(kindOf(pods), { namespace: "default", name: "deleted" }, { gracePeriodSeconds: 5 }, ADMIN);
+  await world.advance(1_000);
+  assert.equal(find("deleted"), undefined);
+  await world.advance(2_000);
+  assert.deepEqual([find("timed")?.status?.phase, find("timed")?.status?.reason], ["Failed", "DeadlineExceeded"]);
+  assert.equal(node.runtime.sandboxes.size, 0);
+});
+
+test("[25.8] in strict mode a pod keeps its volumes and starts again after a reboot that lost the journal, though its RuntimeClass is read later", async () => {
+  const { world, node, agent, find, create, putClass } = begin();
+  putClass("slow", "test-handler");
+  create(
+    "classy",
+    { command, volumeMounts: [{ name: "data", mountPath: "/data" }] },
+    { runtimeClassName: "slow", volumes: [{ name: "data", emptyDir: {} }] },
+  );
+  await world.advance(10_000);
+  const { uid = "" } = find("classy")?.metadata ?? {};
+  const file = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/data/kept`;
+  await node.files.port.writeAtomically(file, new TextEncoder().encode("kept"), 0o600);
+  node.crashMachine();
+  const journal = "/var/lib/kubelet/deckhand/journal";
+  for (const name of await node.files.port.list(journal)) await node.files.port.removeFile(`${journal}/${name}`);
+  node.start(agent);
+  await world.advance(60_000);
+  assert.deepEqual([find("classy")?.metadata?.uid, find("classy")?.status?.phase], [uid, "Running"]);
+  assert.equal(new TextDecoder().decode(await node.files.port.read(file, 100)), "kept");
+});
+
+test("[25.8] in strict mode a younger pod does not take the resources of a pod that waits for the list of RuntimeClasses", async () => {
+  let isAway = true;
+  const { world, find, create, putClass } = begin(({ port, target }) =>
+    isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+  );
+  putClass("slow", "test-handler");
+  const resources = { requests: { cpu: "3" } };
+  create("older", { command, resources }, { runtimeClassName: "slow" });
+  await world.advance(1_000);
+  create("younger", { command, resources });
+  await world.advance(1_000);
+  assert.deepEqual([find("younger")?.status?.phase, find("younger")?.status?.reason], ["Failed", "OutOfcpu"]);
+  isAway = false;
+  await world.advance(60_000);
+  assert.equal(find("older")?.status?.phase, "Running");
 });
 
 test("[25.8] in enhanced mode a pod that waits for its RuntimeClass fails at its deadline, and is removed at once when deleted", async () => {

@@ -2,7 +2,6 @@
  * Keeps an agent running on a node, as an init system does: whatever ended the agent, the next one starts after a
  * delay.
  */
-import { MisconfigurationError } from "../../src/domain/misconfiguration.ts";
 import type { AgentFactory, SimNode } from "../sim-node.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
@@ -70,8 +69,7 @@ export class Supervisor {
     const { node, onFailure } = this.#parts;
     if (node.failure !== undefined && node.failure !== this.#failure) {
       this.#failure = node.failure;
-      // A fault of the host is such a reason; the service manager starts the agent again.
-      if (!(node.failure.error instanceof MisconfigurationError)) onFailure(node.failure.error);
+      onFailure(node.failure.error);
     }
     if (!node.isRunning) this.#startSoon();
   }

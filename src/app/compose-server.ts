@@ -87,13 +87,16 @@ async function securedListener(wiring: ServerWiring, shutdown: AbortSignal): Pro
     authentication: authenticationOf(wiring, shutdown),
     authorization: authorizationOf(wiring, shutdown),
   };
-  await listen(wiring, { address, port, tls }, access, shutdown);
+  await listen(wiring, { address, port, tls, failureIsFatal: isFatal(options) }, access, shutdown);
 }
 
 async function readOnlyListener(wiring: ServerWiring, shutdown: AbortSignal): Promise<void> {
   const { address, readOnlyPort: port } = wiring.options.server;
-  await listen(wiring, { address, port, tls: undefined }, undefined, shutdown);
+  const failureIsFatal = isFatal(wiring.options);
+  await listen(wiring, { address, port, tls: undefined, failureIsFatal }, undefined, shutdown);
 }
+
+const isFatal = ({ compatibility }: CompiledOptions) => compatibility.misconfigurationIsFatal;
 
 async function listen(
   wiring: ServerWiring,

@@ -4,7 +4,13 @@ import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuant
 import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
 import type { RegistrationOptions } from "../domain/node/initial-node.ts";
 import type { NodeOptions } from "../domain/node/node-status.ts";
-import { nodeAllocatable, type Reservations, type ThresholdValue } from "../domain/resources/node-allocatable.ts";
+import {
+  type HardThresholds,
+  nodeAllocatable,
+  type Reservations,
+  reservationFault,
+  type ThresholdValue,
+} from "../domain/resources/node-allocatable.ts";
 import { parseResourceList, type ResourceList } from "../domain/resources/resource-list.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
@@ -50,11 +56,20 @@ function allocatableOf(
   capacity: Readonly<Record<string, string>>,
   options: CompiledOptions,
 ): Readonly<Record<string, string>> {
-  const { hard, outOfAllocatable } = options.eviction;
-  const thresholds = new Map<string, ThresholdValue>();
-  if (outOfAllocatable) for (const { signal, value } of hard) thresholds.set(signal, thresholdValue(value));
-  const allocatable = nodeAllocatable(parseResourceList(capacity), reservationsOf(options), thresholds);
+  const allocatable = nodeAllocatable(parseResourceList(capacity), reservationsOf(options), thresholdsOf(options));
   return Object.fromEntries([...allocatable].map(([name, quantity]) => [name, formatQuantity(quantity)]));
+}
+
+/** What is kept from pods by the hard eviction thresholds. */
+const thresholdsOf = ({ eviction: { hard, outOfAllocatable } }: CompiledOptions): HardThresholds =>
+  new Map(outOfAllocatable ? hard.map(({ signal, value }) => [signal, thresholdValue(value)]) : []);
+
+/** Why the agent does not start on this machine: more of it is reserved than it has. Undefined if it starts. */
+export function capacityFault(machine: MachineSize, options: CompiledOptions): string | undefined {
+  if (!options.compatibility.misconfigurationIsFatal) return undefined;
+  const capacity = parseResourceList(machineCapacity(machine, undefined, nodeOptions(options)));
+  const fault = reservationFault(capacity, reservationsOf(options), thresholdsOf(options));
+  return fault === undefined ? undefined : `Failed to start ContainerManager: ${fault}`;
 }
 
 export type HardThreshold = CompiledOptions["eviction"]["hard"][number];

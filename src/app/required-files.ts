@@ -11,7 +11,7 @@ import type { CompiledOptions } from "./options/compiled-options.ts";
 
 type Files = Pick<HostFiles, "facts" | "read" | "readLink">;
 
-/** Why the agent does not start, in the Go kubelet's words; undefined if it does. */
+/** Why the agent does not start; undefined if it does. The words are the Go kubelet's, but for what OpenSSL says. */
 export async function requiredFilesFault(
   { identity, server, compatibility }: Pick<CompiledOptions, "identity" | "server" | "compatibility">,
   files: Files,
@@ -38,7 +38,7 @@ async function servingFilesFault(
   const { certificate, key } = serving.files;
   const fault = await faultOf([certificate, key], files, ([certificatePem = "", keyPem = ""]) =>
     certificatePem === "" || keyPem === ""
-      ? 'missing content for serving cert "kubelet-server-cert-files"'
+      ? `missing content for serving cert "kubelet-server-cert-files::${certificate}::${key}"`
       : servingFault({ certificatePem, keyPem }),
   );
   if (fault === undefined) return undefined;

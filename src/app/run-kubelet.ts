@@ -30,6 +30,7 @@ import { Lifetime } from "./lifetime.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import { SYNC_LOOP } from "./loop-watchdog.ts";
 import { watchMemory } from "./memory-limit.ts";
+import { capacityFault } from "./node-options.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
@@ -50,11 +51,13 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
     await takeHandover(options, log, lifetime);
-    const { onlineCpus, swapBytes } = await adapters.ports.machine.facts();
+    const machine = await adapters.ports.machine.facts();
+    const { onlineCpus, swapBytes } = machine;
     const fault =
       accessFault(options.server, options.api.kind === "cluster") ??
       reservedCpusFault(options.reserved, onlineCpus) ??
       swapFault(swapBytes, options.cgroups) ??
+      capacityFault(machine, options) ??
       (await requiredFilesFault(options, adapters.ports.files));
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), lifetime.signal);

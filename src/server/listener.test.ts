@@ -141,6 +141,23 @@ describe("the listener", () => {
     assert.equal((await young.ask("/hello")).status, 401);
   });
 
+  test("a taken port ends the agent with failureIsFatal", async () => {
+    await using taken = createServer();
+    taken.listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as { readonly port: number };
+    const api = serveApi({
+      routes: [hello],
+      certificate: serving,
+      clock: new ManualClock(),
+      port,
+      failureIsFatal: true,
+    });
+    await assert.rejects(api.ended, {
+      message: `Failed to listen and serve: listen EADDRINUSE: address already in use 127.0.0.1:${port}`,
+    });
+  });
+
   test("a taken port is tried again, with one log line per failure", async (t) => {
     const taken = createServer();
     taken.listen(0, "127.0.0.1");

@@ -18,6 +18,7 @@ import { linkSignals } from "../concurrency/link-signals.ts";
 import { onChange } from "../concurrency/on-change.ts";
 import { TokenBucket } from "../concurrency/token-bucket.ts";
 import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import { MisconfigurationError } from "../domain/misconfiguration.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import type { ConnectionLimiter } from "./connection-limiter.ts";
@@ -31,6 +32,8 @@ export interface ListenerOptions {
   readonly port: number;
   /** Undefined: plain text. */
   readonly tls: TlsParts | undefined;
+  /** An address that cannot be listened on ends the agent. Otherwise listening is retried. */
+  readonly failureIsFatal: boolean;
 }
 
 export interface TlsParts {
@@ -54,14 +57,18 @@ const CHECK_EVERY_MS = 1_000;
 /** Rate limit for logging failed accepts. */
 const ACCEPT_FAILURES = { perSecond: 0.2, burst: 5 } as const;
 
-/** Ends only when the signal aborts. */
+/** Ends only when the signal aborts, or rejects with `failureIsFatal`. */
 export async function runListener(
   options: ListenerOptions,
   parts: ListenerParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const again = { ...parts, failure: "Failed to listen and serve" };
-  await keepListening(() => listen(options, parts, shutdown), again, shutdown);
+  const failure = "Failed to listen and serve";
+  if (!options.failureIsFatal) {
+    return keepListening(() => listen(options, parts, shutdown), { ...parts, failure }, shutdown);
+  }
+  const error = await listen(options, parts, shutdown);
+  if (error !== undefined && !shutdown.aborted) throw new MisconfigurationError(`${failure}: ${errorText(error)}`);
 }
 
 /** Resolves when the signal aborts, or with the error that ended it. */

@@ -213,11 +213,16 @@ describe("Deckhand's Node and Lease on a real API server", () => {
       await failedStart(cluster, node.name, { configuration, flags: ["--deckhand-compatibility=strict"] }),
       /command failed.* Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on/,
     );
+    await cluster.kubectl("delete", "events", "--all");
     await cluster.changeAgent(node.name, "deckhand", { configuration, flags: ["--deckhand-compatibility=enhanced"] });
+    const startedMs = Date.now();
     const selector = "--field-selector=involvedObject.kind=Node,reason=FailedNodeAllocatableEnforcement";
     const messages = () => cluster.kubectl("get", "events", selector, "-o", "jsonpath={.items[*].message}");
     await waitUntil("the event", 30_000, async () => (await messages()) !== "");
     assert.match(await messages(), /^Failed to enforce System Reserved Cgroup Limits on "\/no-such-group": /);
+    await waitUntil("a renewal of the lease", 30_000, async () => {
+      return Date.parse(await leaseField(".spec.renewTime")) > startedMs + 5_000;
+    });
     await waitUntil("the node to be ready", 30_000, isReady);
     await cluster.changeAgent(node.name, "deckhand");
   });

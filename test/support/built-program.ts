@@ -3,14 +3,14 @@
  * covers every file that a build reads, so changed sources cause a new build.
  */
 import { createHash } from "node:crypto";
-import { globSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type BuiltProgram, buildProgram } from "../../tools/build/program.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { cached } from "../cluster/cache.ts";
 import { bundleIn } from "./bundle.ts";
 
-const HOUR_MS = 3_600_000;
+const IN_USE_MS = 3 * 60 * 60_000;
 const DESCRIPTION = "program.json";
 const READ_BY_A_BUILD = ["src/**/*.ts", "tools/build/**", "tools/*.ts", "package.json", "package-lock.json", "LICENSE"];
 
@@ -31,14 +31,19 @@ function hashSources(): string {
 }
 
 /**
- * Removes old builds: each has 120 MB, and every change of the sources makes another. A build of the last hour may be
- * in use.
+ * Removes old builds: each has 120 MB, and every change of the sources makes another. A build that was asked for in the
+ * last hours may be in use: a proof takes up to 90 minutes and restarts its agents.
  */
 function removeOldBuilds(directory: string): void {
   for (const name of readdirSync(directory)) {
     const build = join(directory, name);
-    if (Date.now() - statSync(build).mtimeMs > HOUR_MS) rmSync(build, { recursive: true, force: true });
+    if (Date.now() - statSync(build).mtimeMs > IN_USE_MS) rmSync(build, { recursive: true, force: true });
   }
+}
+
+function noteUse(build: string): void {
+  const now = new Date();
+  utimesSync(build, now, now);
 }
 
 /** Builds only the bundle, which takes a second. Nodes of the harness run it unless a test names another program. */
@@ -47,6 +52,7 @@ export async function builtBundle(): Promise<string> {
     removeOldBuilds(dirname(scratch));
     await bundleIn(scratch);
   });
+  noteUse(directory);
   return join(directory, "deckhand.js");
 }
 
@@ -56,6 +62,7 @@ export async function builtProgram(): Promise<BuiltProgram> {
     removeOldBuilds(dirname(scratch));
     writeFileSync(join(scratch, DESCRIPTION), JSON.stringify(await buildProgram(join(scratch, "built"))));
   });
+  noteUse(entry);
   const built = JSON.parse(readFileSync(join(entry, DESCRIPTION), "utf8")) as BuiltProgram;
   const directory = join(entry, "built");
   return { ...built, directory, bundle: join(directory, "deckhand.js"), executable: join(directory, "deckhand") };

@@ -31,6 +31,7 @@ export interface ServeOptions {
   readonly routes: readonly Route[];
   readonly certificate?: ServingCertificate | undefined;
   readonly clientCa?: string | undefined;
+  readonly failureIsFatal?: boolean;
   /** Plain HTTP, without authentication or authorization. */
   readonly readOnly?: boolean;
   readonly anonymous?: boolean;
@@ -100,6 +101,7 @@ export function serveApi(options: ServeOptions) {
       address: "127.0.0.1",
       port: options.port ?? 0,
       tls: options.readOnly === true ? undefined : { settings, certificate, clientCa },
+      failureIsFatal: options.failureIsFatal ?? false,
     },
     { clock, log, limiter, dispatch, onListening: ({ port }) => listening.resolve(port) },
     shutdown.signal,
@@ -116,6 +118,8 @@ export function serveApi(options: ServeOptions) {
     certificate,
     clientCa,
     limiter,
+    /** Rejects if the listener fails. */
+    ended,
     stop,
   };
 }

@@ -49,7 +49,11 @@ export interface CompiledOptions {
 /** What --deckhand-compatibility decides, besides the number of parallel pulls where the configuration says nothing. */
 interface CompatibilitySettings {
   readonly undecidedPods: UndecidedPods;
-  /** The agent exits where the Go kubelet does. Otherwise it reports the misconfiguration and retries. */
+  /**
+   * The agent exits, as the Go kubelet does, if at its start a serving certificate, a client CA file, a cgroup or a
+   * checkpoint cannot be used, more is reserved than the machine has, or its port is taken. Otherwise it reports that
+   * and retries.
+   */
   readonly misconfigurationIsFatal: boolean;
 }
 

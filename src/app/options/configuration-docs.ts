@@ -35,7 +35,7 @@ There are no eviction thresholds.
 | --- | --- | --- |
 | image pulls when neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set | one at a time | up to five in parallel, so that a large image does not delay the others |
 | a pod while the node's allocatable resources, or the RuntimeClasses that it needs, are unknown | decided after 5 seconds with what is known: rejected, or its sandbox fails and is retried | waits as long as it takes, with the reason \`WaitingForNode\` or \`WaitingForRuntimeClass\` in its status and an event |
-| a serving certificate, a client CA file, a cgroup for reserved resources or for a QoS class, or a checkpoint of allocated resources that is missing or broken at the start | the kubelet exits with the Go kubelet's message | it starts, reports the fault and retries; a broken checkpoint is renamed to \`.corrupt\` |
+| at the start, a serving certificate, a client CA file, a cgroup for reserved resources or for a QoS class, or a checkpoint of allocated resources that is missing or broken; more reserved than the machine has; a taken port | the kubelet exits with an error | it starts, reports the fault and retries; a broken checkpoint is renamed to \`.corrupt\` |
 
 This page is generated from the tables in \`src/app/options\`:
 \`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.

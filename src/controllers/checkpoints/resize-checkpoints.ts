@@ -72,8 +72,9 @@ async function readOne(
   }
   if (corruptIsFatal) {
     const remedy = "please drain this node and delete pod resource information checkpoint file";
+    log.error("Failed to read an allocation checkpoint", new Error(why), { path });
     throw new MisconfigurationError(
-      `could not restore state from checkpoint: ${why}, ${remedy} ${goQuote(path)} before restarting Kubelet`,
+      `could not restore state from checkpoint: checkpoint is corrupted, ${remedy} ${goQuote(path)} before restarting Kubelet`,
     );
   }
   log.error("Set aside an invalid allocation checkpoint", new Error(why), { path });

@@ -241,7 +241,7 @@ void test("[14.8] with misconfigurationIsFatal a missing cgroup for reserved res
     enforce: new Set(["pods", "system-reserved"] as const),
     systemReservedCgroup: "/system",
   };
-  const { running, reported, ready } = world(settings, undefined, undefined, true);
+  const { running, reported, qosCgroups, ready } = world(settings, undefined, undefined, true);
   const ended = assert.rejects(running, {
     message:
       'Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on "/system": could not read controllers for cgroup ["system"]: open /sys/fs/cgroup/system/cgroup.controllers: no such file or directory',
@@ -249,6 +249,7 @@ void test("[14.8] with misconfigurationIsFatal a missing cgroup for reserved res
   await ready();
   await ended;
   assert.equal(reported.at(-1)?.startsWith("Node/n1 Warning FailedNodeAllocatableEnforcement "), true);
+  assert.deepEqual(qosCgroups.value, { kind: "pending" }, "no pod may start before");
 });
 
 void test("[14.8] with misconfigurationIsFatal a refused limit of all pods and a later failure do not end the agent", async () => {

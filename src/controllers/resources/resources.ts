@@ -61,6 +61,8 @@ export interface ResourcesOptions {
 
 export class ResourcesController {
   readonly #options: ResourcesOptions;
+  /** Everything that is fatal at first was set once. */
+  #hasStarted = false;
   /** What an event has reported as enforced, so that each is reported once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
@@ -83,9 +85,7 @@ export class ResourcesController {
           heartbeat.beat();
           const seen = podsChanged.version;
           if (clock.monotonicMs() >= dueMs) {
-            const failures = await this.#enforceAll(cgroups, shutdown);
-            if (tries === 0 && failures[0] !== undefined && this.#options.misconfigurationIsFatal)
-              throw new MisconfigurationError(`Failed to start ContainerManager: ${failures[0]}`);
+            await this.#enforceAll(cgroups, shutdown);
             tries += 1;
             const againMs = qosCgroups.value.kind === "ready" ? EVERY_MS : doublingMs(UNTIL_READY, tries);
             dueMs = clock.monotonicMs() + againMs;
@@ -101,10 +101,9 @@ export class ResourcesController {
     }
   }
 
-  /** Returns why the QoS cgroups and those of reserved resources could not be set. */
-  async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<readonly string[]> {
-    const { machine, settings, log } = this.#options;
-    let reserved: readonly ReservedGroup[] = [];
+  async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
+    const { machine, settings, log, qosCgroups } = this.#options;
+    let reserved: readonly ReservedGroup[] | undefined;
     try {
       const facts = await machine.facts();
       this.#hugepageSizes = hugepageSizesOf(facts);
@@ -123,9 +122,16 @@ export class ResourcesController {
       shutdown.throwIfAborted();
       log.error("Failed to read the machine's capacity; the cgroup limits stay unchanged", error);
     }
+    const isFatal = this.#options.misconfigurationIsFatal && !this.#hasStarted && reserved !== undefined;
     const failures = [await this.#enforceQosCgroups(cgroups.pods, { always: true }, shutdown)];
-    for (const group of reserved) failures.push(await this.#enforceReserved(cgroups.machine, group, shutdown));
-    return failures.filter(isDefined);
+    // No pod starts before everything is checked that is fatal.
+    if (!isFatal && failures[0] === undefined) qosCgroups.set({ kind: "ready" });
+    for (const group of reserved ?? []) failures.push(await this.#enforceReserved(cgroups.machine, group, shutdown));
+    if (!isFatal) return;
+    const failure = failures.find(isDefined);
+    if (failure !== undefined) throw new MisconfigurationError(`Failed to start ContainerManager: ${failure}`);
+    this.#hasStarted = true;
+    qosCgroups.set({ kind: "ready" });
   }
 
   async #enforceQosCgroups(
@@ -144,7 +150,6 @@ export class ResourcesController {
         await cgroups.apply(name, values);
         this.#appliedQosCgroups.set(name, wanted);
       }
-      if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "ready" });
       return undefined;
     } catch (error) {
       shutdown.throwIfAborted();

@@ -55,6 +55,13 @@ interface Evaluated {
   readonly result: AdmissionResult;
 }
 
+interface Undecided {
+  /** On the monotonic clock. */
+  readonly dueMs: number;
+  /** It was decided with what is known; it may still wait for something else. */
+  wasForced: boolean;
+}
+
 /** A longer wait for the runtime's first list is journaled. */
 const NOT_LISTED_NOTED_MS = 5_000;
 
@@ -66,8 +73,8 @@ export class Admission {
   readonly #earlier: EarlierDecisions;
   /** Pods whose wait for the runtime's first list is journaled. */
   readonly #notListedYet = new Set<string>();
-  /** Pods that a fact is missing for, and since when on the monotonic clock. Used only if they do not wait for ever. */
-  readonly #undecidedSinceMs = new Map<string, number>();
+  /** Pods for which a fact was missing. Empty if such pods wait as long as it takes. */
+  readonly #undecided = new Map<string, Undecided>();
 
   constructor(
     parts: AdmissionParts,
@@ -108,17 +115,14 @@ export class Admission {
   }
 
   /** The time until one of these pods must be decided with what is known. */
-  dueMs(undecided: readonly DesiredPod[]): number {
-    const { clock, undecidedPods } = this.#parts;
-    if (undecidedPods.kind === "wait") return Number.POSITIVE_INFINITY;
-    const uids = new Set(undecided.map(({ uid }) => uid));
-    let dueMs = Number.POSITIVE_INFINITY;
-    for (const [uid, sinceMs] of this.#undecidedSinceMs) {
-      const leftMs = sinceMs + undecidedPods.afterMs - clock.monotonicMs();
-      if (!uids.has(uid)) this.#undecidedSinceMs.delete(uid);
-      else if (leftMs > 0) dueMs = Math.min(dueMs, leftMs);
+  dueInMs(pods: readonly DesiredPod[]): number {
+    const uids = new Set(pods.map(({ uid }) => uid));
+    let dueInMs = Number.POSITIVE_INFINITY;
+    for (const [uid, { dueMs, wasForced }] of this.#undecided) {
+      if (!uids.has(uid)) this.#undecided.delete(uid);
+      else if (!wasForced) dueInMs = Math.min(dueInMs, Math.max(1, dueMs - this.#parts.clock.monotonicMs()));
     }
-    return dueMs;
+    return dueInMs;
   }
 
   async decide(undecided: readonly DesiredPod[], holding: readonly Pod[], shutdown: AbortSignal): Promise<void> {
@@ -199,11 +203,10 @@ export class Admission {
   }
 
   #mustDecide(uid: string): boolean {
-    const { clock, undecidedPods } = this.#parts;
-    const sinceMs = this.#undecidedSinceMs.get(uid);
-    return (
-      undecidedPods.kind === "decide" && sinceMs !== undefined && clock.monotonicMs() - sinceMs >= undecidedPods.afterMs
-    );
+    const undecided = this.#undecided.get(uid);
+    if (undecided === undefined || this.#parts.clock.monotonicMs() < undecided.dueMs) return false;
+    undecided.wasForced = true;
+    return true;
   }
 
   #isHolding({ uid }: DesiredPod): boolean {
@@ -287,20 +290,17 @@ export class Admission {
   #waitForFact(each: DesiredPod, deferral: Deferral): void {
     const { clock, undecidedPods } = this.#parts;
     if (undecidedPods.kind === "wait") return this.#defer(each, deferral);
-    if (this.#undecidedSinceMs.has(each.uid)) return;
-    this.#undecidedSinceMs.set(each.uid, clock.monotonicMs());
-    this.#noteDeferral(each, deferral);
+    const dueMs = clock.monotonicMs() + undecidedPods.afterMs;
+    if (!this.#undecided.has(each.uid)) this.#undecided.set(each.uid, { dueMs, wasForced: false });
+    this.#defer(each, { ...deferral, isSilent: true });
   }
 
   #defer(each: DesiredPod, deferral: Deferral): void {
     if (sameDeferral(this.#parts.admittedPods.get(each.uid)?.verdict, deferral)) return;
-    this.#noteDeferral(each, deferral);
-    this.#emit(each.pod, "Normal", deferral);
-    this.#publish(each, { kind: "deferred", deferral });
-  }
-
-  #noteDeferral(each: DesiredPod, { reason, message }: Deferral): void {
+    const { reason, message, isSilent } = deferral;
     this.#parts.journal.note(decisionRecord(this.#named(each), { kind: "defer", why: `${reason}: ${message}` }));
+    if (!isSilent) this.#emit(each.pod, "Normal", deferral);
+    this.#publish(each, { kind: "deferred", deferral });
   }
 
   #named({ uid, pod }: DesiredPod) {
@@ -339,8 +339,12 @@ export class Admission {
 const sameDeferral = (known: Verdict | undefined, { reason, message }: Deferral): boolean =>
   known?.kind === "deferred" && known.deferral.reason === reason && known.deferral.message === message;
 
-/** Also applies before admission: resources that a preemption frees for this pod are reserved for it. */
+/**
+ * Also applies before admission: resources that a preemption frees for this pod, and those of a pod that only waits for
+ * its RuntimeClass, are reserved for it.
+ */
 const reservesResources = (result: AdmissionResult | Decision): boolean =>
   result.kind === "admitted" ||
   result.kind === "preempts" ||
+  (result.kind === "undecidable" && result.fits) ||
   (result.kind === "deferred" && result.deferral.reason === "WaitingForPreemption");

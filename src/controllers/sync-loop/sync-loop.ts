@@ -141,7 +141,7 @@ export class SyncLoop {
     if (isComplete && !sourcesReady.value) sourcesReady.set(true);
     const trigger = gone.length > 0 ? "pods_removed" : decidable.length > 0 ? "pods_added" : undefined;
     await this.#resizeAll(isComplete, trigger, shutdown);
-    return Math.min(preemptionMs, this.#admission.dueMs(undecided));
+    return Math.min(preemptionMs, this.#admission.dueInMs(undecided));
   }
 
   #isUndecided(uid: string): boolean {
@@ -154,7 +154,8 @@ export class SyncLoop {
     const hasEnded = this.#awaitedEnd.version !== this.#endsSeen;
     this.#endsSeen = this.#awaitedEnd.version;
     if (!isComplete || this.#resizes.due().length === 0) return this.#resizes.publishUndecided();
-    const context = await this.#options.context.read(shutdown);
+    const mustDecide = this.#options.undecidedPods.kind === "decide";
+    const context = { ...(await this.#options.context.read(shutdown)), mustDecide };
     await this.#resizes.decide(context, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
   }
 

@@ -107,6 +107,7 @@ void suite("admission of a pod", () => {
     const classy = made({ runtimeClassName: "gvisor" });
     assert.deepEqual(admissionOf(classy, [], unheard), {
       kind: "undecidable",
+      fits: true,
       deferral: { reason: "WaitingForRuntimeClass", message: "RuntimeClass gvisor: no list of them has come yet" },
     });
     assert.deepEqual(admissionOf(classy), { kind: "admitted" });
@@ -121,6 +122,7 @@ void suite("admission of a pod", () => {
   test("[5.2] a pod is undecidable until the Node is known, unless it is rejected whatever the Node says or must be decided", () => {
     assert.deepEqual(admissionOf(asking({ cpu: "1" }), [], { node: undefined }), {
       kind: "undecidable",
+      fits: false,
       deferral: { reason: "WaitingForNode", message: "what this node can give is not known yet" },
     });
     const nodeAsIs: Node = { ...NODE, status: {} };

@@ -32,8 +32,8 @@ export type AdmissionResult =
   /** The pod's allocation is decided afterwards. */
   | { readonly kind: "admitted" }
   | Exclude<Verdict, { kind: "admitted" }>
-  /** The pod waits for a fact about the node or the cluster. */
-  | { readonly kind: "undecidable"; readonly deferral: Deferral }
+  /** The pod waits for a fact about the node or the cluster. `fits`: it fits beside the other pods. */
+  | { readonly kind: "undecidable"; readonly deferral: Deferral; readonly fits: boolean }
   /** Only the node's labels do not match; the API server may have newer labels than our copy of the node. */
   | { readonly kind: "labelMismatch"; readonly rejection: Rejection }
   /** The pod is critical, and these victims must terminate before it can be admitted. */
@@ -51,7 +51,7 @@ export function admit(pod: Pod, others: PodsOnNode, context: AdmissionContext): 
   if (early !== undefined) return { kind: "rejected", rejection: early };
   const { mustDecide } = context;
   const node = context.node ?? (mustDecide ? context.nodeAsIs : undefined);
-  if (node === undefined) return undecidable("WaitingForNode", "what this node can give is not known yet");
+  if (node === undefined) return undecidable("WaitingForNode", "what this node can give is not known yet", false);
   const fit = checkFit(pod, others, { ...context, node });
   if (fit.kind === "rejected" || fit.kind === "labelMismatch") return fit;
   // These checks apply to critical pods too: no pod is preempted for a critical pod that is then rejected.
@@ -64,13 +64,14 @@ export function admit(pod: Pod, others: PodsOnNode, context: AdmissionContext): 
   if (late !== undefined) return { kind: "rejected", rejection: late };
   const name = runtimeClassOf(pod);
   if (name !== undefined && !context.knowsRuntimeClasses && !mustDecide) {
-    return undecidable("WaitingForRuntimeClass", `RuntimeClass ${name}: no list of them has come yet`);
+    return undecidable("WaitingForRuntimeClass", `RuntimeClass ${name}: no list of them has come yet`, true);
   }
   return fit;
 }
 
-const undecidable = (reason: Deferral["reason"], message: string): AdmissionResult => ({
+const undecidable = (reason: Deferral["reason"], message: string, fits: boolean): AdmissionResult => ({
   kind: "undecidable",
+  fits,
   deferral: { reason, message },
 });
 

@@ -12,6 +12,8 @@ export interface Rejection {
 export interface Deferral {
   readonly reason: `${typeof WAITING_FOR}${string}`;
   readonly message: string;
+  /** Nothing is published of the wait: the pod's status stays as it is, and there is no event. */
+  readonly isSilent?: true;
 }
 
 /**

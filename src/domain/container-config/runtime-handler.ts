@@ -17,10 +17,8 @@ export const runtimeClassOf = ({ spec }: Pod): string | undefined => spec?.runti
 export function runtimeHandler(pod: Pod, classes: RuntimeClasses): HandlerAnswer {
   const name = runtimeClassOf(pod);
   if (name === undefined) return { kind: "handler", handler: "" };
-  if (classes === undefined) {
-    return { kind: "missing", message: `failed to lookup RuntimeClass ${name}: no list of them has come yet` };
-  }
-  const found = classes.get(name);
+  // As in the Go kubelet, a class that is not listed yet is missing. The pod waited for the list before.
+  const found = classes?.get(name);
   if (found === undefined) return { kind: "missing", message: `runtimeclass.node.k8s.io "${name}" not found` };
   return { kind: "handler", handler: found.handler };
 }

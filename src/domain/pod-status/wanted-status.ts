@@ -38,6 +38,7 @@ export function wantedStatus(
     return rejectedStatus(pod, previous, verdict.rejection, { qosClass: facts.qosClass, firstSeenWallMs });
   }
   if (verdict.kind === "deferred" && lifecycle.kind === "running") {
+    if (verdict.deferral.isSilent) return previous;
     return deferredStatus(pod, previous, verdict.deferral, { qosClass: facts.qosClass, firstSeenWallMs });
   }
   return podStatus({

@@ -7,6 +7,7 @@ import {
   kubepodsValues,
   nodeAllocatable,
   type Reservations,
+  reservationFault,
   reservedValues,
   thresholdQuantity,
 } from "./node-allocatable.ts";
@@ -31,6 +32,16 @@ void test("[3.7] allocatable is capacity minus reservations and hard eviction th
     "ephemeral-storage": "800Ki",
     pods: "110",
   });
+});
+
+void test("[14.8] reservations and hard eviction thresholds above the capacity are a fault that names each resource", () => {
+  const capacity = parseResourceList({ cpu: "2", memory: "1Gi", pods: "110" });
+  assert.equal(reservationFault(capacity, reserved({ cpu: "1" }, { cpu: "1", memory: "900Mi" }), hard), undefined);
+  assert.equal(
+    reservationFault(capacity, reserved({ cpu: "1" }, { cpu: "1500m", memory: "1000Mi" }), hard),
+    'invalid Node Allocatable configuration. Resource "cpu" has a reservation of 2500m but capacity of 2. Expected capacity >= reservation. Resource "memory" has a reservation of 1100Mi but capacity of 1Gi. Expected capacity >= reservation.',
+  );
+  assert.equal(reservationFault(capacity, reserved({}), new Map()), undefined);
 });
 
 void test("[3.7] allocatable is never negative, and huge pages are subtracted from memory", () => {

@@ -3,6 +3,9 @@
  * pods. The limits are wider: hard eviction thresholds are kept free by eviction, before the kernel would have to kill.
  */
 import {
+  addQuantities,
+  compareQuantities,
+  formatQuantity,
   type Quantity,
   quantityMilliValue,
   quantityValue,
@@ -59,6 +62,26 @@ export function nodeAllocatable(
     allocatable.set("memory", without(memory, pages));
   }
   return allocatable;
+}
+
+/** Why the reservations and thresholds leave nothing, in upstream's words; undefined if the machine has as much. */
+export function reservationFault(
+  capacity: ResourceList,
+  reservations: Reservations,
+  thresholds: HardThresholds,
+): string | undefined {
+  const faults = [...capacity].flatMap(([name, total]) => {
+    const threshold = thresholds.get(RESERVING_SIGNALS.get(name) ?? "");
+    const kept = threshold === undefined ? undefined : thresholdQuantity(threshold, total);
+    const parts = [...reservedOf(reservations, name), kept].filter((part) => part !== undefined);
+    const [first, ...others] = parts;
+    if (first === undefined) return [];
+    const reserved = others.reduce(addQuantities, first);
+    if (compareQuantities(reserved, total) <= 0) return [];
+    const amounts = `a reservation of ${formatQuantity(reserved)} but capacity of ${formatQuantity(total)}`;
+    return [`Resource "${name}" has ${amounts}. Expected capacity >= reservation.`];
+  });
+  return faults.length === 0 ? undefined : `invalid Node Allocatable configuration. ${faults.join(" ")}`;
 }
 
 const reservedOf = ({ systemReserved, kubeReserved }: Reservations, name: string) => [
