@@ -5,7 +5,7 @@ import { install } from "../../../sim/world-files.ts";
 import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
-import { ALLOCATED_FILE, checksumOf, encodeCheckpoint } from "../../domain/resize/checkpoint.ts";
+import { ALLOCATED_FILE, encodeCheckpoint } from "../../domain/resize/checkpoint.ts";
 import { CHECKPOINT_FILE_BYTES_MAX } from "../limits.ts";
 import { readCheckpoints } from "./resize-checkpoints.ts";
 
