@@ -211,7 +211,7 @@ describe("Deckhand's Node and Lease on a real API server", () => {
     };
     assert.match(
       await failedStart(cluster, node.name, { configuration, flags: ["--deckhand-compatibility=strict"] }),
-      /command failed.* Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on/,
+      /command failed.*Failed to start ContainerManager: Failed to enforce System Reserved Cgroup Limits on/,
     );
     await cluster.kubectl("delete", "events", "--all");
     await cluster.changeAgent(node.name, "deckhand", { configuration, flags: ["--deckhand-compatibility=enhanced"] });
