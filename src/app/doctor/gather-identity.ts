@@ -2,7 +2,7 @@
  * Inspects the node's client credentials, its serving certificate, and how the API server responds to the credentials.
  */
 import type { Node } from "../../api/gen/core-v1.ts";
-import { bytesEqual } from "../../base/bytes-equal.ts";
+import { bytesEqual } from "../../base/bytes.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { ApiSeen, IdentitySeen, PairSeen } from "../../domain/doctor/facts.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";

@@ -4,7 +4,7 @@
  * written before the symlink changes, and the symlink changes atomically, so one complete pair exists at every moment.
  * A file that is not a valid pair is ignored.
  */
-import { bytesEqual } from "../../base/bytes-equal.ts";
+import { bytesEqual } from "../../base/bytes.ts";
 import { DerError } from "../../base/der/read-der.ts";
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";

@@ -5,7 +5,7 @@
 import type { CertificateSigningRequest } from "../../api/gen/certificates-v1.ts";
 import { certificateSigningRequests } from "../../api/resources.ts";
 import { base64Bytes, encodeBase64 } from "../../base/base64.ts";
-import { bytesEqual } from "../../base/bytes-equal.ts";
+import { bytesEqual } from "../../base/bytes.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";

@@ -7,7 +7,7 @@
  * get their symlink before the rename; it is dangling until then. Removed names lose their symlink after the rename,
  * and the old directory is removed last.
  */
-import { bytesEqual } from "../../base/bytes-equal.ts";
+import { bytesEqual } from "../../base/bytes.ts";
 import type { FileSet, ProjectedFile } from "./file-set.ts";
 
 export const DATA_LINK = "..data";
