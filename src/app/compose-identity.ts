@@ -6,7 +6,7 @@ import { runClientCertificate } from "../controllers/identity/client-certificate
 import { PendingKey } from "../controllers/identity/pending-key.ts";
 import { ensureSelfSigned, makeSelfSigned } from "../controllers/identity/self-signed.ts";
 import { runServingCertificate } from "../controllers/identity/serving-certificate.ts";
-import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { clientCertificateFamilies, servingCertificateFamilies } from "../domain/metrics/identity-metrics.ts";
 import type { Loop, Wiring } from "./wiring.ts";
 

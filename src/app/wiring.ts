@@ -10,9 +10,8 @@ import { LatestTable, type ReadonlyTable } from "../concurrency/latest-table.ts"
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
-import type { CertificatePair, PairPaths } from "../domain/identity/certificate-pair.ts";
+import type { CertificatePair, PairPaths, ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
-import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
 import type { PullProgress } from "../domain/images/pull-progress.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";

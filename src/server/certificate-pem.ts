@@ -2,7 +2,7 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { errorText } from "../base/error-text.ts";
-import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../domain/identity/certificate-pair.ts";
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 

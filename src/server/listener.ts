@@ -17,7 +17,7 @@ import type { Latest } from "../concurrency/latest-cell.ts";
 import { linkSignals } from "../concurrency/link-signals.ts";
 import { onChange } from "../concurrency/on-change.ts";
 import { TokenBucket } from "../concurrency/token-bucket.ts";
-import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { MisconfigurationError } from "../domain/misconfiguration.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";

@@ -4,7 +4,7 @@
  */
 
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
-import type { ServingCertificate } from "../../src/domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../../src/domain/identity/certificate-pair.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import { noTracer } from "../../src/ports/tracer.ts";
 import { AccessLog } from "../../src/server/access-log.ts";

@@ -3,7 +3,7 @@
  * content is broken, the previous certificate is kept.
  */
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../../domain/identity/certificate-pair.ts";
 import { type WatchedFilesParts, watchFiles } from "./watched-files.ts";
 
 export interface CertificateFilesParts extends WatchedFilesParts {

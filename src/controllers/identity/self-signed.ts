@@ -5,9 +5,8 @@
 import { errorText } from "../../base/error-text.ts";
 import { parseIp } from "../../base/ip-address.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
-import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
+import type { PairPaths, ServingCertificate } from "../../domain/identity/certificate-pair.ts";
 import { CERTIFICATE_LABEL, pemText } from "../../domain/identity/pem.ts";
-import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
 import { type CertificateContent, certificateToSign, signed } from "../../domain/identity/x509-write.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { readLinked } from "../../ports/follow-links.ts";

@@ -4,7 +4,7 @@ import { FakeFiles } from "../../../sim/fake-files.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
-import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
+import type { ServingCertificate } from "../../domain/identity/certificate-pair.ts";
 import { CERTIFICATE_FILE_BYTES_MAX } from "../limits.ts";
 import { runCertificateFiles } from "./certificate-files.ts";
 import { runClientCa } from "./client-ca.ts";

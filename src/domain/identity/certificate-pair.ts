@@ -31,6 +31,13 @@ export interface CertificatePair {
   readonly facts: CertificateFacts;
 }
 
+/** The certificate that the node's server presents, with its key. */
+export interface ServingCertificate {
+  /** The certificate, followed by its intermediate certificates. */
+  readonly certificatePem: string;
+  readonly keyPem: string;
+}
+
 /** The files of the certificate and of the key; one file may contain both. */
 export interface PairPaths {
   readonly certificate: string;
