@@ -5,11 +5,11 @@
 
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../src/domain/resources/cgroup-values.ts";
-import { containerIdOfGroup } from "../src/domain/stats/group-name.ts";
 import {
   type CgroupCpuStats,
   type CgroupMemoryStats,
   type CgroupStats,
+  containerIdOfGroup,
   type NetworkInterfaceStats,
   NO_CPU,
   NO_MEMORY,

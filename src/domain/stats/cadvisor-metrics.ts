@@ -6,9 +6,8 @@
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 import type { GroupFamily, Tell } from "./cadvisor-family.ts";
 import { GROUP_FAMILIES, PRESSURE_FAMILIES } from "./cadvisor-values.ts";
-import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
 import type { StatsPod } from "./stats-pods.ts";
-import type { CgroupStats, StatsReading } from "./stats-reading.ts";
+import { type CgroupStats, containerIdOfGroup, podUidOfGroup, type StatsReading } from "./stats-reading.ts";
 
 export interface CadvisorInputs {
   readonly reading: StatsReading;

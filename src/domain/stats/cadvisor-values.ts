@@ -5,8 +5,7 @@
 import type { Labels } from "../../base/metrics/family.ts";
 import { DISKS, NETWORK } from "./cadvisor-devices.ts";
 import { bound, counter, type GroupFamily, gauge, type TellsGroup } from "./cadvisor-family.ts";
-import type { CgroupStats, PressureStats } from "./stats-reading.ts";
-import { workingSetBytes } from "./working-set.ts";
+import { type CgroupStats, type PressureStats, workingSetBytes } from "./stats-reading.ts";
 
 const S = 1e9;
 

@@ -1,6 +1,12 @@
 /** One cgroup's values in the form of /stats/summary. */
 import { apiTime } from "../../base/timestamp.ts";
-import type { CgroupStats, NetworkInterfaceStats, PressureLine, PressureStats } from "./stats-reading.ts";
+import {
+  type CgroupStats,
+  type NetworkInterfaceStats,
+  type PressureLine,
+  type PressureStats,
+  workingSetBytes,
+} from "./stats-reading.ts";
 import type {
   CpuStats,
   InterfaceStats,
@@ -11,7 +17,6 @@ import type {
   PsiStats,
   SwapStats,
 } from "./summary-shape.ts";
-import { workingSetBytes } from "./working-set.ts";
 
 /** What the summary needs in addition to the values. */
 export interface GroupStatsOptions {

@@ -4,9 +4,8 @@
  */
 import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
 import type { StatsPod } from "./stats-pods.ts";
-import type { CgroupStats, StatsReading } from "./stats-reading.ts";
+import { type CgroupStats, type StatsReading, workingSetBytes } from "./stats-reading.ts";
 import { groupsByOwner, type OwnedGroups } from "./summary.ts";
-import { workingSetBytes } from "./working-set.ts";
 
 type Value = (group: CgroupStats) => number | undefined;
 

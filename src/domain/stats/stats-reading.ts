@@ -1,5 +1,6 @@
 /**
- * Values read from the machine's cgroups at one moment, as plain numbers in the kernel's units.
+ * Values read from the machine's cgroups at one moment, as plain numbers in the kernel's units, and what they say
+ * directly: the working set, and the pod or container that owns a cgroup.
  *
  * A counter above 2^53 loses its last digits, as it does in a metric: in nanoseconds that is 104 days of one core. From
  * there on, values come in steps of two. An absent part belongs to a controller that the cgroup does not have. No limit
@@ -91,6 +92,10 @@ export const NO_MEMORY: CgroupMemoryStats = {
   reservationBytes: 0,
 };
 
+/** Memory that could not be reclaimed at once: the memory in use without file pages that were not accessed recently. */
+export const workingSetBytes = (memory: Pick<CgroupMemoryStats, "usageBytes" | "inactiveFileBytes">): number =>
+  Math.max(0, memory.usageBytes - memory.inactiveFileBytes);
+
 export interface CgroupProcessStats {
   readonly processes: number;
   readonly openFiles: number;
@@ -141,6 +146,20 @@ export interface CgroupStats {
   /** Of the machine and of sandboxes. */
   readonly network?: readonly NetworkInterfaceStats[];
 }
+
+/** In a cgroup's name: "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope". */
+const CONTAINER = /(?:^|-)([0-9a-f]{64})(?:\.scope)?$/;
+/** In a cgroup's name: "pod<uid>", "kubepods-burstable-pod<uid>.slice" with the UID's dashes as underscores. */
+const POD = /(?:^|-)pod([0-9a-f][0-9a-f_-]*)(?:\.slice)?$/;
+
+const lastPart = (group: string): string => group.slice(group.lastIndexOf("/") + 1);
+
+/** The runtime's ID of the container or sandbox that owns the cgroup with this path, for both cgroup drivers. */
+export const containerIdOfGroup = (group: string): string | undefined => CONTAINER.exec(lastPart(group))?.[1];
+
+/** The UID of the pod that owns the cgroup with this path, for both cgroup drivers. */
+export const podUidOfGroup = (group: string): string | undefined =>
+  POD.exec(lastPart(group))?.[1]?.replaceAll("_", "-");
 
 export interface FilesystemStats {
   readonly capacityBytes: number;

@@ -3,10 +3,15 @@ import { apiTime } from "../../base/timestamp.ts";
 import { hostsFileOf } from "../container-config/hosts-file.ts";
 import { podDirectory, podLogDirectory } from "../pod/pod-names.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
-import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
 import { type CpuAndMemory, cpuAndMemoryOf, type GroupStatsOptions, ioOf, networkOf } from "./group-stats.ts";
 import type { StatsContainer, StatsPod } from "./stats-pods.ts";
-import type { CgroupStats, FileUsage, StatsReading } from "./stats-reading.ts";
+import {
+  type CgroupStats,
+  containerIdOfGroup,
+  type FileUsage,
+  podUidOfGroup,
+  type StatsReading,
+} from "./stats-reading.ts";
 import { ephemeralOf, filesOf, layerOf, wholeOf } from "./storage-stats.ts";
 import type { ContainerStats, NodeStats, PodStats, Summary, VolumeStats } from "./summary-shape.ts";
 

@@ -4,12 +4,12 @@
  */
 import { join } from "node:path";
 import type { RecentMap } from "../../../base/recent-map.ts";
-import { containerIdOfGroup } from "../../../domain/stats/group-name.ts";
-import type {
-  CgroupMemoryStats,
-  CgroupProcessStats,
-  CgroupStats,
-  StatsReading,
+import {
+  type CgroupMemoryStats,
+  type CgroupProcessStats,
+  type CgroupStats,
+  containerIdOfGroup,
+  type StatsReading,
 } from "../../../domain/stats/stats-reading.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { StatsQuestion } from "../../../ports/stats.ts";
