@@ -6,8 +6,8 @@
  * delays ownership passes.
  */
 import { sleep } from "../src/concurrency/sleep.ts";
-import { groupMode, rootIsOwned } from "../src/domain/volumes/ownership.ts";
-import type { PathKind } from "../src/domain/volumes/path-kind.ts";
+import { groupMode, rootIsOwned } from "../src/domain/volumes/fs-group.ts";
+import type { PathKind } from "../src/domain/volumes/host-path.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import { HostFileError, type HostFileErrorCode } from "../src/ports/host-files.ts";
 import {

@@ -9,7 +9,7 @@
  * A call whose answer was lost may be repeated: a matching mount is left as it is, and nothing is mounted twice over
  * itself. If something else is mounted at the target, a mount rejects "busy".
  */
-import type { PathKind } from "../domain/volumes/path-kind.ts";
+import type { PathKind } from "../domain/volumes/host-path.ts";
 
 export type MountErrorCode =
   | "notFound"

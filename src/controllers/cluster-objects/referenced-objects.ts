@@ -13,10 +13,10 @@ import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import { raceAbort } from "../../concurrency/race-abort.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
-import { boundVolumeName, isClaimed } from "../../domain/cluster-objects/bound-claim.ts";
 import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { boundVolumeName, isClaimed } from "../../domain/volumes/claims.ts";
 import type { ApiObject, ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";

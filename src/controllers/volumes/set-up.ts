@@ -3,7 +3,7 @@
  * journaled before it is made, and the kernel's mount table is read before each mount.
  */
 import { podSubject } from "../../domain/events/recorded-event.ts";
-import { podFileGroup } from "../../domain/volumes/fs-user.ts";
+import { podFileGroup } from "../../domain/volumes/fs-group.ts";
 import { podVolumesDirectory } from "../../domain/volumes/layout.ts";
 import { groupDirectoryMode } from "../../domain/volumes/write-plan.ts";
 import { noteMounting } from "./note-mounting.ts";

@@ -9,7 +9,7 @@ import { storagePlugin } from "../../domain/metrics/volume-metrics.ts";
 import { podDirectory, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { FileSet } from "../../domain/volumes/file-set.ts";
 import { type FileVolume, fileVolume, type KnownToken } from "../../domain/volumes/file-volume.ts";
-import { podFileGroup } from "../../domain/volumes/fs-user.ts";
+import { podFileGroup } from "../../domain/volumes/fs-group.ts";
 import { kindOf, readyFileDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
 import { nestedDirectories } from "../../domain/volumes/nested-mounts.ts";
 import { type TokenSpec, tokensOf } from "../../domain/volumes/token.ts";

@@ -85,3 +85,15 @@ function mismatchOf({ metadata, spec }: PersistentVolume, claim: PersistentVolum
 
 const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata?.ownerReferences ?? []).some(({ controller, uid }) => controller === true && uid === pod.metadata?.uid);
+
+/** Undefined until the claim is bound. From then on, the fields that a node needs no longer change. */
+export function boundVolumeName({ spec, status }: PersistentVolumeClaim): string | undefined {
+  const name = spec?.volumeName ?? "";
+  return status?.phase === "Bound" && name !== "" ? name : undefined;
+}
+
+/**
+ * Whether the volume names its claim. It is written before the claim, but may be read from an API server that lags
+ * behind.
+ */
+export const isClaimed = ({ spec }: PersistentVolume): boolean => (spec?.claimRef?.uid ?? "") !== "";

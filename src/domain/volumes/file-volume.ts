@@ -8,7 +8,7 @@ import { utf8Bytes } from "../../base/utf8.ts";
 import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts";
 import type { ReferredText } from "../container-config/environment/field-reference.ts";
 import { checkedPaths, configMapKeys, type FileSet, filesOfKeys, type ProjectedFile, secretKeys } from "./file-set.ts";
-import { podFileGroup, podFileUser } from "./fs-user.ts";
+import { podFileGroup, podFileUser } from "./fs-group.ts";
 import type { TokenSpec } from "./token.ts";
 
 export type KnownToken =

@@ -1,5 +1,7 @@
 /** What a hostPath's type requires of the path, given what exists there. */
-import type { PathKind } from "./path-kind.ts";
+
+/** What exists at a path of the node. */
+export type PathKind = "absent" | "file" | "directory" | "socket" | "charDevice" | "blockDevice" | "other";
 
 export type HostPathStep =
   | { readonly kind: "ready" }

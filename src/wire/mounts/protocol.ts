@@ -1,5 +1,5 @@
 /** The protocol between the agent and its helper processes: one line of JSON per request, and per reply. */
-import type { PathKind } from "../../domain/volumes/path-kind.ts";
+import type { PathKind } from "../../domain/volumes/host-path.ts";
 import type {
   BlockFormat,
   CheckOutcome,

@@ -8,7 +8,7 @@ import { errorText } from "../../../base/error-text.ts";
 import { podSubject } from "../../../domain/events/recorded-event.ts";
 import { podNameOfObject } from "../../../domain/pod/pod-names.ts";
 import { formatStep } from "../../../domain/volumes/format-plan.ts";
-import { podFileGroup } from "../../../domain/volumes/fs-user.ts";
+import { podFileGroup } from "../../../domain/volumes/fs-group.ts";
 import { deviceMountDirectory } from "../../../domain/volumes/layout.ts";
 import type { MountPoint } from "../../../ports/mounts.ts";
 import { noteMounting } from "../note-mounting.ts";

@@ -7,7 +7,7 @@
  */
 import { type BigIntStats, chmodSync, chownSync } from "node:fs";
 import { errorText } from "../../../base/error-text.ts";
-import { groupMode, rootIsOwned } from "../../../domain/volumes/ownership.ts";
+import { groupMode, rootIsOwned } from "../../../domain/volumes/fs-group.ts";
 import type { FsGroupOutcome } from "../../../ports/mounts.ts";
 import { mountsWithin } from "../mountinfo.ts";
 import type { RequestOf } from "../protocol.ts";

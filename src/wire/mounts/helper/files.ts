@@ -3,7 +3,7 @@
  */
 import { type BigIntStats, chmodSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { PathKind } from "../../../domain/volumes/path-kind.ts";
+import type { PathKind } from "../../../domain/volumes/host-path.ts";
 import { errnoOf } from "../../host/errno.ts";
 import { HelperError } from "./helper-error.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { groupMode, rootIsOwned } from "./ownership.ts";
+import { groupMode, rootIsOwned } from "./fs-group.ts";
 
 const directory = (mode: number, gid = 7) => ({ mode, gid, isDirectory: true });
 const file = (mode: number, gid = 7) => ({ mode, gid, isDirectory: false });
