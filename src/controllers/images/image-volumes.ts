@@ -6,8 +6,8 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
+import { defaultImagePullPolicy } from "../../domain/images/pull-policy.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
-import { defaultImagePullPolicy } from "../../domain/static-pods/image-tag.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { EmitEvent } from "./node-image.ts";
 import type { ImagePulls } from "./pulls.ts";

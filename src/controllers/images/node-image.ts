@@ -1,7 +1,7 @@
 /** Decides with the pull policy whether an image that is already on the node may be used. */
 import type { PresentImage, RefusedImage } from "../../domain/images/image-answer.ts";
-import { asksNode, decidePull } from "../../domain/images/pull-decision.ts";
 import { inspectFailedText, neverPullText, presentText } from "../../domain/images/pull-messages.ts";
+import { asksNode, decidePull } from "../../domain/images/pull-policy.ts";
 import type { ImageSpec } from "../../domain/runtime/image.ts";
 import type { Images } from "../../ports/images.ts";
 import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";

@@ -14,7 +14,6 @@ import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { CredentialsByRegistry } from "../../domain/images/docker-config.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
 import { type ImageName, parseImageName, pullableName } from "../../domain/images/image-name.ts";
-import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "../../domain/images/pull-backoff.ts";
 import {
   backOffText,
   failedPullText,
@@ -27,6 +26,7 @@ import {
   pullingText,
   secretsMissingText,
 } from "../../domain/images/pull-messages.ts";
+import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "../../domain/images/pull-policy.ts";
 import { type PullProgress, pullKey, type UnderWay } from "../../domain/images/pull-progress.ts";
 import { credentialsFor, credentialsOfSecret } from "../../domain/images/registry-credentials.ts";
 import type { ImageMetrics } from "../../domain/metrics/image-metrics.ts";

@@ -2,7 +2,7 @@
  * Explains in one sentence why a pod is in its state. What blocks the pod now comes first, with the cause in its
  * original wording. Of several causes, the sentence names the one that the others depend on.
  */
-import { pullDelayMs } from "../images/pull-backoff.ts";
+import { pullDelayMs } from "../images/pull-policy.ts";
 import { describeCause } from "../pod/pod-lifecycle.ts";
 import { msOfNs, shortTime } from "./format-time.ts";
 import { type ContainerHistory, type Exit, isOfImage, type PodHistory, type Trouble } from "./pod-history.ts";

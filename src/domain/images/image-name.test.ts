@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { goldenLines } from "../../../test/support/golden.ts";
-import { defaultImagePullPolicy } from "../static-pods/image-tag.ts";
 import { parseImageName, pullableName } from "./image-name.ts";
 
 interface Recorded {
@@ -63,12 +62,4 @@ test("a pullable name parses to the same repository, and no text makes parsing f
   );
   for (const text of ["a.", "a-", "a__", "a:", "a/", "0"].map((unit) => unit.repeat(100_000)))
     parseImageName(`${text}!`);
-});
-
-test("the default pull policy is Always for :latest, written or implied, and else IfNotPresent", () => {
-  const digest = `sha256:${"0".repeat(64)}`;
-  for (const image of ["x", "x:latest", `x:latest@${digest}`])
-    assert.equal(defaultImagePullPolicy(image), "Always", image);
-  for (const image of ["x:1", `x@${digest}`, "No Name", ""])
-    assert.equal(defaultImagePullPolicy(image), "IfNotPresent", image);
 });

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rpcErrorText } from "../../base/grpc-status.ts";
-import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "./pull-backoff.ts";
-import { asksNode, decidePull } from "./pull-decision.ts";
 import {
   backOffText,
   failedPullText,
@@ -18,19 +16,6 @@ import {
   secretsMissingText,
 } from "./pull-messages.ts";
 import { nextNoteMs, podOfPull, progressText, pullKey, type UnderWay } from "./pull-progress.ts";
-
-test("[9.1] Always pulls without checking the node, the other policies use a present image, Never does not pull", () => {
-  const decisions = ["Always", "IfNotPresent", "Never"].map((policy) => [
-    asksNode(policy),
-    decidePull(policy, true),
-    decidePull(policy, false),
-  ]);
-  assert.deepEqual(decisions, [
-    [false, "pull", "pull"],
-    [true, "use", "pull"],
-    [true, "use", "refuse"],
-  ]);
-});
 
 test("[9.1] an image that cannot be used has upstream's message", () => {
   assert.equal(neverPullText("x"), 'Container image "x" is not present with pull policy of Never');
@@ -59,27 +44,6 @@ test("[9.5] missing pull Secrets are reported by name", () => {
     secretsMissingText(["a", "b"]),
     "Unable to retrieve some image pull secrets (a, b); attempting to pull the image may not succeed.",
   );
-});
-
-test("[9.3] pull backoff doubles from 10 s to 5 minutes, and restarts after ten minutes without a failure", () => {
-  let backoff: PullBackoff | undefined;
-  let now = 0;
-  const waits = Array.from({ length: 7 }, () => {
-    backoff = afterFailedPull(backoff, now);
-    now += backoff.delayMs;
-    return backoff.delayMs / 1_000;
-  });
-  assert.deepEqual(waits, [10, 20, 40, 80, 160, 300, 300]);
-  assert.ok(backoff !== undefined);
-  const { failedMonotonicMs } = backoff;
-  assert.deepEqual(
-    [failedMonotonicMs, failedMonotonicMs + 299_999, failedMonotonicMs + 300_000].map((at) =>
-      pullBackoffLeftMs(backoff ?? assert.fail(), at),
-    ),
-    [300_000, 1, 0],
-  );
-  assert.equal(afterFailedPull(backoff, failedMonotonicMs + 600_000).delayMs, 300_000);
-  assert.equal(afterFailedPull(backoff, failedMonotonicMs + 600_001).delayMs, 10_000);
 });
 
 test("[9.3] a failed pull has reason RegistryUnavailable, SignatureValidationFailed or ErrImagePull", () => {

@@ -15,10 +15,9 @@ import type {
   PodSpec,
   Probe,
 } from "../../api/gen/core-v1.ts";
-import { defaultImagePullPolicy } from "./image-tag.ts";
+import { defaultImagePullPolicy } from "../images/pull-policy.ts";
 import { defaultPodResources, requestsFromLimits, roundResources } from "./resource-defaults.ts";
-import { defaultFieldRef, defaultResourceRef } from "./selector-defaults.ts";
-import { defaultVolume } from "./volume-defaults.ts";
+import { defaultFieldRef, defaultResourceRef, defaultVolume } from "./volume-defaults.ts";
 
 export function defaultPod(pod: Pod): Pod {
   const spec: PodSpec = pod.spec ?? { containers: [] };

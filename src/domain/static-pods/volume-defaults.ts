@@ -1,8 +1,14 @@
-/** The API server's defaults for the volumes of a pod, by type. */
-import type { DownwardAPIVolumeFile, EphemeralVolumeSource, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
-import { defaultImagePullPolicy } from "./image-tag.ts";
+/** The API server's defaults for the volumes of a pod, by type, and for references to fields of the pod itself. */
+import type {
+  DownwardAPIVolumeFile,
+  EphemeralVolumeSource,
+  ObjectFieldSelector,
+  ResourceFieldSelector,
+  Volume,
+  VolumeProjection,
+} from "../../api/gen/core-v1.ts";
+import { defaultImagePullPolicy } from "../images/pull-policy.ts";
 import { roundResources } from "./resource-defaults.ts";
-import { defaultFieldRef, defaultResourceRef } from "./selector-defaults.ts";
 
 /** rw-r--r-- */
 const FILE_MODE = 0o644;
@@ -113,3 +119,14 @@ function defaultEphemeral(ephemeral: EphemeralVolumeSource): EphemeralVolumeSour
     },
   };
 }
+
+/** A volume's file or an environment variable shows a field of its own pod by this reference. */
+export const defaultFieldRef = (selector: ObjectFieldSelector): ObjectFieldSelector => ({
+  ...selector,
+  apiVersion: selector.apiVersion || "v1",
+});
+
+export const defaultResourceRef = (selector: ResourceFieldSelector): ResourceFieldSelector => ({
+  ...selector,
+  divisor: selector.divisor ?? "0",
+});
