@@ -1,10 +1,9 @@
 /**
  * Which sysctls a pod may set: the safe ones and those that the operator allows. The kernel must namespace the sysctl,
- * and the pod must not share that namespace with the host.
+ * and the pod must not share that namespace with the host. Names with slashes are compared in their dotted form.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
-import { dottedSysctl } from "../static-pods/sysctl-name.ts";
 import type { Rejection } from "./verdict.ts";
 
 type Namespace = "IPC" | "Net";
@@ -99,6 +98,12 @@ function parsePattern(pattern: string): { readonly name: string; readonly isPref
 function namespaceOf(name: string): Namespace | undefined {
   if (OF_IPC.has(name) || name.startsWith("fs.mqueue.")) return "IPC";
   return name.startsWith("net.") ? "Net" : undefined;
+}
+
+/** `net/ipv4/x` and `net.ipv4.x` name the same sysctl; in the first form, dots are part of a name. */
+export function dottedSysctl(name: string): string {
+  const first = name.search(/[./]/);
+  return first < 0 || name[first] === "." ? name : name.replaceAll(/[./]/g, (c) => (c === "/" ? "." : "/"));
 }
 
 /** For example, `6.1.0-13-amd64` is at least `4.15`. A version without a number counts as 0. */

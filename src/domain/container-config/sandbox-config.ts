@@ -3,10 +3,10 @@
  * kubelet finds it.
  */
 import type { ContainerPort, Pod } from "../../api/gen/core-v1.ts";
+import { dottedSysctl } from "../admission/sysctls.ts";
 import { podLogDirectory, podNameOfObject } from "../pod/pod-names.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { PortMapping, SandboxConfig } from "../runtime/sandbox.ts";
-import { dottedSysctl } from "../static-pods/sysctl-name.ts";
 import { POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
 import type { ResolverConfig } from "./resolver-limits.ts";
 import { type GivenIdentity, sandboxSecurity } from "./security-context.ts";

@@ -34,7 +34,7 @@ export const ADMISSION: MutantArea = {
     },
     {
       name: "a pod for another operating system is rejected with the reason for its label",
-      file: "src/domain/admission/operating-system.ts",
+      file: "src/domain/admission/node-selection.ts",
       find: 'reason: "PodOSNotSupported"',
       replace: 'reason: "PodOSSelectorNodeLabelDoesNotMatch"',
       suite: SUITE,
