@@ -1,7 +1,13 @@
 /** A tracer that records spans for tests. Its ids count up, and every trace that begins here is sampled. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Attributes, FinishedSpan, ParentContext, SpanEvent } from "../src/domain/tracing/span.ts";
-import { parseTraceparent, traceHeaders } from "../src/domain/tracing/traceparent.ts";
+import {
+  type Attributes,
+  type FinishedSpan,
+  type ParentContext,
+  parseTraceparent,
+  type SpanEvent,
+  traceHeaders,
+} from "../src/domain/tracing/trace-context.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import type { Span, SpanStart, Tracer } from "../src/ports/tracer.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
 import { compose } from "../src/app/compose.ts";
-import type { FinishedSpan } from "../src/domain/tracing/span.ts";
+import type { FinishedSpan } from "../src/domain/tracing/trace-context.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
 import { scripted } from "./fake-runtime/behaviour.ts";
 import { FakeTracer } from "./fake-tracer.ts";

@@ -2,7 +2,7 @@
  * Records which work belongs to which, also across programs. A span is ended once, by whoever began it. No call of this
  * port waits, fails or throws, even if the span collector is down.
  */
-import type { Attributes, SpanKind } from "../domain/tracing/span.ts";
+import type { Attributes, SpanKind } from "../domain/tracing/trace-context.ts";
 
 export interface SpanStart {
   /** The part of the program that records the span. */

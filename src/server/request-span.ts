@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { TLSSocket } from "node:tls";
-import type { Attributes } from "../domain/tracing/span.ts";
+import type { Attributes } from "../domain/tracing/trace-context.ts";
 import { noTracer, type SpanStart, type Tracer } from "../ports/tracer.ts";
 import { HttpError, type Route } from "./route.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { inSpan } from "../../src/concurrency/in-span.ts";
-import type { FinishedSpan } from "../../src/domain/tracing/span.ts";
+import type { FinishedSpan } from "../../src/domain/tracing/trace-context.ts";
 import type { Tracer } from "../../src/ports/tracer.ts";
 
 /** A tracer that samples every trace that begins here, and the spans that have ended. */

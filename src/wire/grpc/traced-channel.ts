@@ -4,7 +4,7 @@ import { errorText } from "../../base/error-text.ts";
 import { grpcStatusName } from "../../base/grpc-status.ts";
 import { DeadlineError } from "../../concurrency/deadline.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
-import type { Attributes } from "../../domain/tracing/span.ts";
+import type { Attributes } from "../../domain/tracing/trace-context.ts";
 import type { Span, SpanStart, Tracer } from "../../ports/tracer.ts";
 import { type CallNotes, type RpcChannel, RpcError } from "./rpc-channel.ts";
 

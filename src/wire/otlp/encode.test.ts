@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, fromBinary, toBinary, toJson } from "@bufbuild/protobuf";
-import type { FinishedSpan } from "../../domain/tracing/span.ts";
+import type { FinishedSpan } from "../../domain/tracing/trace-context.ts";
 import { exportRequest } from "./encode.ts";
 import { ExportTraceServiceRequestSchema } from "./gen/otlp-trace_pb.js";
 

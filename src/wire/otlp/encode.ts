@@ -7,7 +7,7 @@ import type {
   ParentContext,
   SpanContext,
   SpanKind,
-} from "../../domain/tracing/span.ts";
+} from "../../domain/tracing/trace-context.ts";
 import {
   type AnyValueSchema,
   type ExportTraceServiceRequestSchema,

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
-import type { FinishedSpan } from "../../domain/tracing/span.ts";
+import type { FinishedSpan } from "../../domain/tracing/trace-context.ts";
 import { RPC_CODE, type RpcChannel, RpcError } from "../grpc/rpc-channel.ts";
 import {
   type ExportTraceServiceRequest,

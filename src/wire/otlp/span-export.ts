@@ -6,7 +6,7 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import type { Attributes, FinishedSpan } from "../../domain/tracing/span.ts";
+import type { Attributes, FinishedSpan } from "../../domain/tracing/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import { RPC_CODE, type RpcChannel, RpcError } from "../grpc/rpc-channel.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tracerContract } from "../../../test/contract/tracer-contract.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import type { FinishedSpan } from "../../domain/tracing/span.ts";
+import type { FinishedSpan } from "../../domain/tracing/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { noTracer } from "../../ports/tracer.ts";
 import { hostClock } from "../host/clock.ts";

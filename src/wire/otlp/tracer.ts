@@ -6,10 +6,18 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { boundedText } from "../../base/cut-text.ts";
 import { errorText } from "../../base/error-text.ts";
-import { newSpanId, newTraceId } from "../../domain/tracing/ids.ts";
-import { isSampled } from "../../domain/tracing/sampling.ts";
-import type { Attributes, FinishedSpan, ParentContext, SpanContext, SpanEvent } from "../../domain/tracing/span.ts";
-import { parseTraceparent, traceHeaders } from "../../domain/tracing/traceparent.ts";
+import {
+  type Attributes,
+  type FinishedSpan,
+  isSampled,
+  newSpanId,
+  newTraceId,
+  type ParentContext,
+  parseTraceparent,
+  type SpanContext,
+  type SpanEvent,
+  traceHeaders,
+} from "../../domain/tracing/trace-context.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Span, SpanStart, Tracer } from "../../ports/tracer.ts";
