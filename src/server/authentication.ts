@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { TLSSocket } from "node:tls";
 import { tokenReviews } from "../api/resources.ts";
 import { errorText } from "../base/error-text.ts";
-import { ANONYMOUS, authenticated, type Caller } from "../domain/server/caller.ts";
+import { ANONYMOUS, authenticated, type Caller } from "../domain/server/node-request.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type AccessReviewCache, TooBusy } from "./access-review-cache.ts";

@@ -3,8 +3,7 @@
  * allowed. Requests that access a container also need the verb "create". A review that fails denies the request.
  */
 import { subjectAccessReviews } from "../api/resources.ts";
-import type { Caller } from "../domain/server/caller.ts";
-import { type PathParts, subresourcesOf, verbsOf } from "../domain/server/node-request.ts";
+import { type Caller, type PathParts, subresourcesOf, verbsOf } from "../domain/server/node-request.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import { type AccessReviewCache, TooBusy } from "./access-review-cache.ts";
 import { HttpError } from "./route.ts";

@@ -4,7 +4,7 @@
  * any usage, and rejects SHA-1 signatures.
  */
 import type { X509Certificate } from "node:crypto";
-import type { Caller } from "../domain/server/caller.ts";
+import type { Caller } from "../domain/server/node-request.ts";
 import { SIGNATURES_CHECKED_MAX } from "./limits.ts";
 
 export type Verified =

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Subresource } from "../domain/server/subresource.ts";
+import type { Subresource } from "../domain/server/node-request.ts";
 
 export type { Subresource };
 

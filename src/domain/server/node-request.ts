@@ -1,8 +1,8 @@
 /**
- * The attributes of a request to this node for its authorization: the parts of its path, a verb, and subresources of
- * the node. Authorization and routing use the same parsed path. A path that could be read in two ways is rejected.
+ * The attributes of a request to this node for its authorization: the parts of its path, a verb, subresources of the
+ * node, and the client. Authorization and routing use the same parsed path. A path that could be read in two ways is
+ * rejected.
  */
-import type { Subresource } from "./subresource.ts";
 
 /** Decoded, without empty parts: "/exec/a/b" is exec, a, b; "/" has none. */
 export type PathParts = readonly string[];
@@ -42,6 +42,18 @@ const VERBS: ReadonlyMap<string, string> = new Map([
 /** Other methods have no verb: only clients that may do everything may use them. */
 const verbOf = (method: string): string => VERBS.get(method) ?? "";
 
+/** Subresources of the node to which access is granted separately. */
+export type Subresource =
+  | "proxy"
+  | "stats"
+  | "metrics"
+  | "log"
+  | "checkpoint"
+  | "statusz"
+  | "configz"
+  | "pods"
+  | "healthz";
+
 const SUBRESOURCES: ReadonlyMap<string, readonly Subresource[]> = new Map([
   ["pods", ["pods", "proxy"]],
   ["runningpods", ["pods", "proxy"]],
@@ -70,3 +82,23 @@ export function verbsOf(method: string, [first = ""]: PathParts): readonly strin
   const verb = verbOf(method);
   return EXECUTES.has(first) && verb !== "create" ? [verb, "create"] : [verb];
 }
+
+/** The client of a request to the node, as the authorizer gets it. */
+export interface Caller {
+  readonly name: string;
+  readonly uid: string;
+  readonly groups: readonly string[];
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
+export const ANONYMOUS: Caller = {
+  name: "system:anonymous",
+  uid: "",
+  groups: ["system:unauthenticated"],
+  extra: {},
+};
+
+const AUTHENTICATED = "system:authenticated";
+
+export const authenticated = (caller: Caller): Caller =>
+  caller.groups.includes(AUTHENTICATED) ? caller : { ...caller, groups: [...caller.groups, AUTHENTICATED] };
