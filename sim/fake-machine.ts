@@ -1,5 +1,5 @@
 /** The Machine port of a machine that a scenario configures and changes. */
-import { raceAbort } from "../src/concurrency/race-abort.ts";
+import { raceAbort } from "../src/concurrency/abort.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine, MachineFacts } from "../src/ports/machine.ts";
 
 const GIB = 1024n ** 3n;

@@ -1,5 +1,5 @@
 /** The ApiServer port of the fake API server, for one life of one agent with its identity. */
-import { linkSignals } from "../../src/concurrency/link-signals.ts";
+import { linkSignals } from "../../src/concurrency/abort.ts";
 import { ApiError, ApiUnreachableError } from "../../src/ports/api-error.ts";
 import type {
   ApiObject,

@@ -2,8 +2,9 @@
  * A client's calls to the fake runtime: with the real client's deadlines, through the port-calls wrapper, until the
  * client is closed.
  */
+
+import { type LinkedSignal, linkSignals } from "../../src/concurrency/abort.ts";
 import { DeadlineError } from "../../src/concurrency/deadline.ts";
-import { type LinkedSignal, linkSignals } from "../../src/concurrency/link-signals.ts";
 import type { ContainerEvent } from "../../src/domain/runtime/container.ts";
 import { RuntimeError } from "../../src/ports/runtime-error.ts";
 import type { CallDescription, Life } from "../port-calls.ts";

@@ -1,8 +1,7 @@
 /**
  * The runtime as a separate process: it can die, hang and come back. Work in progress for its callers is lost with it.
  */
-import { linkSignals } from "../../src/concurrency/link-signals.ts";
-import { raceAbort } from "../../src/concurrency/race-abort.ts";
+import { linkSignals, raceAbort } from "../../src/concurrency/abort.ts";
 import { RuntimeError } from "../../src/ports/runtime-error.ts";
 import type { NodeState } from "./node-state.ts";
 

@@ -1,8 +1,8 @@
 /** Metrics endpoints of the kubelet, and metrics of its requests and health checks. */
 import type { Family } from "../base/metrics/family.ts";
 import { Registry } from "../base/metrics/registry.ts";
+import { raceAbort } from "../concurrency/abort.ts";
 import { withDeadline } from "../concurrency/deadline.ts";
-import { raceAbort } from "../concurrency/race-abort.ts";
 import { healthMetrics } from "../domain/metrics/health-metrics.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Clock } from "../ports/clock.ts";

@@ -1,8 +1,8 @@
 /** Loops that handle pods: their sources, workers, published status, and cleanup. */
 import { isDefined } from "../base/is-defined.ts";
+import { unlessShutDown } from "../concurrency/abort.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Semaphore } from "../concurrency/semaphore.ts";
-import { unlessShutDown } from "../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../concurrency/wait-for-value.ts";
 import { TerminationTracker } from "../controllers/endings/termination-tracker.ts";
 import { type ContainerGcOptions, collectContainers } from "../controllers/housekeeping/container-gc.ts";

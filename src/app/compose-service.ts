@@ -3,7 +3,7 @@
  * Does nothing without a service manager.
  */
 
-import { aborted } from "../concurrency/aborted.ts";
+import { aborted } from "../concurrency/abort.ts";
 import type { LoopHeartbeats } from "../concurrency/loop-heartbeats.ts";
 import {
   feedWatchdog,

@@ -2,7 +2,7 @@
  * Explanations for the node's API: requests within a few seconds share one reading of the journal, which is released
  * after that. A client that disconnects does not end the reading for the others.
  */
-import { raceAbort } from "../concurrency/race-abort.ts";
+import { raceAbort } from "../concurrency/abort.ts";
 import {
   answerNode,
   answerPod,

@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "../ports/clock.ts";
-import { raceAbort } from "./race-abort.ts";
+import { raceAbort } from "./abort.ts";
 
 export interface CachedReadingParts<D extends string, T> {
   readonly clock: Clock;

@@ -1,5 +1,5 @@
 import type { Clock } from "../ports/clock.ts";
-import { linkSignals } from "./link-signals.ts";
+import { linkSignals } from "./abort.ts";
 
 export class DeadlineError extends Error {
   override readonly name = "DeadlineError";

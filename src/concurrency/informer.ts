@@ -12,9 +12,9 @@ import { ApiError, ApiUnreachableError } from "../ports/api-error.ts";
 import type { ApiObject, ApiServer, Resource, Selection, WatchEvent } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Random } from "../ports/random.ts";
+import { linkSignals } from "./abort.ts";
 import { afterFailure } from "./informer-recovery.ts";
 import { type Latest, LatestCell } from "./latest-cell.ts";
-import { linkSignals } from "./link-signals.ts";
 import { pause } from "./sleep.ts";
 
 interface InformerStore<T> {

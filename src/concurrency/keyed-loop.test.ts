@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { aborted } from "./aborted.ts";
+import { aborted } from "./abort.ts";
 import { KeyedLoop, type KeyedLoopOptions } from "./keyed-loop.ts";
 import { LatestTable } from "./latest-table.ts";
 

@@ -8,7 +8,7 @@
  *
  * A turn must not throw: it handles its own failures. A turn that throws is a bug and is reported to `onBug`.
  */
-import { type LinkedSignal, linkSignals } from "./link-signals.ts";
+import { type LinkedSignal, linkSignals } from "./abort.ts";
 
 interface Slot {
   dirty: boolean;

@@ -3,7 +3,7 @@
  * is released, so that a stuck holder cannot starve the others.
  */
 import type { Clock } from "../ports/clock.ts";
-import { raceAbort } from "./race-abort.ts";
+import { raceAbort } from "./abort.ts";
 
 export interface Permit extends Disposable {
   /**

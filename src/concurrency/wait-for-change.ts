@@ -1,6 +1,6 @@
 import type { Clock } from "../ports/clock.ts";
+import { linkSignals } from "./abort.ts";
 import type { Latest } from "./latest-cell.ts";
-import { linkSignals } from "./link-signals.ts";
 
 /**
  * Waits until one of the cells is newer than its `seen`, or until `limitMs` has passed. It leaves no timer and no

@@ -4,8 +4,8 @@
  * decision.
  */
 import { RecentMap } from "../base/recent-map.ts";
+import { raceAbort } from "../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../concurrency/deadline.ts";
-import { raceAbort } from "../concurrency/race-abort.ts";
 import { Semaphore } from "../concurrency/semaphore.ts";
 import { SingleFlightGroup } from "../concurrency/single-flight-group.ts";
 import type { Clock } from "../ports/clock.ts";

@@ -5,7 +5,7 @@
 import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { errorText } from "../base/error-text.ts";
-import { linkSignals } from "../concurrency/link-signals.ts";
+import { linkSignals } from "../concurrency/abort.ts";
 import type { PathParts } from "../domain/server/node-request.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";

@@ -6,7 +6,7 @@
  */
 import { errorText } from "../base/error-text.ts";
 import { goQuote } from "../base/go-text.ts";
-import { linkSignals } from "../concurrency/link-signals.ts";
+import { linkSignals } from "../concurrency/abort.ts";
 import { Notifier } from "../concurrency/notifier.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import { waitForChange } from "../concurrency/wait-for-change.ts";

@@ -12,7 +12,7 @@ import { FakeSysctls } from "../../../sim/fake-sysctls.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
 import { directoryOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { makeSelfSigned } from "../../controllers/identity/self-signed.ts";
 import type { Finding } from "../../domain/doctor/finding.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";

@@ -1,7 +1,7 @@
 /** How doctor inspects the host: through ports and with a time limit; a failed check is reported as failed. */
 import { errorText } from "../../base/error-text.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { Probed } from "../../domain/doctor/finding.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HostInspector } from "../../ports/host-inspector.ts";

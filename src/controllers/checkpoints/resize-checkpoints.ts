@@ -7,11 +7,11 @@
 import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { MisconfigurationError } from "../../domain/misconfiguration.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";

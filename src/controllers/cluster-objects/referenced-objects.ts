@@ -9,10 +9,8 @@
 import type { PersistentVolumeClaim } from "../../api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, secrets } from "../../api/resources.ts";
 import { assertNever } from "../../base/assert.ts";
+import { type LinkedSignal, linkSignals, raceAbort, unlessShutDown } from "../../concurrency/abort.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";

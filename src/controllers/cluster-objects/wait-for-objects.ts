@@ -1,6 +1,6 @@
 import type { ApiObject } from "../../api/resource.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { Clock } from "../../ports/clock.ts";
 

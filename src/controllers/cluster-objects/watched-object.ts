@@ -4,8 +4,8 @@
  */
 import type { ConfigMap, Secret } from "../../api/gen/core-v1.ts";
 import type { BackoffCurve } from "../../base/backoff.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import { startInformer } from "../../concurrency/informer.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
 import { onChange } from "../../concurrency/on-change.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { ApiObject, ApiServer, Resource } from "../../ports/api-server.ts";

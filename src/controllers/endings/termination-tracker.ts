@@ -5,7 +5,7 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { aborted } from "../../concurrency/aborted.ts";
+import { aborted } from "../../concurrency/abort.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";

@@ -8,11 +8,10 @@
  * not rotation.
  */
 import { doublingMs } from "../../base/backoff.ts";
-import { aborted } from "../../concurrency/aborted.ts";
+import { aborted, type LinkedSignal, linkSignals } from "../../concurrency/abort.ts";
 import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import type { Semaphore } from "../../concurrency/semaphore.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { growthPerMs, type LogSize, nextLook, type RotationPolicy } from "../../domain/housekeeping/log-rotation.ts";

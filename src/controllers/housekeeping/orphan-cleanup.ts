@@ -4,11 +4,11 @@
  * while it contains volumes.
  */
 
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";

@@ -4,9 +4,8 @@
  * credentials again: no valid certificate for five minutes while the server responds.
  */
 
+import { linkSignals, unlessShutDown } from "../../concurrency/abort.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { type CertificatePair, nodeSubject } from "../../domain/identity/certificate-pair.ts";
 import { type CertificateState, lookEveryMs, validPair } from "../../domain/identity/certificate-state.ts";

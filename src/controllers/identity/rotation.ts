@@ -3,9 +3,9 @@
  * one is issued. The wall clock is checked regularly, because it may jump while a timer sleeps.
  */
 import { jsonEqual } from "../../base/json-equal.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { CertificatePair, CertificateTemplate } from "../../domain/identity/certificate-pair.ts";

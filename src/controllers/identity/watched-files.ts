@@ -3,8 +3,8 @@
  * minute. Broken or missing content leaves the cell unchanged and is logged; the same error is logged once.
  */
 import { errorText } from "../../base/error-text.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { Clock } from "../../ports/clock.ts";

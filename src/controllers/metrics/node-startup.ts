@@ -1,6 +1,7 @@
 /** Measures, step by step, how long this node took to become ready for the first time in this process, then ends. */
+
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { NodeMetrics } from "../../domain/metrics/node-metrics.ts";
 import type { NodeSync, Registration } from "../../domain/node/own-node.ts";

@@ -5,9 +5,9 @@
 import type { Node } from "../../api/gen/core-v1.ts";
 import { csiNodes } from "../../api/resources.ts";
 import { doublingMs } from "../../base/backoff.ts";
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { CSI_NODE_REASON, firstCsiNode, reconciledCsiNode } from "../../domain/node/csi-node.ts";
 import { NO_NOT_READY_REASONS, type NotReadyReasons } from "../../domain/node/node-status.ts";

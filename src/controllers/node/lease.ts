@@ -6,10 +6,10 @@
 import type { Lease } from "../../api/gen/coordination-v1.ts";
 import { leases } from "../../api/resources.ts";
 import { doublingMs } from "../../base/backoff.ts";
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { LEASE_NAMESPACE, type LeaseOptions, newLease, renewEveryMs, renewedLease } from "../../domain/node/lease.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../ports/api-error.ts";

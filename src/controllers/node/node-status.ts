@@ -6,10 +6,10 @@
 import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import { errorText } from "../../base/error-text.ts";
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { isReady } from "../../domain/node/conditions.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";

@@ -2,9 +2,10 @@
  * Passes the pod CIDRs to the runtime: those that the cluster assigned to this node, once per change, or the
  * operator's.
  */
+
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";

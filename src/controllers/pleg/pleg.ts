@@ -10,10 +10,10 @@
  * by then is dropped.
  */
 import { errorText } from "../../base/error-text.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { pause, sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";

@@ -8,9 +8,9 @@
  */
 import { isDefined } from "../../base/is-defined.ts";
 import { jsonEqual } from "../../base/json-equal.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { POD_UID_LABEL } from "../../domain/container-config/cri-keys.ts";
 import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";

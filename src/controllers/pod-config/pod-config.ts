@@ -1,7 +1,7 @@
 /** Merges the pod sources into `desiredPods` whenever one of them changes. */
 
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { DesiredPods, SourceState } from "../../domain/pod/desired-pod.ts";

@@ -4,10 +4,10 @@
  * pod stays until the file has been invalid for a whole period: somebody may be writing the file right now.
  */
 
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { Clock } from "../../ports/clock.ts";

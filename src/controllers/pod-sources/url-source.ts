@@ -2,8 +2,8 @@
  * Polls static pods from a URL. A failed request or an invalid body changes nothing; an empty body removes all pods.
  */
 
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";

@@ -5,8 +5,8 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { settleAll } from "../../concurrency/settle-all.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import type { ContainerStop } from "../../domain/pod/container-stops.ts";

@@ -4,8 +4,8 @@
  */
 
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { type LinkedSignal, linkSignals } from "../../concurrency/abort.ts";
 import { DueQueue } from "../../concurrency/due-queue.ts";
-import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";

@@ -4,8 +4,8 @@
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { LagMeter, LagWatch } from "../../concurrency/lag-meter.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { hostAndPort, resolvePort } from "../../domain/probes/container-port.ts";

@@ -2,9 +2,10 @@
  * Determines the cgroup driver. The runtime decides, because a kubelet and a runtime that disagree cannot start any
  * pod. The configured driver is used only if the runtime does not support the query.
  */
+
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";

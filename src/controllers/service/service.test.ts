@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { feedWatchdog, notifyService, notifyUntilAcknowledged, type WatchdogCheck } from "./service.ts";
 

@@ -4,9 +4,9 @@
  * previous value is reported, or none.
  */
 import { errorText } from "../../base/error-text.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { SingleFlightGroup } from "../../concurrency/single-flight-group.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { ReportedVolume } from "../../domain/stats/summary.ts";

@@ -3,8 +3,9 @@
  * measures layers every ten seconds and responds slowly, so the previous response is used while a new one is requested.
  * Callers wait only for containers that are still unknown, for at most `WAIT_MS`.
  */
+
+import { raceAbort } from "../../concurrency/abort.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { SingleFlightGroup } from "../../concurrency/single-flight-group.ts";
 import type { FilesystemUsage } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";

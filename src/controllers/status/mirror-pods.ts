@@ -6,9 +6,9 @@
 
 import { pods } from "../../api/resources.ts";
 import { backoffMs } from "../../base/backoff.ts";
+import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
-import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";

@@ -8,8 +8,8 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";

@@ -10,7 +10,7 @@ import { createGzip } from "node:zlib";
 import { expositionChunks } from "../../base/metrics/exposition.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import { negotiateFormat, takesGzip } from "../../base/metrics/negotiate.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { RouteRequest } from "../route.ts";
 
 /** At the lowest level this text compresses to a fifth, in a quarter of the default level's time. */

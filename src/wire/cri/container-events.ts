@@ -4,7 +4,7 @@
  * is sent when `events` is called. It lasts until the reader leaves the loop, the signal aborts, or the buffer is full.
  */
 
-import { linkSignals } from "../../concurrency/link-signals.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { RuntimeContainers } from "../../ports/runtime.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";

@@ -6,7 +6,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
 import type { Readable, Writable } from "node:stream";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { errnoOf } from "./errno.ts";

@@ -5,9 +5,8 @@
 
 import type { OutgoingHttpHeaders } from "node:http2";
 import { errorText } from "../../base/error-text.ts";
+import { linkSignals, raceAbort } from "../../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";

@@ -5,7 +5,7 @@
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
 import type { SecureContext } from "node:tls";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { Session, type SessionOptions } from "./session.ts";
 
 export interface OpenStream {

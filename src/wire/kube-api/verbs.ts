@@ -1,7 +1,7 @@
 /** The verbs of the ApiServer port as HTTP requests. */
 import type { ApiObject, Resource } from "../../api/resource.ts";
 import { assert } from "../../base/assert.ts";
-import { linkSignals } from "../../concurrency/link-signals.ts";
+import { linkSignals } from "../../concurrency/abort.ts";
 import type {
   ApiServer,
   DeleteOptions,

@@ -5,7 +5,7 @@
  */
 import { lookup as resolve } from "node:dns/promises";
 import { stat, statfs } from "node:fs/promises";
-import { raceAbort } from "../../concurrency/race-abort.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine } from "../../ports/machine.ts";
 import { CpuCount } from "./cpu-count.ts";
 import { Interfaces } from "./interfaces.ts";

@@ -6,8 +6,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { CgroupStats, StatsReading } from "../../domain/stats/stats-reading.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Stats, StatsQuestion } from "../../ports/stats.ts";

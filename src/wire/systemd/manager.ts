@@ -7,8 +7,8 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
+import { raceAbort } from "../../concurrency/abort.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import { raceAbort } from "../../concurrency/race-abort.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { DbusClosedError, type DbusConnection, DbusError } from "../dbus/connection.ts";
 import type { DbusValue, DbusVariant } from "../dbus/signature.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
-import { linkSignals } from "./link-signals.ts";
+import { linkSignals, raceAbort, unlessShutDown } from "./abort.ts";
 
 test("linked signal aborts with the reason of the first parent that aborts", () => {
   const [one, two] = [new AbortController(), new AbortController()];
@@ -34,4 +34,32 @@ test("disposing of a linked signal removes its listeners from the parents", () =
   assert.equal(getEventListeners(parent.signal, "abort").length, 0);
   parent.abort("late");
   assert.equal(child.signal.aborted, false);
+});
+
+void test("raceAbort settles as its promise does and removes its listener", async () => {
+  const { signal } = new AbortController();
+  assert.equal(await raceAbort(Promise.resolve(7), signal), 7);
+  await assert.rejects(raceAbort(Promise.reject(new Error("broken")), signal), /broken/);
+  await Promise.resolve();
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+void test("raceAbort rejects at once with the abort reason, swallows a later rejection of the promise", async () => {
+  const reason = new Error("gave up");
+  const giveUp = new AbortController();
+  const slow = Promise.withResolvers<never>();
+  const waiting = raceAbort(slow.promise, giveUp.signal);
+  giveUp.abort(reason);
+  await assert.rejects(waiting, (error) => error === reason);
+  slow.reject(new Error("too late to matter"));
+  await assert.rejects(raceAbort(Promise.reject(new Error("unheard")), giveUp.signal), (error) => error === reason);
+});
+
+test("unlessShutDown rejects on a failure before the shutdown, and resolves on one after it", async () => {
+  const stop = new AbortController();
+  const failing = () => Promise.reject(new Error("broken"));
+  assert.equal(await unlessShutDown(stop.signal, async () => 7), 7);
+  await assert.rejects(unlessShutDown(stop.signal, failing), /broken/);
+  stop.abort();
+  assert.equal(await unlessShutDown(stop.signal, failing), undefined);
 });
