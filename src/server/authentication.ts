@@ -14,7 +14,6 @@ import type { Clock } from "../ports/clock.ts";
 import { type AccessReviewCache, TooBusy } from "./access-review-cache.ts";
 import { verifyClientCertificate } from "./client-certificate.ts";
 import { CERTIFICATES_PRESENTED_MAX } from "./limits.ts";
-import { TOKEN_PROTOCOL } from "./token-protocol.ts";
 
 export type Authentication =
   | { readonly kind: "caller"; readonly caller: Caller; readonly isAnonymous: boolean }
@@ -40,6 +39,9 @@ export interface AuthenticationParts {
     | undefined;
   readonly anonymous: boolean;
 }
+
+/** Prefix of the WebSocket subprotocol that carries a client's bearer token. */
+export const TOKEN_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 
 /** Every rejected token costs one TokenReview; a rejection is cached this long so that immediate repeats cost none. */
 const REFUSAL_KEEP_MS_MAX = 10_000;

@@ -25,7 +25,6 @@ import type { ConnectionLimiter } from "./connection-limiter.ts";
 import type { Dispatch } from "./dispatch.ts";
 import { keepListening } from "./keep-listening.ts";
 import { LIMITS } from "./limits.ts";
-import type { TlsSettings } from "./tls-settings.ts";
 
 export interface ListenerOptions {
   readonly address: string;
@@ -34,6 +33,15 @@ export interface ListenerOptions {
   readonly tls: TlsParts | undefined;
   /** An address that cannot be listened on ends the agent. Otherwise listening is retried. */
   readonly failureIsFatal: boolean;
+}
+
+/** TLS settings of the server, in OpenSSL's notation. */
+interface TlsSettings {
+  readonly minVersion: "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
+  /** Separated by colons; TLS 1.3 suites are always included. */
+  readonly ciphers: string;
+  /** Separated by colons, in order of preference; "auto" leaves the choice to OpenSSL. */
+  readonly curves: string;
 }
 
 export interface TlsParts {

@@ -1,8 +1,8 @@
 /** The server side of the WebSocket handshake: the subprotocol, or the reason for a rejection. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
+import { TOKEN_PROTOCOL } from "../../authentication.ts";
 import { HttpError } from "../../route.ts";
-import { TOKEN_PROTOCOL } from "../../token-protocol.ts";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 const KEY = /^[A-Za-z0-9+/]{22}==$/;
