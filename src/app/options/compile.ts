@@ -32,8 +32,7 @@ import type { Configuration } from "./fields.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import { serverOf } from "./server-settings.ts";
-import { toMs } from "./units.ts";
-import type { Value } from "./value-types.ts";
+import { toMs, type Value } from "./value-types.ts";
 
 export interface Compilable {
   readonly config: Configuration;

@@ -8,7 +8,6 @@ import { DecodeFault, isObject } from "./decode-primitives.ts";
 import { isUnset, LEGACY, withDefaults, withEvictionDefaults } from "./defaults.ts";
 import { type FeatureGates, GateFault, resolveGates } from "./feature-gates.ts";
 import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
-import { mergePatch } from "./merge-patch.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import type { Value } from "./value-types.ts";
 
@@ -147,4 +146,15 @@ function prefixed<T>(prefix: string, run: () => T): T {
       throw new FileFault(prefix + error.message, { cause: error });
     throw error;
   }
+}
+
+/** RFC 7386: objects are merged, everything else replaces, null removes. */
+function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isObject(patch)) return patch;
+  const merged = new Map(isObject(target) ? Object.entries(target) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, mergePatch(merged.get(key), value));
+  }
+  return Object.fromEntries(merged);
 }

@@ -2,7 +2,7 @@
 import { parseGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../base/quantity.ts";
-import { toMs } from "./units.ts";
+import { toMs } from "./value-types.ts";
 
 const SIGNALS = [
   "memory.available",

@@ -1,6 +1,6 @@
 /** Fields of pod sources, the Node object, reporting, logging and the server's addresses. */
 import { accepted, field, path, pointer, refused, supported, unimplemented } from "./field.ts";
-import { minutes, seconds } from "./units.ts";
+import { minutes, seconds } from "./value-types.ts";
 
 const unbuffered = accepted("each line is written at once");
 

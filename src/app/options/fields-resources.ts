@@ -1,6 +1,6 @@
 /** Fields of cgroups, reservations, eviction, and the CPU, memory and topology managers. */
 import { accepted, field, pointer, supported, unimplemented } from "./field.ts";
-import { milliseconds, minutes, seconds } from "./units.ts";
+import { milliseconds, minutes, seconds } from "./value-types.ts";
 
 const managers = unimplemented("the CPU, memory and topology managers");
 const qosReserved = unimplemented("memory reservations per QoS class");

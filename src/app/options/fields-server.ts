@@ -1,6 +1,6 @@
 /** Fields of the server on port 10250, its authentication and authorization, and certificates. */
 import { accepted, field, path, pointer, supported, unimplemented } from "./field.ts";
-import { hours, minutes, seconds } from "./units.ts";
+import { hours, minutes, seconds } from "./value-types.ts";
 
 const systemLogs = unimplemented("the node's log files under /logs/");
 

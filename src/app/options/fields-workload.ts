@@ -1,6 +1,6 @@
 /** Fields of the runtime, images, containers, volumes and graceful node shutdown. */
 import { accepted, field, path, pointer, supported, unimplemented } from "./field.ts";
-import { minutes, seconds } from "./units.ts";
+import { minutes, seconds } from "./value-types.ts";
 
 const imageGc = unimplemented("garbage collection of images");
 const verification = unimplemented("verification of pull credentials");

@@ -1,6 +1,6 @@
 /** Rules for amounts (ranges, thresholds, ports), in the order in which the Go kubelet reports them. */
 import { between, named, notNegative, port, type Rule, spell, spellStruct, when } from "./rule.ts";
-import { milliseconds, seconds } from "./units.ts";
+import { milliseconds, seconds } from "./value-types.ts";
 
 const quotaPeriod: Rule = ({ config: { cpuCFSQuotaPeriod: period }, gates }) => {
   const what = `${named("cpuCFSQuotaPeriod")} ${spellStruct(period)}`;

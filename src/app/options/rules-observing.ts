@@ -3,7 +3,7 @@ import { isAscii } from "node:buffer";
 import { isAbsolute, normalize } from "node:path";
 import { goQuote } from "../../base/go-text.ts";
 import { type Rule, spell, when } from "./rule.ts";
-import { seconds } from "./units.ts";
+import { seconds } from "./value-types.ts";
 
 const INT32_MAX = 2 ** 31 - 1;
 const PREVIOUS_MINOR = "1.35";

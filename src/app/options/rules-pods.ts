@@ -4,8 +4,7 @@ import { goQuote } from "../../base/go-text.ts";
 import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";
 import { TAINT_EFFECTS } from "./names.ts";
 import { invalid, named, type Rule, spellStruct, when } from "./rule.ts";
-import { seconds, toMs } from "./units.ts";
-import type { Taint } from "./value-types.ts";
+import { seconds, type Taint, toMs } from "./value-types.ts";
 
 const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];
 

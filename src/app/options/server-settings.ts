@@ -3,7 +3,7 @@ import { CompileFault, DependencyFault } from "./compile-fault.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
 import { cipherSuites, curvePreferences, type Named, tlsVersion } from "./tls-names.ts";
-import { toMs } from "./units.ts";
+import { toMs } from "./value-types.ts";
 
 export interface ServerSettings {
   readonly enabled: boolean;

@@ -1,4 +1,7 @@
-/** The types that a configuration field can have: TypeScript's type for each, and Go's name of it in messages. */
+/**
+ * The types that a configuration field can have: TypeScript's type for each, Go's name of it in messages, and the
+ * conversion of durations to and from nanoseconds.
+ */
 import type { Quantity } from "../../base/quantity.ts";
 
 export interface Taint {
@@ -80,3 +83,12 @@ export function isEmptyCollection(value: Value | undefined): boolean {
   if (Array.isArray(value)) return value.length === 0;
   return typeof value === "object" && value !== null && !("nanos" in value) && Object.keys(value).length === 0;
 }
+
+/** Durations in nanoseconds, the unit of the configuration. */
+export const milliseconds = (count: number): bigint => BigInt(count) * 1_000_000n;
+export const seconds = (count: number): bigint => milliseconds(count * 1000);
+export const minutes = (count: number): bigint => seconds(count * 60);
+export const hours = (count: number): bigint => minutes(count * 60);
+
+/** Fractions of a millisecond are kept. */
+export const toMs = (durationNs: bigint): number => Number(durationNs) / 1e6;
