@@ -1,12 +1,17 @@
 /**
- * A volume plugin: which volumes it serves, how it sets them up on the node, and how it recognizes volumes that a
- * previous kubelet process set up. A plugin is one file in `plugins/` and one line of `VOLUME_PLUGINS`. Admission,
- * mounting, unmounting, statistics and metrics use that list.
+ * A volume plugin: which volumes it serves, how it sets them up on the node, how that fails, and how it recognizes
+ * volumes that a previous kubelet process set up. A plugin is one file in `plugins/` and one line of `VOLUME_PLUGINS`.
+ * Admission, mounting, unmounting, statistics and metrics use that list.
  */
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from "../../api/gen/core-v1.ts";
 import type { VolumeKind } from "../../domain/volumes/layout.ts";
 import type { MountedVolume } from "../../domain/volumes/volume-state.ts";
-import type { SetUpPorts } from "./set-up-ports.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { Mounts } from "../../ports/mounts.ts";
+import type { Random } from "../../ports/random.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
 
 export interface VolumePlugin extends VolumeKind {
@@ -46,6 +51,16 @@ export type VolumePlan =
 
 export type SetUpVolume = Omit<MountedVolume, "name">;
 
+/** The ports that the set-up of a volume needs. */
+export interface SetUpPorts {
+  readonly files: HostFiles;
+  readonly mounts: Mounts;
+  readonly journal: Journal;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
 /** One volume of one pod, and its paths. */
 export interface SetUpWork {
   readonly pod: Pod;
@@ -71,6 +86,16 @@ export interface UnstageWork {
   readonly ports: Pick<SetUpPorts, "files" | "mounts">;
   readonly staged: StagedVolumes;
   readonly signal: AbortSignal;
+}
+
+/** A volume cannot be set up. The texts are those that Kubernetes users know: the failed operation and the cause. */
+export class VolumeFailure extends Error {
+  override readonly name = "VolumeFailure";
+  readonly operation: string;
+  constructor(operation: string, cause: string) {
+    super(cause);
+    this.operation = operation;
+  }
 }
 
 export const refused = (message: string, operation = "MountVolume.SetUp failed"): VolumePlan => ({

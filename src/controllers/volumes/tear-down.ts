@@ -14,8 +14,7 @@ import {
 } from "../../domain/volumes/tear-down-plan.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import { MountError } from "../../ports/mounts.ts";
-import type { VolumePlugin } from "./plugin.ts";
-import type { SetUpPorts } from "./set-up-ports.ts";
+import type { SetUpPorts, VolumePlugin } from "./plugin.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
 
 export type TearDownPorts = Pick<SetUpPorts, "files" | "mounts" | "clock">;

@@ -18,10 +18,9 @@ import type { MountedVolume, VolumeState } from "../../domain/volumes/volume-sta
 import { sameSet } from "../../domain/volumes/write-plan.ts";
 import { writeFiles } from "./atomic-writer.ts";
 import { type PlannedVolume, planVolume } from "./plan-volume.ts";
-import type { VolumePlan, VolumePlugin } from "./plugin.ts";
+import { VolumeFailure, type VolumePlan, type VolumePlugin } from "./plugin.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
 import type { Tokens } from "./tokens.ts";
-import { VolumeFailure } from "./volume-failure.ts";
 import { retryMs, type VolumesParts } from "./volumes-parts.ts";
 
 /** What is remembered of a volume between two syncs. */

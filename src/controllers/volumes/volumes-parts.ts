@@ -15,8 +15,7 @@ import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Log } from "../../ports/log.ts";
-import type { VolumePlugin } from "./plugin.ts";
-import type { SetUpPorts } from "./set-up-ports.ts";
+import type { SetUpPorts, VolumePlugin } from "./plugin.ts";
 import type { TokenPorts } from "./tokens.ts";
 
 export interface VolumesParts {

@@ -1,7 +1,6 @@
 /** A path of the node, specified by the pod or by a PersistentVolume. It is neither mounted nor measured. */
 import { hostPathStep } from "../../../domain/volumes/host-path.ts";
-import { refused, type SetUpWork, type VolumePlugin } from "../plugin.ts";
-import { VolumeFailure } from "../volume-failure.ts";
+import { refused, type SetUpWork, VolumeFailure, type VolumePlugin } from "../plugin.ts";
 
 export const hostPathPlugin: VolumePlugin = {
   name: "host-path",

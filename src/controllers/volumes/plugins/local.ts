@@ -12,9 +12,8 @@ import { podFileGroup } from "../../../domain/volumes/fs-group.ts";
 import { deviceMountDirectory } from "../../../domain/volumes/layout.ts";
 import type { MountPoint } from "../../../ports/mounts.ts";
 import { noteMounting } from "../note-mounting.ts";
-import { refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
+import { refused, type SetUpVolume, type SetUpWork, VolumeFailure, type VolumePlugin } from "../plugin.ts";
 import { applyFsGroup, mountOnce, PARENT_MODE } from "../set-up.ts";
-import { VolumeFailure } from "../volume-failure.ts";
 
 export interface LocalVolume {
   readonly source: string;
