@@ -1,8 +1,15 @@
 /**
  * Records an observed pod state. Container exits are journaled before they are used, because they cannot be read again
- * after a container is removed.
+ * after a container is removed. Their termination messages are read at the same time.
  */
 
+import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "../../domain/container-config/cri-keys.ts";
+import {
+  fallsBackToLog,
+  LOG_TAIL_BYTES,
+  MESSAGE_BYTES_MAX,
+  messageFromLog,
+} from "../../domain/container-config/termination-message.ts";
 import { withKnownExits } from "../../domain/pod/known-exits.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import {
@@ -10,11 +17,13 @@ import {
   emptyView,
   mayRun,
   newestOf,
+  type PodContainer,
   type PodRuntimeView,
   restartCountOf,
 } from "../../domain/pod/runtime-view.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
-import { terminationMessage } from "./termination-message.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
 export async function recordObservation(
@@ -79,4 +88,25 @@ function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
   const gone = before.containers.filter((container) => !listed.has(container.id) && !mayRun(container));
   const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : before.sandboxes;
   return { ...view, sandboxes, containers: [...view.containers, ...gone] };
+}
+
+/**
+ * The termination message of an exited container. Empty if there is none or if it cannot be read: the status is
+ * published either way.
+ */
+async function terminationMessage(container: PodContainer, files: HostFiles, log: Log): Promise<string> {
+  const path = container.annotations[TERMINATION_MESSAGE_PATH] ?? "";
+  const mount = path === "" ? undefined : container.mounts.find(({ containerPath }) => containerPath === path);
+  const decoder = new TextDecoder();
+  try {
+    const written = mount === undefined ? "" : decoder.decode(await files.readTail(mount.hostPath, MESSAGE_BYTES_MAX));
+    const policy = container.annotations[TERMINATION_MESSAGE_POLICY] ?? "";
+    if (!fallsBackToLog(policy, container.exitCode, written)) return written;
+    const tail = await files.readTail(container.logPath, LOG_TAIL_BYTES);
+    return messageFromLog(decoder.decode(tail), tail.length < LOG_TAIL_BYTES);
+  } catch (error) {
+    if (!isMissing(error))
+      log.error("Failed to read a container's termination message", error, { containerID: container.id });
+    return "";
+  }
 }
