@@ -8,7 +8,7 @@ import { JoinedTable } from "../concurrency/joined-table.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable, type ReadonlyTable } from "../concurrency/latest-table.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
-import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../domain/cluster-objects/references.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
 import type { CertificatePair, PairPaths, ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";

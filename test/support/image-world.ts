@@ -4,7 +4,7 @@ import type { Pod, PodSpec, Secret } from "../../src/api/gen/core-v1.ts";
 import type { ApiObject } from "../../src/api/resource.ts";
 import { LatestTable } from "../../src/concurrency/latest-table.ts";
 import { ImagePulls, type PullLimits } from "../../src/controllers/images/pulls.ts";
-import { type KnownObject, objectKey } from "../../src/domain/cluster-objects/known-object.ts";
+import { type KnownObject, objectKey } from "../../src/domain/cluster-objects/references.ts";
 import type { PullProgress } from "../../src/domain/images/pull-progress.ts";
 import type { Image, RegistryCredentials } from "../../src/domain/runtime/image.ts";
 import { RuntimeError, type RuntimeErrorCode } from "../../src/ports/runtime-error.ts";

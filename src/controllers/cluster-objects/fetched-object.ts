@@ -5,7 +5,7 @@
 import { type BackoffCurve, backoffMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import { pause } from "../../concurrency/sleep.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import { ApiError, isNotFound } from "../../ports/api-error.ts";
 import type { ApiObject, ApiServer, ObjectName, Resource } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";

@@ -11,7 +11,7 @@ import { admittedVerdict, container, pod } from "../../../test/support/pods.ts";
 import type { ConfigMap, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, pods, secrets } from "../../api/resources.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { ApiObject, Resource } from "../../ports/api-server.ts";
 import { runReferencedObjects } from "./referenced-objects.ts";

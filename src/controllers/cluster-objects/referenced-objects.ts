@@ -11,8 +11,12 @@ import { configMaps, persistentVolumeClaims, persistentVolumes, secrets } from "
 import { assertNever } from "../../base/assert.ts";
 import { type LinkedSignal, linkSignals, raceAbort, unlessShutDown } from "../../concurrency/abort.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
-import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
+import {
+  type KnownObject,
+  type ObjectReference,
+  objectKey,
+  referencesOf,
+} from "../../domain/cluster-objects/references.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { boundVolumeName, isClaimed } from "../../domain/volumes/claims.ts";
 import type { ApiObject, ApiServer } from "../../ports/api-server.ts";

@@ -1,7 +1,7 @@
 import type { ApiObject } from "../../api/resource.ts";
 import { raceAbort } from "../../concurrency/abort.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { Clock } from "../../ports/clock.ts";
 
 /** The Go kubelet waits this long for its cache. */

@@ -7,7 +7,7 @@ import type { BackoffCurve } from "../../base/backoff.ts";
 import { linkSignals } from "../../concurrency/abort.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import { onChange } from "../../concurrency/on-change.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { ApiObject, ApiServer, Resource } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";

@@ -3,7 +3,7 @@
 import type { Pod, Secret } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
-import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
+import { type KnownObject, objectKey } from "../../domain/cluster-objects/references.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { waitForObjects } from "../cluster-objects/wait-for-objects.ts";
 

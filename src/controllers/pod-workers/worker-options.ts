@@ -4,7 +4,7 @@ import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import type { Semaphore } from "../../concurrency/semaphore.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { HostnameSettings } from "../../domain/container-config/hostname.ts";
 import type { ResolverConfig } from "../../domain/container-config/resolver-limits.ts";
 import type { RuntimeClasses } from "../../domain/container-config/runtime-handler.ts";

@@ -17,7 +17,7 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import { unsupportedFields } from "../../domain/admission/unsupported-fields.ts";
 import { specAllocation } from "../../domain/allocation/pod-allocation.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core-v1.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import { planVolume } from "./plan-volume.ts";
 import { localVolume } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";

@@ -3,9 +3,9 @@
  * PersistentVolume.
  */
 import type { PersistentVolume, Pod, Volume } from "../../api/gen/core-v1.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import { claimNameOf, type KnownObject } from "../../domain/cluster-objects/references.ts";
 import { fitsNode, type NodeNames } from "../../domain/node/node-selector.ts";
-import { claimedVolume, claimNameOf } from "../../domain/volumes/claims.ts";
+import { claimedVolume } from "../../domain/volumes/claims.ts";
 import { kindOf } from "../../domain/volumes/layout.ts";
 import { type PlanContext, refused, type VolumePlan, type VolumePlugin } from "./plugin.ts";
 

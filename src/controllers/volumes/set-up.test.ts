@@ -7,7 +7,7 @@ import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
 import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
-import { claimNameOf } from "../../domain/volumes/claims.ts";
+import { claimNameOf } from "../../domain/cluster-objects/references.ts";
 import { kindOf, readyFileDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
 import { localPlugin } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";

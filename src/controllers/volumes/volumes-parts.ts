@@ -6,7 +6,7 @@ import { doublingMs } from "../../base/backoff.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
-import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { KnownObject } from "../../domain/cluster-objects/references.ts";
 import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { VolumeMetrics } from "../../domain/metrics/volume-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";

@@ -1,8 +1,19 @@
-/** The API objects that a pod references, which its node therefore may and must read. */
+/** The API objects that a pod references, which its node therefore may and must read, and what is known of each. */
 import type { Container, EphemeralContainer, Pod, Volume } from "../../api/gen/core-v1.ts";
 import { allContainers } from "../pod/containers.ts";
-import { claimNameOf } from "../volumes/claims.ts";
-import { objectKey, type ReferencedKind } from "./known-object.ts";
+
+/** What is known of an API object that a pod references. Objects that no pod references are absent from the table. */
+export type KnownObject<T> =
+  /** Requested but not received yet; `trouble` is the last error. */
+  | { readonly kind: "unknown"; readonly trouble: string | undefined }
+  | { readonly kind: "missing" }
+  | { readonly kind: "present"; readonly object: T };
+
+export type ReferencedKind = "ConfigMap" | "Secret" | "PersistentVolumeClaim" | "PersistentVolume";
+
+/** The key of an object in the tables: "Secret/namespace/name", and "PersistentVolume//name". */
+export const objectKey = (kind: ReferencedKind, namespace: string, name: string): string =>
+  `${kind}/${namespace}/${name}`;
 
 export interface ObjectReference {
   readonly kind: ReferencedKind;
@@ -52,3 +63,7 @@ const ofVolume = (volume: Volume, podName: string): readonly Found[] => [
   ["Secret", volume.flexVolume?.secretRef?.name],
   ["PersistentVolumeClaim", claimNameOf(podName, volume)],
 ];
+
+/** The name of the claim that a volume stands for; undefined: none. */
+export const claimNameOf = (podName: string, { name, persistentVolumeClaim, ephemeral }: Volume): string | undefined =>
+  persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${podName}-${name}`);

@@ -1,7 +1,7 @@
 /** Which volumes of a pod are measured, and how they are reported. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
-import { claimNameOf } from "../volumes/claims.ts";
+import { claimNameOf } from "../cluster-objects/references.ts";
 import { usedVolumes } from "../volumes/used-volumes.ts";
 import type { PodVolumes, VolumeMeasurement } from "../volumes/volume-state.ts";
 import type { FilesystemStats, FileUsage } from "./stats-reading.ts";

@@ -3,7 +3,7 @@
  * upstream's wording.
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core-v1.ts";
-import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts";
+import { claimNameOf, type KnownObject, objectKey } from "../cluster-objects/references.ts";
 
 export type ClaimedVolume =
   | { readonly kind: "bound"; readonly volume: PersistentVolume; readonly readOnly: boolean }
@@ -13,10 +13,6 @@ export type ClaimedVolume =
   | { readonly kind: "waits"; readonly message: string };
 
 const PROTECTION = "kubernetes.io/pvc-protection";
-
-/** The name of the claim that a volume stands for; undefined: none. */
-export const claimNameOf = (podName: string, { name, persistentVolumeClaim, ephemeral }: Volume): string | undefined =>
-  persistentVolumeClaim?.claimName ?? (ephemeral === undefined ? undefined : `${podName}-${name}`);
 
 export function claimedVolume(
   pod: Pod,

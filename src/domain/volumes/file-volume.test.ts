@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
-import type { KnownObject } from "../cluster-objects/known-object.ts";
+import type { KnownObject } from "../cluster-objects/references.ts";
 import { type FileSources, fileVolume } from "./file-volume.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");

@@ -5,7 +5,7 @@
 import type { ConfigMap, DownwardAPIVolumeFile, Pod, Secret, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
 import { aggregate } from "../../base/go-text.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
-import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts";
+import { type KnownObject, objectKey } from "../cluster-objects/references.ts";
 import type { ReferredText } from "../container-config/environment/field-reference.ts";
 import { checkedPaths, configMapKeys, type FileSet, filesOfKeys, type ProjectedFile, secretKeys } from "./file-set.ts";
 import { podFileGroup, podFileUser } from "./fs-group.ts";

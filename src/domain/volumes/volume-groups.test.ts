@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, pod } from "../../../test/support/pods.ts";
-import type { KnownObject } from "../cluster-objects/known-object.ts";
+import type { KnownObject } from "../cluster-objects/references.ts";
 import { volumeGroups } from "./volume-groups.ts";
 
 test("[25.1] a pod gets the groups of its bound volumes, each once, without its own supplementalGroups", () => {

@@ -3,8 +3,8 @@
  * files.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { KnownObject } from "../cluster-objects/known-object.ts";
-import { claimedVolume, claimNameOf } from "./claims.ts";
+import { claimNameOf, type KnownObject } from "../cluster-objects/references.ts";
+import { claimedVolume } from "./claims.ts";
 import { usedVolumes } from "./used-volumes.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";

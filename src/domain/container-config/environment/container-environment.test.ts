@@ -4,7 +4,7 @@ import { container, pod } from "../../../../test/support/pods.ts";
 import type { Container, EnvVar, Pod } from "../../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../../api/resource.ts";
 import { utf8Bytes, utf8Text } from "../../../base/utf8.ts";
-import { type KnownObject, objectKey } from "../../cluster-objects/known-object.ts";
+import { type KnownObject, objectKey } from "../../cluster-objects/references.ts";
 import { CONFIG_SOURCE } from "../../pod/pod-identity.ts";
 import { containerEnvironment, type EnvFile, type EnvironmentInputs } from "./container-environment.ts";
 
