@@ -18,6 +18,7 @@ import { qosCgroupValues } from "../../src/domain/resources/qos-cgroups.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
 import { defaultPod } from "../../src/domain/static-pods/static-pod-defaults.ts";
+import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
 import { comparisonMode, SIDES, type Side } from "../golden/sides.ts";
@@ -218,9 +219,7 @@ async function observe(guest: Guest, agent: Agent, config: object, all: readonly
       const found = countsOf(await readGroups(guest));
       throw new Error(JSON.stringify({ wanted, found }) + said.stdout, { cause: error });
     });
-    // The files of a cgroup are written a moment after its creation.
-    await guest.must("sleep 3");
-    groups.push(await readGroups(guest));
+    groups.push(await unchangedGroups(guest));
     units.push(await guest.must(`systemctl show 'kubepods*.slice' --property=${UNIT_PROPERTIES.join(",")}`));
     await setPods(guest, []);
     await waitForGroups(guest, `the groups to go under ${agent}`, (now) => podGroups(now).length === 0);
@@ -228,6 +227,21 @@ async function observe(guest: Guest, agent: Agent, config: object, all: readonly
   await stopAgent(guest);
   figure(`${agent}: ${all.flat().length} pods made, read and removed`, Math.round(performance.now() - startedMs), "ms");
   return { groups, units, untouched: await untouchedGroup(guest) };
+}
+
+const WRITTEN_MS_MAX = 5 * 60_000;
+
+/** The files of a cgroup are written a while after its creation: reads them until they stay as they are. */
+async function unchangedGroups(guest: Guest): Promise<Groups> {
+  let groups = await readGroups(guest);
+  const isUnchanged = async () => {
+    await guest.must("sleep 3");
+    const before = groups;
+    groups = await readGroups(guest);
+    return isDeepStrictEqual(groups, before);
+  };
+  await waitUntil("the files of the groups to stay as they are", WRITTEN_MS_MAX, isUnchanged);
+  return groups;
 }
 
 /** The files of a cgroup that the kernel has just created, with every controller. */
