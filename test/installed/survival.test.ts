@@ -12,10 +12,10 @@ import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { seed } from "../size.ts";
 import { conditionOf, hasEndedWhole, isRunning } from "../support/cluster-pods.ts";
-import { containersIn } from "../support/guest-eyes.ts";
+import { withoutDisruption } from "../support/disruption-check.ts";
+import { containersIn } from "../support/guest-inspection.ts";
 import { begun, oncePod, prepare, SPECS, STATIC_PODS, startWorkload } from "../support/guest-workload.ts";
 import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
-import { unnoticed } from "../support/unnoticed.ts";
 
 const KILLS = 20;
 /**
@@ -61,7 +61,7 @@ describe("pods keep running whatever happens to the service", () => {
   const show = async (property: string) =>
     (await node.guest.must(`systemctl show kubelet.service --value -p ${property}`)).trim();
 
-  const survives = (act: () => Promise<unknown>) => unnoticed(node, { pods: [...running, "finished"] }, act);
+  const survives = (act: () => Promise<unknown>) => withoutDisruption(node, { pods: [...running, "finished"] }, act);
 
   /** Runs `act` and waits until systemd has restarted the service and its main process exists. */
   async function restarted(act: string): Promise<void> {

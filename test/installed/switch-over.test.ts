@@ -9,7 +9,8 @@ import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { isRunning } from "../support/cluster-pods.ts";
-import { containersIn, type EndedPod, podMountsIn } from "../support/guest-eyes.ts";
+import { withoutDisruption } from "../support/disruption-check.ts";
+import { containersIn, type EndedPod, podMountsIn } from "../support/guest-inspection.ts";
 import {
   begun,
   mayEnd,
@@ -23,7 +24,6 @@ import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { changesSince } from "../support/pod-faults.ts";
 import { lastingPod, NODE } from "../support/survival-world.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
-import { unnoticed } from "../support/unnoticed.ts";
 import { CONFIG_MAP, filesSeen } from "../support/volume-pods.ts";
 
 interface Said {
@@ -74,7 +74,7 @@ describe("switching a node's agent with the commands of docs/switch-over.md", ()
    */
   async function change(lines: readonly string[], mayBeUnready: readonly string[] = []): Promise<readonly Said[]> {
     const watched = { pods: [...running, "finished"], ended, mayBeUnready, look: filesOfVolumes };
-    const said = await unnoticed(node, watched, () => typed(lines));
+    const said = await withoutDisruption(node, watched, () => typed(lines));
     for (const { line, code, output } of said) assert.equal(code, 0, `${line}\n${output}`);
     return said;
   }
@@ -130,7 +130,9 @@ describe("switching a node's agent with the commands of docs/switch-over.md", ()
   test("restart of the Go kubelet makes probed static pods unready until their probe succeeds, and no other pods", async () => {
     const watched = { pods: [...running, "finished"], mayBeUnready: STATIC_PODS, look: filesOfVolumes };
     const sinceWallMs = Date.now();
-    await unnoticed(node, watched, () => node.guest.must("systemctl restart kubelet.service", { limitMs: SLOW_MS }));
+    await withoutDisruption(node, watched, () =>
+      node.guest.must("systemctl restart kubelet.service", { limitMs: SLOW_MS }),
+    );
     const unready = STATIC_PODS.filter((name) => changesSince(name, node.pods.versions(name), sinceWallMs).length > 0);
     figure("static pods unready at a restart of the Go kubelet", unready.length, "pods");
     assert.notDeepEqual(unready, []);

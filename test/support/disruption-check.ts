@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { pause } from "../cluster/wait.ts";
 import type { Guest } from "../guest/guest.ts";
 import { readyFlips } from "./audit.ts";
-import { containersIn, type EndedPod, GuestRecorder, NOTHING, podMountsIn } from "./guest-eyes.ts";
+import { containersIn, type EndedPod, GuestRecorder, NOTHING, podMountsIn } from "./guest-inspection.ts";
 import { begun } from "./guest-workload.ts";
 import type { GuestNode } from "./joined-guest.ts";
 import { changesSince } from "./pod-faults.ts";
@@ -29,7 +29,7 @@ export interface Watched {
 /** The time in which either agent, under emulation, inspects everything again. */
 const SETTLE_MS = 60_000;
 
-export async function unnoticed<T>(
+export async function withoutDisruption<T>(
   node: GuestNode,
   { pods, ended = [], mayBeUnready = [], look = async () => undefined }: Watched,
   act: () => Promise<T>,
