@@ -105,7 +105,7 @@ async function syncPods(
 ): Promise<void> {
   for (let seen = 0; ; seen = await nextSync(ports, wanted, seen, shutdown)) {
     for (const pod of wanted.value.values()) {
-      if (pod.metadata?.deletionTimestamp === undefined) await keepRunning(ports, pod, shutdown);
+      if (pod.metadata?.deletionTimestamp === undefined) await syncRunning(ports, pod, shutdown);
       else await end(ports, api, pod, shutdown);
     }
     if (wanted.version > 0) await sweep(ports, wanted.value, shutdown);
@@ -133,7 +133,7 @@ async function nextSync(
   }
 }
 
-async function keepRunning({ runtime }: KubeletPorts, pod: Pod, shutdown: AbortSignal): Promise<void> {
+async function syncRunning({ runtime }: KubeletPorts, pod: Pod, shutdown: AbortSignal): Promise<void> {
   const uid = pod.metadata?.uid ?? "";
   const labels = { uid };
   const sandboxes = await runtime.listSandboxes({ labels }, shutdown);

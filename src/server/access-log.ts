@@ -34,7 +34,7 @@ export class AccessLog {
     this.#unproven = new TokenBucket(clock, UNPROVEN);
   }
 
-  tell({ method, bucket, status, ms, user, peer, target, why }: AccessLine): void {
+  log({ method, bucket, status, ms, user, peer, target, why }: AccessLine): void {
     const isRefused = status === 401 || status === 403;
     const isLimited = isRefused || user === undefined;
     if (isLimited && !this.#unproven.tryTake()) {

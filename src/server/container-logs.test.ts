@@ -23,7 +23,7 @@ let openFiles = 0;
 let server: Server;
 let shown: Pod | undefined;
 /** Belongs to the most recent client. */
-let asker = new AbortController();
+let client = new AbortController();
 let answer: ServerResponse;
 const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
 const log = keptLog();
@@ -48,9 +48,9 @@ before(async () => {
     const url = new URL(request.url ?? "", "http://node");
     const [, , namespace = "", podName = "", name = ""] = url.pathname.split("/");
     const gone = new AbortController();
-    asker = gone;
+    client = gone;
     answer = response;
-    response.on("close", () => gone.abort(new Error("the asker is gone")));
+    response.on("close", () => gone.abort(new Error("the client is gone")));
     const parts = { namespace, pod: podName, container: name };
     const asked = { request, parts, query: url.searchParams, signal: gone.signal };
     route.answer(asked, response).catch((error: unknown) => {
@@ -166,7 +166,7 @@ test("slow or disconnected clients do not block others", async () => {
   assert.equal(openFiles, 1);
   // Of 20 MB only one chunk is in flight; the rest stays in the file.
   assert.ok(answer.writableLength > 0 && answer.writableLength < 1e6, String(answer.writableLength));
-  const left = new Promise((resolve) => asker.signal.addEventListener("abort", resolve));
+  const left = new Promise((resolve) => client.signal.addEventListener("abort", resolve));
   sent.destroy();
   await left;
   await waitUntil("its log to be closed", 10_000, async () => openFiles === 0);

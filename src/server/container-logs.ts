@@ -119,7 +119,7 @@ async function sendLog(
 /** One chunk is in flight at a time: a slow client delays only its own log. */
 async function written(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  if (response.destroyed) throw new Error("the asker is gone");
+  if (response.destroyed) throw new Error("the client is gone");
   if (!response.write(bytes)) await once(response, "drain", { signal });
 }
 

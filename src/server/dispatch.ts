@@ -152,14 +152,14 @@ export class Dispatch {
       const { method, bucket } = labels;
       const { user, target, why } = context;
       observer.onAnswered({ ...labels, status, ms });
-      accessLog.tell({ method, bucket, status, ms, user, peer, target, why });
+      accessLog.log({ method, bucket, status, ms, user, peer, target, why });
     }
   }
 
   async #carriedOut(context: RequestContext, require: Require, carryOut: CarryOut): Promise<void> {
     const { request, socket, line } = context;
     using gone = linkSignals(this.#shutdown);
-    const leave = () => gone.abort(new Error("the asker has left"));
+    const leave = () => gone.abort(new Error("the client has left"));
     socket.once("close", leave);
     try {
       const path = require(request, line);

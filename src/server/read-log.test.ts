@@ -254,7 +254,7 @@ test("a reading ends at once when the client disconnects", async () => {
   const gone = new AbortController();
   const reading = read({ follow }, gone.signal);
   await clock.advance(100);
-  gone.abort(new Error("the asker is gone"));
-  await assert.rejects(reading, /the asker is gone/);
+  gone.abort(new Error("the client is gone"));
+  await assert.rejects(reading, /the client is gone/);
   assert.deepEqual([watchers.size, clock.timersPending], [0, 0]);
 });

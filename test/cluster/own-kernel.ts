@@ -42,7 +42,8 @@ export const layOver = (directory: string): readonly string[] => [
 ];
 
 /** Shell lines that unmount the copies. */
-export const takeAway = (): readonly string[] => Object.keys(BEGUN_WITH).map((name) => `umount /proc/sys/${name}`);
+export const umountCommands = (): readonly string[] =>
+  Object.keys(BEGUN_WITH).map((name) => `umount /proc/sys/${name}`);
 
 /** The command line that runs `command` behind the copies, as the same process. */
 export function behindOwnKernel(directory: string, command: readonly string[]): readonly string[] {

@@ -22,10 +22,10 @@ import {
   suiteProblems,
   type TestOutcome,
 } from "./results.ts";
-import { RunWatch, type Teller } from "./run-watch.ts";
+import { type ProgressOutput, RunWatch } from "./run-watch.ts";
 import { PARTS, type Part, type PartRun, partOf, runPart } from "./suite.ts";
 
-export interface RunOptions extends Teller {
+export interface RunOptions extends ProgressOutput {
   readonly agent: "go" | "deckhand";
   readonly agentOptions?: AgentOptions;
   /** How many nodes, all with this agent. */

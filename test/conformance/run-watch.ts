@@ -12,7 +12,7 @@ import { passed, type TestOutcome } from "./results.ts";
 
 const LOOK_EVERY_MS = 1_000;
 
-export interface Teller {
+export interface ProgressOutput {
   readonly say: (line: string) => void;
   readonly sayProgress: (line: string) => void;
 }
@@ -22,14 +22,14 @@ export class RunWatch {
   readonly #progress = new Progress();
   readonly #evidence: Evidence;
   readonly #auditLog: GrowingFile;
-  readonly #teller: Teller;
+  readonly #output: ProgressOutput;
   readonly #over = new AbortController();
   readonly #turning: Promise<void>;
   #looking: Promise<void> = Promise.resolve();
   #taking: Promise<void> = Promise.resolve();
 
-  constructor(cluster: Cluster, directory: string, teller: Teller) {
-    this.#teller = teller;
+  constructor(cluster: Cluster, directory: string, output: ProgressOutput) {
+    this.#output = output;
     this.#auditLog = new GrowingFile(cluster.api.auditLog);
     this.#evidence = new Evidence(cluster, this.#audit, join(directory, "failures"));
     this.#turning = this.#turn();
@@ -70,18 +70,18 @@ export class RunWatch {
   }
 
   #onFailed({ test }: Ended): void {
-    this.#teller.say(`FAILED ${test}`);
+    this.#output.say(`FAILED ${test}`);
     // One after the other, because these requests must not disturb the tests that run.
     this.#taking = this.#taking
       .then(() => this.#look())
       .then(() => this.#evidence.take(test))
-      .catch((error: unknown) => this.#teller.say(`no evidence of ${test}: ${String(error)}`));
+      .catch((error: unknown) => this.#output.say(`no evidence of ${test}: ${String(error)}`));
   }
 
   async #turn(): Promise<void> {
     while (!this.#over.signal.aborted) {
       await this.#look();
-      this.#teller.sayProgress(this.#progress.line(this.#audit.tests()));
+      this.#output.sayProgress(this.#progress.line(this.#audit.tests()));
       await pause(LOOK_EVERY_MS);
     }
     await this.#look();

@@ -187,13 +187,13 @@ function tcpContract(within: Within): void {
 }
 
 function grpcContract(within: Within): void {
-  const asker =
+  const healthCheckOf =
     ({ prober, host, ports }: ProberWorld, port = ports.grpc) =>
     (service: string, limitMs = 2_000) =>
       prober.grpc({ host, port }, { service, userAgent: AGENT }, limitMs, patient);
 
   within("[12.5] queries a gRPC service by its name, and sends the user agent", async (world) => {
-    const ask = asker(world);
+    const ask = healthCheckOf(world);
     for (const service of ["", "well", "agent"]) {
       assert.deepEqual(await ask(service), { kind: "status", status: "SERVING" });
     }
@@ -201,13 +201,13 @@ function grpcContract(within: Within): void {
   });
 
   within("[12.5] returns the gRPC code of a server that refuses", async (world) => {
-    assert.deepEqual(await asker(world)("other"), { kind: "refused", code: 5, message: "unknown service" });
-    const refused = await asker(world, world.ports.noHealth)("");
+    assert.deepEqual(await healthCheckOf(world)("other"), { kind: "refused", code: 5, message: "unknown service" });
+    const refused = await healthCheckOf(world, world.ports.noHealth)("");
     assert.deepEqual([refused.kind, refused.kind === "refused" && refused.code], ["refused", 12]);
   });
 
   within("[12.5] a closed port is late in the connect step, a silent server in the answer step", async (world) => {
-    await late(world, asker(world, world.ports.nobody)("", 300), fails("connect", "late", /300 ms/));
-    await late(world, asker(world)("silent", 300), fails("answer", "late", /300 ms/));
+    await late(world, healthCheckOf(world, world.ports.nobody)("", 300), fails("connect", "late", /300 ms/));
+    await late(world, healthCheckOf(world)("silent", 300), fails("answer", "late", /300 ms/));
   });
 }

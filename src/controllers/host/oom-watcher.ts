@@ -38,7 +38,7 @@ interface Reported {
 
 export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSignal): Promise<void> {
   const { clock, log } = parts;
-  const teller = new OomTeller(parts);
+  const reporter = new OomReporter(parts);
   while (!shutdown.aborted) {
     try {
       let reading: OomReading;
@@ -46,7 +46,7 @@ export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSigna
         const next = readOomLine(reading, text);
         reading = next.reading;
         const message = next.kill === undefined ? undefined : systemOomMessage(next.kill);
-        if (message !== undefined) await teller.tell(sequence, message);
+        if (message !== undefined) await reporter.report(sequence, message);
       }
     } catch (error) {
       if (shutdown.aborted) return;
@@ -56,7 +56,7 @@ export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSigna
   }
 }
 
-class OomTeller {
+class OomReporter {
   readonly #parts: OomWatcherParts;
   /** Read at the first kill, which is rare. */
   #reported: Reported | undefined;
@@ -65,7 +65,7 @@ class OomTeller {
     this.#parts = parts;
   }
 
-  async tell(sequence: number, message: string): Promise<void> {
+  async report(sequence: number, message: string): Promise<void> {
     const { events, nodeName, log } = this.#parts;
     const reported = (this.#reported ??= await this.#reportedBefore());
     if (sequence <= reported.sequence) return;

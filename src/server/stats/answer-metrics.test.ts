@@ -27,7 +27,7 @@ async function begin() {
   const server = createServer((request, response) => {
     const asked = { request, parts: {}, query: new URLSearchParams(), signal: gone.signal };
     response.on("close", () => {
-      if (!response.writableFinished) gone.abort(new Error("the asker is gone"));
+      if (!response.writableFinished) gone.abort(new Error("the client is gone"));
     });
     answerMetrics(asked, response, families).then(answered.resolve, answered.reject);
   });
@@ -69,7 +69,7 @@ void suite("a response with many metric families", () => {
     for (const encoding of ["identity", "gzip"]) {
       using server = await begin();
       const response = await server.ask({ "accept-encoding": encoding });
-      const refused = assert.rejects(server.answered, /the asker is gone/);
+      const refused = assert.rejects(server.answered, /the client is gone/);
       response.destroy();
       await refused;
     }

@@ -61,11 +61,11 @@ test("[1.17] handover lock waits for its holder, has mode 0600, and excludes flo
   assert.deepEqual([isHeld, other.exitCode], [false, null]);
   first.release();
   // Whichever gets the lock first releases it for the other.
-  const letGo = async () => {
+  const release = async () => {
     await other.held;
     other.stdin?.end();
   };
-  const [lock] = await Promise.all([second.then((held) => (held.release(), held)), letGo()]);
+  const [lock] = await Promise.all([second.then((held) => (held.release(), held)), release()]);
   assert.ok(lock !== undefined && isHeld);
 });
 

@@ -86,7 +86,7 @@ export function createStats({
   };
 }
 
-interface Asker {
+interface PendingRequest {
   readonly groups: CgroupStats[];
   readonly resolve: (reading: StatsReading) => void;
   readonly reject: (error: Error) => void;
@@ -94,7 +94,7 @@ interface Asker {
 
 class Thread {
   readonly #worker: Worker;
-  readonly #askers = new Map<number, Asker>();
+  readonly #requests = new Map<number, PendingRequest>();
   #asked = 0;
   isGone = false;
   hasExited = false;
@@ -115,7 +115,7 @@ class Thread {
     this.#asked += 1;
     const message: ThreadQuestion = { number: this.#asked, question };
     return new Promise((resolve, reject) => {
-      this.#askers.set(message.number, { groups: [], resolve, reject });
+      this.#requests.set(message.number, { groups: [], resolve, reject });
       this.#worker.postMessage(message, []);
     });
   }
@@ -126,19 +126,19 @@ class Thread {
   }
 
   #answered(answer: ThreadAnswer): void {
-    const asker = this.#askers.get(answer.number);
+    const request = this.#requests.get(answer.number);
     if (answer.kind === "groups") {
-      asker?.groups.push(...answer.groups);
+      request?.groups.push(...answer.groups);
       return;
     }
-    this.#askers.delete(answer.number);
-    if (answer.kind === "failure") asker?.reject(new Error(answer.failure));
-    else asker?.resolve({ ...answer.rest, groups: asker.groups });
+    this.#requests.delete(answer.number);
+    if (answer.kind === "failure") request?.reject(new Error(answer.failure));
+    else request?.resolve({ ...answer.rest, groups: request.groups });
   }
 
   #over(reason: Error): void {
     this.isGone = true;
-    for (const { reject } of this.#askers.values()) reject(reason);
-    this.#askers.clear();
+    for (const { reject } of this.#requests.values()) reject(reason);
+    this.#requests.clear();
   }
 }

@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { POOL_LIMITS } from "../../../src/wire/mounts/helper-pool.ts";
 import { startHelper } from "../../../src/wire/mounts/helper-process.ts";
-import { layOver, makeSysctls, takeAway } from "../../cluster/own-kernel.ts";
+import { layOver, makeSysctls, umountCommands } from "../../cluster/own-kernel.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { mountsContract } from "../../contract/mounts-contract.ts";
@@ -83,7 +83,7 @@ test("[13.15][27.1.1] the agent's root directory is a shared mount of mode 0750 
     assert.match(String(mount?.propagation), /^shared:\d+$/);
     assert.deepEqual([more, helpers()], [[], []]);
     execFileSync("umount", ["/var/log"]);
-    for (const each of takeAway()) execFileSync("sh", ["-ec", each]);
+    for (const each of umountCommands()) execFileSync("sh", ["-ec", each]);
   }));
 
 test("kindOf distinguishes character devices, block devices and files", () =>

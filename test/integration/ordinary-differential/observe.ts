@@ -63,7 +63,7 @@ export async function see(world: World, one: Case, recording: Recording): Promis
 }
 
 /** Deletes the pods, and observes what is left of them. */
-export function takeAway(world: World, one: Case, seen: OfSides<Attempt<Look>>): Promise<OfSides<Seen>> {
+export function removePod(world: World, one: Case, seen: OfSides<Attempt<Look>>): Promise<OfSides<Seen>> {
   return onSides(async (side): Promise<Seen> => {
     const left = await leave(world, one, side);
     const half = seen.get(side) ?? assert.fail(`${one.name} was not observed under ${side}`);

@@ -8,7 +8,7 @@ import { SEQUENCE } from "../../golden/sequence.ts";
 import { SIDES } from "../../golden/sides.ts";
 import type { Case, World } from "./case.ts";
 import { type Difference, LOOKS, questionOf } from "./differences.ts";
-import { answerOf, type OfSides, type Seen, see, sequenceAnswer, takeAway } from "./observe.ts";
+import { answerOf, type OfSides, removePod, type Seen, see, sequenceAnswer } from "./observe.ts";
 
 /** As many cases as keep the machine busy without overloading it. */
 const AT_ONCE = 14;
@@ -33,7 +33,7 @@ export class CaseRuns {
         const ran = one;
         const seen = await see(world, ran, this.#recording);
         // A pod that is being deleted does not count toward the limit.
-        leaving.push(takeAway(world, ran, seen).then((all) => void this.#ran.set(ran.name, { one: ran, seen: all })));
+        leaving.push(removePod(world, ran, seen).then((all) => void this.#ran.set(ran.name, { one: ran, seen: all })));
       }
     };
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, cases.length) }, work));
