@@ -31,7 +31,7 @@ function hashSources(): string {
 }
 
 /**
- * Removes old builds: each has 120 MB, and every change of the sources makes another. A build that was asked for in the
+ * Removes old builds: each has 120 MB, and every change of the sources makes another. A build that was requested in the
  * last hours may be in use: a proof takes up to 90 minutes and restarts its agents.
  */
 function removeOldBuilds(directory: string): void {
