@@ -10,18 +10,24 @@ import { withRoles } from "./with-roles.ts";
 import { withStuckEnds } from "./with-stuck-ends.ts";
 import { withVolumes } from "./with-volumes.ts";
 
-export const scenarios = [
-  ...canonical,
-  ...withVolumes,
-  ...withRoles,
-  ...withProbes,
-  ...withAdmission,
-  ...withStuckEnds,
-  ...withResizes,
-];
+/** The scenarios by what they are about. */
+export const areas = {
+  canonical,
+  volumes: withVolumes,
+  roles: withRoles,
+  probes: withProbes,
+  admission: withAdmission,
+  terminations: withStuckEnds,
+  resizes: withResizes,
+} as const satisfies Readonly<Record<string, readonly Scenario[]>>;
+
+export type Area = keyof typeof areas;
+
+export const scenarios: readonly Scenario[] = Object.values(areas).flat();
 
 /** Results by the scenario's name. */
-export const allCrashPoints = (every: Every): Promise<Enumerations> => crashPointsOf(scenarios, every);
+export const crashPointsOfArea = ({ area, ...every }: Every & { readonly area: Area }): Promise<Enumerations> =>
+  crashPointsOf(areas[area], every);
 
 /** The same for the scenarios of known kubelet bugs. */
 export const knownBugCrashPoints = (every: Every): Promise<Enumerations> => crashPointsOf(knownBugs, every);

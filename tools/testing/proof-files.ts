@@ -45,6 +45,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "test/proofs/enhanced-mode.proof.ts",
   ],
   "earlier-agent": globSync("test/proofs/earlier-agent/*.proof.ts", { cwd: repositoryRoot }),
+  "crash-points": globSync("test/proofs/crash-points/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   hostile: globSync("test/proofs/hostile/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   // Bugs in production code that the comparisons with the recordings must find.
   mutants: globSync("test/proofs/mutants/*.proof.ts", { cwd: repositoryRoot }).toSorted(),

@@ -32,7 +32,9 @@ const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/
 
 /** Simulated proofs: only the order of their events matters, so they run in the small size in the simulator suite. */
 const SIMULATED_PROOFS = proof(
-  "crash-points",
+  ...["canonical", "volumes", "roles", "probes", "admission", "terminations", "resizes"].map(
+    (area) => `crash-points/${area}`,
+  ),
   "soak-simulated",
   "lifecycle",
   "ordinary-pods-swarm",
