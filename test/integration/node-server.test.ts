@@ -115,12 +115,14 @@ describe("the node's own API", () => {
     directory = await mkdtemp(join(tmpdir(), "deckhand-node-server-"));
     operator = await made.selfSigned({ subject: "/CN=operator" });
     await show(await serving("first"));
+    // No client's certificate is signed by the operator.
+    await writeFile(file("client-ca.crt"), operator.certificatePem);
     const options = { configuration: configuration() };
     cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", options }] });
     [node] = cluster.nodes as [ClusterNode];
     const ca = (name: string) => readFile(join(cluster.layout.certificates, `ca.${name}`), "utf8");
     authority = { certificatePem: await ca("crt"), keyPem: await ca("key") };
-    await copyFile(cluster.api.caFile, file("client-ca.crt")); // Until now no client could be trusted.
+    await copyFile(cluster.api.caFile, file("client-ca.crt"));
     const anybody = caller();
     await waitUntil("the node's API to answer", 20_000, () => isListening(anybody));
   });
