@@ -18,6 +18,12 @@ import { World } from "./world.ts";
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const command = [...scripted(server)];
 
+/** The RuntimeClasses cannot be listed. */
+const withoutClasses =
+  (isAway = () => true): FaultPlan =>
+  ({ port, target }) =>
+    isAway() && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined;
+
 const ENHANCED = "--deckhand-compatibility=enhanced";
 
 function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
@@ -99,9 +105,7 @@ test("[25.8] pod with a missing RuntimeClass reports it, and starts with the cla
 
 test("[25.8] in strict mode a pod waits 5 s for the list of RuntimeClasses without saying so, then its sandbox fails and is retried", async () => {
   let isAway = true;
-  const { world, find, create, eventsOf, putClass } = begin(({ port, target }) =>
-    isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
-  );
+  const { world, find, create, eventsOf, putClass } = begin(withoutClasses(() => isAway));
   putClass("slow", "test-handler");
   create("classy", { command }, { runtimeClassName: "slow" });
   await world.advance(4_500);
@@ -120,8 +124,7 @@ test("[25.8] in strict mode a pod waits 5 s for the list of RuntimeClasses witho
 test("[25.8] in enhanced mode, while RuntimeClasses cannot be listed, a pod with one waits with a reason and others run; the pod starts once the list succeeds", async () => {
   let isAway = true;
   const { world, node, agent, find, create, eventsOf, putClass } = begin(
-    ({ port, target }) =>
-      isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
+    withoutClasses(() => isAway),
     ENHANCED,
   );
   putClass("slow", "test-handler");
@@ -149,9 +152,7 @@ test("[25.8] in enhanced mode, while RuntimeClasses cannot be listed, a pod with
 });
 
 test("[25.8] in strict mode a pod that waits for the list of RuntimeClasses fails at its deadline, and is removed at once when deleted", async () => {
-  const { world, node, find, create } = begin(({ port, target }) =>
-    port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
-  );
+  const { world, node, find, create } = begin(withoutClasses());
   create("timed", { command }, { runtimeClassName: "slow", activeDeadlineSeconds: 3 });
   create("deleted", { command }, { runtimeClassName: "slow" });
   await world.advance(1_000);
@@ -186,9 +187,7 @@ test("[25.8] in strict mode a pod keeps its volumes and starts again after a reb
 
 test("[25.8] in strict mode a younger pod does not take the resources of a pod that waits for the list of RuntimeClasses", async () => {
   let isAway = true;
-  const { world, find, create, putClass } = begin(({ port, target }) =>
-    isAway && port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
-  );
+  const { world, find, create, putClass } = begin(withoutClasses(() => isAway));
   putClass("slow", "test-handler");
   const resources = { requests: { cpu: "3" } };
   create("older", { command, resources }, { runtimeClassName: "slow" });
@@ -202,11 +201,7 @@ test("[25.8] in strict mode a younger pod does not take the resources of a pod t
 });
 
 test("[25.8] in enhanced mode a pod that waits for its RuntimeClass fails at its deadline, and is removed at once when deleted", async () => {
-  const { world, node, find, create } = begin(
-    ({ port, target }) =>
-      port === "api" && target.includes("runtimeclasses") ? { kind: "fail", effect: "none" } : undefined,
-    ENHANCED,
-  );
+  const { world, node, find, create } = begin(withoutClasses(), ENHANCED);
   create("timed", { command }, { runtimeClassName: "slow", activeDeadlineSeconds: 30 });
   create("deleted", { command }, { runtimeClassName: "slow" });
   await world.advance(20_000);

@@ -302,6 +302,20 @@ void test("[14.9] QoS cgroups that cannot be created are retried with doubling w
   await end();
 });
 
+void test("[14.9] QoS cgroups that a change of the pods sets are ready at once, and are reported ready once", async () => {
+  const { clock, pods, qosCgroups, admit, ready, end } = world();
+  pods.away = new Error("no bus");
+  await ready();
+  pods.away = undefined;
+  admit("u", "1");
+  await clock.advance(0);
+  assert.deepEqual(qosCgroups.value, { kind: "ready" });
+  const { version } = qosCgroups;
+  await clock.advance(120_000);
+  assert.equal(qosCgroups.version, version);
+  await end();
+});
+
 void test("failures caused by the shutdown are not reported", async () => {
   const { pods, errors, reported, ready, end } = world();
   const waiting = Promise.withResolvers<void>();

@@ -61,8 +61,8 @@ export interface ResourcesOptions {
 
 export class ResourcesController {
   readonly #options: ResourcesOptions;
-  /** Everything that is fatal at first was set once. */
-  #hasStarted = false;
+  /** Everything that is fatal at first was set once. Until then no pod may start. */
+  #hasStarted: boolean;
   /** What an event has reported as enforced, so that each is reported once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
@@ -71,6 +71,7 @@ export class ResourcesController {
 
   constructor(options: ResourcesOptions) {
     this.#options = options;
+    this.#hasStarted = !options.misconfigurationIsFatal;
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -102,7 +103,7 @@ export class ResourcesController {
   }
 
   async #enforceAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
-    const { machine, settings, log, qosCgroups } = this.#options;
+    const { machine, settings, log } = this.#options;
     let reserved: readonly ReservedGroup[] | undefined;
     try {
       const facts = await machine.facts();
@@ -122,16 +123,18 @@ export class ResourcesController {
       shutdown.throwIfAborted();
       log.error("Failed to read the machine's capacity; the cgroup limits stay unchanged", error);
     }
-    const isFatal = this.#options.misconfigurationIsFatal && !this.#hasStarted && reserved !== undefined;
     const failures = [await this.#enforceQosCgroups(cgroups.pods, { always: true }, shutdown)];
-    // No pod starts before everything is checked that is fatal.
-    if (!isFatal && failures[0] === undefined) qosCgroups.set({ kind: "ready" });
     for (const group of reserved ?? []) failures.push(await this.#enforceReserved(cgroups.machine, group, shutdown));
-    if (!isFatal) return;
+    if (this.#hasStarted || reserved === undefined) return;
     const failure = failures.find(isDefined);
     if (failure !== undefined) throw new MisconfigurationError(`Failed to start ContainerManager: ${failure}`);
     this.#hasStarted = true;
-    qosCgroups.set({ kind: "ready" });
+    this.#letPodsStart();
+  }
+
+  #letPodsStart(): void {
+    const { qosCgroups } = this.#options;
+    if (qosCgroups.value.kind !== "ready") qosCgroups.set({ kind: "ready" });
   }
 
   async #enforceQosCgroups(
@@ -150,6 +153,7 @@ export class ResourcesController {
         await cgroups.apply(name, values);
         this.#appliedQosCgroups.set(name, wanted);
       }
+      if (this.#hasStarted) this.#letPodsStart();
       return undefined;
     } catch (error) {
       shutdown.throwIfAborted();
