@@ -47,19 +47,16 @@ export interface ResizeCheckpoints {
 
 const NOTHING: FoundCheckpoint = { pods: new Map(), isOwn: true };
 
-export async function readCheckpoints(
-  parts: CheckpointParts & {
-    /** As in the Go kubelet, which does not start. Otherwise it is set aside as `.corrupt`, for inspection. */
-    readonly corruptIsFatal: boolean;
-  },
-): Promise<ResizeCheckpoints> {
+interface ReadParts extends CheckpointParts {
+  /** As in the Go kubelet, which does not start. Otherwise the file is set aside as `.corrupt`, for inspection. */
+  readonly corruptIsFatal: boolean;
+}
+
+export async function readCheckpoints(parts: ReadParts): Promise<ResizeCheckpoints> {
   return { allocated: await readOne(ALLOCATED_FILE, parts), actuated: await readOne(ACTUATED_FILE, parts) };
 }
 
-async function readOne(
-  name: string,
-  { files, log, rootDir, corruptIsFatal }: Parameters<typeof readCheckpoints>[0],
-): Promise<FoundCheckpoint> {
+async function readOne(name: string, { files, log, rootDir, corruptIsFatal }: ReadParts): Promise<FoundCheckpoint> {
   const path = `${rootDir}/${name}`;
   let why: string;
   try {

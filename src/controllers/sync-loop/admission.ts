@@ -1,8 +1,8 @@
 /**
  * Admits or rejects each new pod once, journals the verdict, and then publishes it in `admittedPods`. A verdict is
  * never withdrawn. A UID whose containers already run is not evaluated again. A deferred pod's status says what it waits
- * for; `undecidedPods` says what happens to a pod while a fact is missing. Resources are allocated after the decision to admit a pod and before
- * its publication (`allocation.ts`).
+ * for; `undecidedPods` says what happens to a pod while a fact is missing. Resources are allocated after the decision to
+ * admit a pod and before its publication (`allocation.ts`).
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
