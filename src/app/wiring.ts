@@ -10,6 +10,12 @@ import { LatestTable, type ReadonlyTable } from "../concurrency/latest-table.ts"
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import type { KnownObject } from "../domain/cluster-objects/references.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
+import {
+  NO_RECLAIM_REQUESTS,
+  NOTHING_RECLAIMED,
+  type ReclaimReport,
+  type ReclaimRequests,
+} from "../domain/eviction/reclaim.ts";
 import type { CertificatePair, PairPaths, ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
 import type { PullProgress } from "../domain/images/pull-progress.ts";
@@ -145,6 +151,9 @@ export interface Cells {
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
   readonly nodeUsage: LatestCell<Observations>; // stats
   readonly pressure: LatestCell<Pressure>; // eviction
+  readonly reclaimRequests: LatestCell<ReclaimRequests>; // eviction
+  readonly imagesReclaimed: LatestCell<ReclaimReport>; // images, its garbage collection
+  readonly containersReclaimed: LatestCell<ReclaimReport>; // housekeeping, its container garbage collection
   readonly mountState: LatestTable<string, PodVolumes>; // volumes
   readonly volumesKnown: LatestCell<boolean>; // volumes, once
   readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes
@@ -186,6 +195,9 @@ export const makeCells = (): Cells => ({
   pullsUnderWay: new LatestTable(),
   nodeUsage: new LatestCell<Observations>(new Map()),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
+  reclaimRequests: new LatestCell<ReclaimRequests>(NO_RECLAIM_REQUESTS),
+  imagesReclaimed: new LatestCell<ReclaimReport>(NOTHING_RECLAIMED),
+  containersReclaimed: new LatestCell<ReclaimReport>(NOTHING_RECLAIMED),
   mountState: new LatestTable(),
   volumesKnown: new LatestCell(false),
   volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
