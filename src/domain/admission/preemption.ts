@@ -15,7 +15,7 @@ export const PREEMPTED = { reason: "Preempting", message: "Preempted in order to
 /** Preemption as the origin of a termination request. */
 export const PREEMPTION = {
   reason: PREEMPTED.reason,
-  disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
+  disruption: () => "Pod was preempted by Kubelet to accommodate a critical pod.",
 } as const;
 
 export type Preemption =

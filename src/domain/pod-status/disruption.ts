@@ -7,11 +7,11 @@ import { END_REQUESTERS, type EndRequester } from "../pod/end-request.ts";
 
 /** Conditions by type. Empty if the pod terminated for another reason. */
 export function disruptionBy(
-  reason: string | undefined,
+  verdict: { readonly reason: string; readonly message: string } | undefined,
   requesters: readonly EndRequester[] = Object.values<EndRequester>(END_REQUESTERS),
 ): ReadonlyMap<string, Pick<PodCondition, "status" | "reason" | "message">> {
-  const requester = requesters.find((one) => one.reason === reason);
-  if (requester === undefined) return new Map();
-  const { disruption: message } = requester;
+  const requester = requesters.find(({ reason }) => reason === verdict?.reason);
+  const message = requester?.disruption(verdict?.message ?? "");
+  if (message === undefined) return new Map();
   return new Map([["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message }]]);
 }

@@ -68,7 +68,7 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
         (previous.conditions ?? []).filter((condition) => !isTakenBack(condition, inputs)),
         new Map([
           ...ownedConditions(pod, statuses, reached, inputs.view, previous.conditions ?? []),
-          ...disruptionBy(verdict?.reason),
+          ...disruptionBy(verdict),
           ...blockedBy(inputs.blockedTermination),
         ]),
         generation,

@@ -3,6 +3,7 @@
  * terminates a pod that has a request in any table: as Failed, with the requester's reason and message.
  */
 import { PREEMPTION } from "../admission/preemption.ts";
+import { EVICTION } from "../eviction/evicted.ts";
 
 export interface EndRequest {
   /** Reason and message for the pod's status. */
@@ -14,13 +15,17 @@ export interface EndRequest {
 
 export interface EndRequester {
   readonly reason: string;
-  /** The message of the DisruptionTarget condition. */
-  readonly disruption: string;
+  /**
+   * The message of the DisruptionTarget condition, from the request's message. Undefined: the termination is the pod's
+   * own fault, and the pod gets no such condition.
+   */
+  readonly disruption: (message: string) => string | undefined;
 }
 
 /** In order of precedence: the reason and message of the first requester apply. */
 export const END_REQUESTERS = {
   preemption: PREEMPTION,
+  eviction: EVICTION,
 } as const satisfies Readonly<Record<string, EndRequester>>;
 
 export type EndRequesterName = keyof typeof END_REQUESTERS;

@@ -8,7 +8,8 @@ import { disruptionBy } from "../pod-status/disruption.ts";
 import { desiredLifecycle } from "./desired-lifecycle.ts";
 import { END_REQUESTERS, type EndRequest, type EndRequester, foldEndRequests } from "./end-request.ts";
 
-const SHUTDOWN: EndRequester = { reason: "Terminated", disruption: "Pod was terminated in response to node shutdown." };
+const DISRUPTION = "Pod was terminated in response to node shutdown.";
+const SHUTDOWN: EndRequester = { reason: "Terminated", disruption: () => DISRUPTION };
 
 test("an additional requester terminates pods through its own table, with its reason, grace period and condition", () => {
   const requesters = [...Object.values<EndRequester>(END_REQUESTERS), SHUTDOWN];
@@ -33,7 +34,7 @@ test("an additional requester terminates pods through its own table, with its re
   assert.deepEqual(woken, ["u"]);
   const why = { kind: "failed", reason: "Terminated", message };
   assert.deepEqual(desired(), { kind: "end", why, graceOverrideSeconds: 10 });
-  const condition = { status: "True", reason: "TerminationByKubelet", message: SHUTDOWN.disruption };
-  assert.deepEqual([...disruptionBy("Terminated", requesters)], [["DisruptionTarget", condition]]);
-  assert.equal(disruptionBy("Terminated").size, 0);
+  const condition = { status: "True", reason: "TerminationByKubelet", message: DISRUPTION };
+  assert.deepEqual([...disruptionBy({ reason: "Terminated", message }, requesters)], [["DisruptionTarget", condition]]);
+  assert.equal(disruptionBy({ reason: "Terminated", message }).size, 0);
 });

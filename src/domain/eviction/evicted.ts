@@ -1,0 +1,13 @@
+/**
+ * Eviction as the origin of a termination request. Only a pod that is evicted because the node is short of a resource
+ * is a disruption: one that exceeds its own limit of local storage failed by itself.
+ */
+export const EVICTED = "Evicted";
+
+/** The beginning of the message of every pod that is evicted because of a threshold. */
+export const LOW_ON_RESOURCE = "The node was low on resource: ";
+
+export const EVICTION = {
+  reason: EVICTED,
+  disruption: (message: string) => (message.startsWith(LOW_ON_RESOURCE) ? message : undefined),
+} as const;
