@@ -67,6 +67,10 @@ export class FakeMachine implements Machine {
     return ["/sys/devices/system/cpu/cpu0/thermal_throttle"];
   }
 
+  async memoryAvailableBytes(): Promise<bigint> {
+    return this.machine.memoryBytes - this.workingSetBytes;
+  }
+
   async memoryWorkingSetBytes(): Promise<bigint> {
     return this.workingSetBytes;
   }

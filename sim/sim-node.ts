@@ -108,6 +108,7 @@ const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children",
 const MACHINE_CALLS: readonly (keyof Machine)[] = [
   "facts",
   "memoryWorkingSetBytes",
+  "memoryAvailableBytes",
   "processCount",
   "filesystem",
   "addresses",

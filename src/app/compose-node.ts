@@ -95,6 +95,9 @@ const nodeUsageParts = ({ ports, options, cells, watched }: Wiring): NodeUsagePa
   heartbeat: watched.nodeUsage,
   rootDirectory: options.directories.root,
   signals: signalsOf(measuredThresholds(options), options.cgroups.enforced.has("pods")),
+  thresholds: measuredThresholds(options),
+  reclaimed: [cells.imagesReclaimed, cells.containersReclaimed],
+  memorySignal: "working-set",
 });
 
 const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({

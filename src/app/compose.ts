@@ -16,6 +16,7 @@ import { Pleg } from "../controllers/pleg/pleg.ts";
 import { PodInspector } from "../controllers/pleg/pod-inspector.ts";
 import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
 import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
+import type { NodeStats } from "../controllers/stats/node-stats.ts";
 import { foldJournaledPods } from "../domain/journal/journaled-pod.ts";
 import { decisionRecord } from "../domain/journal/records.ts";
 import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
@@ -29,6 +30,7 @@ import { clientCertificateLoops } from "./compose-identity.ts";
 import { instrumentedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
 import { localNodeOf, nodeLoops } from "./compose-node.ts";
 import { podLoops, podSources } from "./compose-pods.ts";
+import { statsOf } from "./compose-stats.ts";
 import { nameOfPod } from "./local-pods.ts";
 import { watchLoops } from "./loop-watchdog.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
@@ -41,6 +43,8 @@ export interface Kubelet {
   readonly heartbeats: LoopHeartbeats;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;
+  /** The usage of the node and its pods: one cached reading for the eviction of pods and the node's API. */
+  readonly stats: NodeStats;
   /** The given ports with their calls counted, for modules that run beside the kubelet. */
   readonly ports: KubeletPorts;
 }
@@ -57,12 +61,19 @@ export function compose(
   const ports = instrumentedPorts(given, metrics, (uid) => nameOfPod(cells, uid));
   const heartbeats = new LoopHeartbeats(given.clock);
   const watched = watchLoops(heartbeats, options, given.api !== undefined);
+  const ended = new AbortController();
+  // Stats use the uncounted ports: their runtime calls are not counted, as in the Go kubelet.
+  const stats = statsOf({ ports: given, options, cells }, ended.signal);
   return {
     cells,
     metrics,
+    stats,
     ports,
     heartbeats,
-    run: (shutdown) => run({ ports, options, cells, metrics, watched }, allocators, shutdown),
+    run: (shutdown) =>
+      run({ ports, options, cells, metrics, watched, stats }, allocators, shutdown).finally(() =>
+        ended.abort(new Error("the kubelet has ended")),
+      ),
   };
 }
 

@@ -24,7 +24,6 @@ import { certificateFamilies } from "./compose-identity.ts";
 import { composeMetricsServer } from "./compose-metrics-server.ts";
 import { serverLoops } from "./compose-server.ts";
 import { loopsCheck, runService } from "./compose-service.ts";
-import { statsOf } from "./compose-stats.ts";
 import { checkpointDirectory, streaming } from "./compose-streams.ts";
 import { Lifetime } from "./lifetime.ts";
 import type { ProcessLog } from "./logging/log.ts";
@@ -115,14 +114,12 @@ async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
 
 /** The servers of the node's API, and the health checks with their results counted. */
 function serversOf(
-  { ports: given, options, processLog, reviews, startedWallMs }: AgentParts,
+  { options, processLog, reviews, startedWallMs }: AgentParts,
   kubelet: Kubelet,
   healthChecks: readonly HealthCheck[],
   signal: AbortSignal,
 ): { readonly checks: readonly HealthCheck[]; readonly loops: readonly Loop[] } {
-  const { ports, cells, metrics } = kubelet;
-  // Stats use the uncounted ports: their runtime calls are not counted, as in the Go kubelet.
-  const stats = statsOf({ ports: given, options, cells }, signal);
+  const { ports, cells, metrics, stats } = kubelet;
   const metricsServer = composeMetricsServer(ports, metrics, [
     () => stats.volumeFamilies(signal),
     () => stats.logFamilies(signal),

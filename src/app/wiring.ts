@@ -8,6 +8,7 @@ import { JoinedTable } from "../concurrency/joined-table.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable, type ReadonlyTable } from "../concurrency/latest-table.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
+import type { NodeStats } from "../controllers/stats/node-stats.ts";
 import type { KnownObject } from "../domain/cluster-objects/references.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
 import {
@@ -23,7 +24,7 @@ import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_NOT_READY_REASONS, type NotReadyReasons } from "../domain/node/node-status.ts";
 import { NO_REPORT, type NodeReport, type NodeSync, type OwnNode, type Registration } from "../domain/node/own-node.ts";
-import { NO_PRESSURE, type Observations } from "../domain/node/pressure.ts";
+import { NO_PRESSURE, NOTHING_MEASURED, type NodeUsage } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
@@ -149,7 +150,7 @@ export interface Cells {
   readonly nodeReport: LatestCell<NodeReport>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
-  readonly nodeUsage: LatestCell<Observations>; // stats
+  readonly nodeUsage: LatestCell<NodeUsage>; // stats
   readonly pressure: LatestCell<Pressure>; // eviction
   readonly reclaimRequests: LatestCell<ReclaimRequests>; // eviction
   readonly imagesReclaimed: LatestCell<ReclaimReport>; // images, its garbage collection
@@ -193,7 +194,7 @@ export const makeCells = (): Cells => ({
   nodeReport: new LatestCell<NodeReport>(NO_REPORT),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
   pullsUnderWay: new LatestTable(),
-  nodeUsage: new LatestCell<Observations>(new Map()),
+  nodeUsage: new LatestCell<NodeUsage>(NOTHING_MEASURED),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
   reclaimRequests: new LatestCell<ReclaimRequests>(NO_RECLAIM_REQUESTS),
   imagesReclaimed: new LatestCell<ReclaimReport>(NOTHING_RECLAIMED),
@@ -215,6 +216,7 @@ export interface Wiring {
   readonly events: EventSink;
   readonly metrics: KubeletMetrics;
   readonly watched: WatchedLoops;
+  readonly stats: NodeStats;
 }
 
 export type Loop = (shutdown: AbortSignal) => Promise<void>;

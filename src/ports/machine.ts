@@ -40,6 +40,8 @@ export interface Machine {
   facts(): Promise<MachineFacts>;
   /** Bytes in use on the whole machine that cannot be reclaimed at once. */
   memoryWorkingSetBytes(): Promise<bigint>;
+  /** The kernel's estimate of what programs can still use without swapping. */
+  memoryAvailableBytes(): Promise<bigint>;
   processCount(): Promise<number>;
   /** The subordinate UIDs and GIDs that the operator assigns to this user; undefined if none are configured. */
   subordinateIds(user: string): Promise<{ readonly first: number; readonly length: number } | undefined>;

@@ -34,6 +34,8 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       const { memoryBytes, pidsMax } = await machine.facts();
       const workingSet = await machine.memoryWorkingSetBytes();
       assert.ok(workingSet > 0n && workingSet < memoryBytes, String(workingSet));
+      const available = await machine.memoryAvailableBytes();
+      assert.ok(available > 0n && available < memoryBytes, String(available));
       const processes = await machine.processCount();
       assert.ok(processes > 1 && processes < pidsMax, String(processes));
     });

@@ -5,7 +5,7 @@ import { machineFacts } from "../../../test/support/node-world.ts";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import { NO_PRESSURE, type Observations, signalsOf } from "../../domain/node/pressure.ts";
+import { NO_PRESSURE, NOTHING_MEASURED, type NodeUsage, signalsOf } from "../../domain/node/pressure.ts";
 import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
 import { runNodeUsage } from "../stats/node-usage.ts";
 import { runPressure } from "./pressure.ts";
@@ -34,6 +34,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
     ]),
     facts: async () => ({ ...machineFacts, memoryBytes: 8n * GIB }),
     memoryWorkingSetBytes: async () => machine.used,
+    memoryAvailableBytes: async () => 8n * GIB - machine.used,
     processCount: async () => machine.processes,
     filesystem: async (path: string) => machine.disks.get(path) ?? Promise.reject(new Error(`no ${path}`)),
   };
@@ -49,7 +50,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
   const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
   cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
   const thresholds = parseThresholds(statements);
-  const nodeUsage = new LatestCell<Observations>(new Map());
+  const nodeUsage = new LatestCell<NodeUsage>(NOTHING_MEASURED);
   const log = { info: () => {}, error: (_m: string, error: unknown) => void troubles.push(String(error)) };
   const running = Promise.all([
     runNodeUsage(
@@ -63,6 +64,9 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
         heartbeat: { beat: () => {} },
         rootDirectory: "/root",
         signals: signalsOf(thresholds, enforcesPods),
+        thresholds,
+        reclaimed: [],
+        memorySignal: "working-set",
       },
       stop.signal,
     ),

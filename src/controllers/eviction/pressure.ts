@@ -7,8 +7,8 @@ import { onChange } from "../../concurrency/on-change.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import {
   NO_PRESSURE,
+  type NodeUsage,
   nextPressure,
-  type Observations,
   type PressureState,
   type Threshold,
   thresholdsMet,
@@ -17,7 +17,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 
 export interface PressureParts {
-  readonly nodeUsage: Latest<Observations>;
+  readonly nodeUsage: Latest<NodeUsage>;
   readonly pressure: LatestCell<Pressure>;
   readonly clock: Clock;
   readonly log: Log;
@@ -30,7 +30,7 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
   const { nodeUsage, pressure, clock, log, thresholds, holdMs } = parts;
   let state: PressureState = { pressure: NO_PRESSURE, lastSeenMs: {} };
   const judge = () => {
-    const met = thresholdsMet(thresholds, nodeUsage.value);
+    const met = thresholdsMet(thresholds, nodeUsage.value.observations);
     state = nextPressure(state, met, { nowMs: clock.monotonicMs(), holdMs });
     if (samePressure(state.pressure, pressure.value)) return;
     log.info(0, "The pressure on the node changed", { pressure: state.pressure, met });

@@ -1,11 +1,22 @@
 /**
- * Measures every ten seconds how much memory, disk and PIDs the node has left, as far as a threshold needs it.
- * Publishes the result in the cell `nodeUsage`. A signal that could not be measured is logged and omitted.
+ * Measures how much memory, disk and PIDs the node has left, as far as a threshold needs it, and publishes the result in
+ * the cell `nodeUsage`. Memory is measured every second, and more often while little is left above a threshold, because
+ * it runs out fast; everything else every ten seconds. After space was reclaimed, everything is measured at once. A
+ * signal that could not be measured is logged and omitted.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
-import { pause } from "../../concurrency/sleep.ts";
-import type { Observation, Observations, Signal } from "../../domain/node/pressure.ts";
+import { waitForChange } from "../../concurrency/wait-for-change.ts";
+import {
+  type FilesystemLayout,
+  type MemorySignal,
+  memoryIsClose,
+  type NodeUsage,
+  type Observation,
+  type Observations,
+  type Signal,
+  type Threshold,
+} from "../../domain/node/pressure.ts";
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -14,128 +25,209 @@ import type { Log } from "../../ports/log.ts";
 import type { FilesystemFacts, Machine } from "../../ports/machine.ts";
 
 const MEASURE_EVERY_MS = 10_000;
-/** The directory of the image store changes only when the runtime restarts, and reading it costs a call. */
-const IMAGE_DIRECTORY_EVERY_MS = 600_000;
+const MEMORY_EVERY_MS = 1000;
+const CLOSE_MEMORY_EVERY_MS = 250;
+/** The directories of the runtime's storage change only when the runtime restarts, and reading them costs a call. */
+const STORAGE_EVERY_MS = 600_000;
 
 export interface NodeUsageParts {
-  readonly machine: Pick<Machine, "facts" | "memoryWorkingSetBytes" | "processCount" | "filesystem">;
+  readonly machine: Pick<
+    Machine,
+    "facts" | "memoryWorkingSetBytes" | "memoryAvailableBytes" | "processCount" | "filesystem"
+  >;
   readonly images: Pick<Images, "imageFilesystems">;
   /** Undefined until the runtime has reported its cgroup driver. */
   readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>;
   readonly clock: Clock;
   readonly log: Log;
-  readonly nodeUsage: LatestCell<Observations>;
+  readonly nodeUsage: LatestCell<NodeUsage>;
+  /** Cells that change when space was reclaimed. */
+  readonly reclaimed: readonly Latest<unknown>[];
   readonly rootDirectory: string;
   readonly signals: ReadonlySet<Signal>;
+  readonly thresholds: readonly Threshold[];
+  readonly memorySignal: MemorySignal;
   readonly heartbeat: Pick<Heartbeat, "beat">;
 }
 
 export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
-  const { clock, nodeUsage, heartbeat } = parts;
-  const imageDirectory = new ImageDirectory(parts);
+  const { clock, nodeUsage, heartbeat, reclaimed } = parts;
+  const devices = new Map<FilesystemRole, string>();
+  const readings = readingsOf(parts, devices, shutdown).filter((reading) => reading.signals.some(isNeeded(parts)));
+  const observed = new Map<Signal, Observation>();
+  const dueMs = new Map<Reading, number>();
   while (!shutdown.aborted) {
     heartbeat.beat();
-    const observations = await measure(parts, imageDirectory, shutdown);
+    const seen = reclaimed.map((cell) => ({ cell, seen: cell.version }));
+    for (const reading of readings) {
+      if ((dueMs.get(reading) ?? 0) > clock.monotonicMs()) continue;
+      await measure(reading, observed, parts, shutdown);
+      dueMs.set(reading, clock.monotonicMs() + reading.everyMs(observed));
+    }
     if (shutdown.aborted) return;
-    nodeUsage.set(observations);
-    await pause(clock, MEASURE_EVERY_MS, shutdown);
+    nodeUsage.set({ observations: new Map(observed), layout: layoutOf(devices) });
+    const nextMs = Math.min(clock.monotonicMs() + MEASURE_EVERY_MS, ...dueMs.values());
+    await waitForChange(clock, seen, Math.max(0, nextMs - clock.monotonicMs()), shutdown).catch((error: unknown) => {
+      if (!shutdown.aborted) throw error;
+    });
+    if (seen.some(({ cell, seen: version }) => cell.version > version)) dueMs.clear();
   }
 }
 
-/** Measures several signals at once, in order; a shorter result omits the last ones. */
-type Measurement = readonly [signals: readonly Signal[], read: () => Promise<readonly Observation[]>];
+type FilesystemRole = "root" | "images" | "containers";
+
+interface Reading {
+  readonly signals: readonly Signal[];
+  readonly everyMs: (observed: Observations) => number;
+  /** One amount for each signal, in their order; a shorter list omits the last signals. */
+  readonly read: () => Promise<readonly Amount[]>;
+}
+
+type Amount = Omit<Observation, "atMonotonicMs">;
+
+const isNeeded =
+  ({ signals }: NodeUsageParts) =>
+  (signal: Signal) =>
+    signals.has(signal);
 
 async function measure(
-  parts: NodeUsageParts,
-  imageDirectory: ImageDirectory,
+  { signals, read }: Reading,
+  observed: Map<Signal, Observation>,
+  { clock, log, signals: needed }: NodeUsageParts,
   shutdown: AbortSignal,
-): Promise<Observations> {
-  const observations = new Map<Signal, Observation>();
-  for (const [signals, read] of measurements(parts, imageDirectory, shutdown)) {
-    if (!signals.some((signal) => parts.signals.has(signal))) continue;
-    try {
-      for (const [index, observation] of (await read()).entries()) {
-        const signal = signals[index];
-        if (signal !== undefined) observations.set(signal, observation);
-      }
-    } catch (error) {
-      if (!shutdown.aborted)
-        parts.log.error("Failed to measure pressure signals", error, { signals: signals.join(",") });
+): Promise<void> {
+  for (const signal of signals) observed.delete(signal);
+  try {
+    for (const [index, amount] of (await read()).entries()) {
+      const signal = signals[index];
+      if (signal !== undefined && needed.has(signal))
+        observed.set(signal, { ...amount, atMonotonicMs: clock.monotonicMs() });
     }
+  } catch (error) {
+    if (!shutdown.aborted) log.error("Failed to measure pressure signals", error, { signals: signals.join(",") });
   }
-  return observations;
 }
 
-const measurements = (
-  { machine, cgroups, rootDirectory }: NodeUsageParts,
-  imageDirectory: ImageDirectory,
+function readingsOf(
+  parts: NodeUsageParts,
+  devices: Map<FilesystemRole, string>,
   shutdown: AbortSignal,
-): readonly Measurement[] => [
-  [
-    ["memory.available"],
-    async () => {
-      const { memoryBytes } = await machine.facts();
-      return [leftOf(memoryBytes, await machine.memoryWorkingSetBytes())];
+): readonly Reading[] {
+  const { machine, rootDirectory } = parts;
+  const storage = new StorageDirectories(parts);
+  const filesystem = async (role: FilesystemRole, path: string | undefined): Promise<readonly Amount[]> => {
+    if (path === undefined) return [];
+    const facts = await machine.filesystem(path);
+    devices.set(role, facts.device);
+    return filesystemAmounts(facts);
+  };
+  const slowly = () => MEASURE_EVERY_MS;
+  return [
+    ...memoryReadings(parts),
+    {
+      signals: ["pid.available"],
+      everyMs: slowly,
+      read: async () => {
+        const { pidsMax } = await machine.facts();
+        return [{ available: BigInt(pidsMax - (await machine.processCount())), capacity: BigInt(pidsMax) }];
+      },
     },
-  ],
-  [
-    ["allocatableMemory.available"],
-    async () => {
-      const memory = await cgroups.value?.pods.memory(KUBEPODS);
-      return memory?.limitBytes === undefined ? [] : [leftOf(memory.limitBytes, memory.workingSetBytes)];
+    {
+      signals: ["nodefs.available", "nodefs.inodesFree"],
+      everyMs: slowly,
+      read: () => filesystem("root", rootDirectory),
     },
-  ],
-  [
-    ["pid.available"],
-    async () => {
-      const { pidsMax } = await machine.facts();
-      return [{ available: BigInt(pidsMax - (await machine.processCount())), capacity: BigInt(pidsMax) }];
+    {
+      signals: ["imagefs.available", "imagefs.inodesFree"],
+      everyMs: slowly,
+      read: async () => {
+        const { images, containers } = await storage.read(shutdown);
+        if (containers !== images) await filesystem("containers", containers);
+        return filesystem("images", images);
+      },
     },
-  ],
-  [
-    ["nodefs.available", "nodefs.inodesFree"],
-    async () => filesystemObservations(await machine.filesystem(rootDirectory)),
-  ],
-  [
-    ["imagefs.available", "imagefs.inodesFree"],
-    async () => {
-      const directory = await imageDirectory.read(shutdown);
-      return directory === undefined ? [] : filesystemObservations(await machine.filesystem(directory));
-    },
-  ],
-];
+  ];
+}
 
-const leftOf = (capacity: bigint, used: bigint): Observation => ({
+function memoryReadings({ machine, cgroups, clock, memorySignal, thresholds }: NodeUsageParts): readonly Reading[] {
+  const everyMs = (observed: Observations) =>
+    memoryIsClose(thresholds, observed) ? CLOSE_MEMORY_EVERY_MS : MEMORY_EVERY_MS;
+  let capacity: { readonly bytes: bigint; readonly atMonotonicMs: number } | undefined;
+  const capacityBytes = async (): Promise<bigint> => {
+    const nowMs = clock.monotonicMs();
+    if (capacity === undefined || nowMs - capacity.atMonotonicMs >= MEASURE_EVERY_MS)
+      capacity = { bytes: (await machine.facts()).memoryBytes, atMonotonicMs: nowMs };
+    return capacity.bytes;
+  };
+  return [
+    {
+      signals: ["memory.available"],
+      everyMs,
+      read: async () => {
+        const bytes = await capacityBytes();
+        if (memorySignal === "mem-available")
+          return [{ available: await machine.memoryAvailableBytes(), capacity: bytes }];
+        return [leftOf(bytes, await machine.memoryWorkingSetBytes())];
+      },
+    },
+    {
+      signals: ["allocatableMemory.available"],
+      everyMs,
+      read: async () => {
+        const memory = await cgroups.value?.pods.memory(KUBEPODS);
+        return memory?.limitBytes === undefined ? [] : [leftOf(memory.limitBytes, memory.workingSetBytes)];
+      },
+    },
+  ];
+}
+
+const leftOf = (capacity: bigint, used: bigint): Amount => ({
   available: used < capacity ? capacity - used : 0n,
   capacity,
 });
 
 /** A filesystem without a fixed number of inodes, such as btrfs, cannot run out of them. */
-const filesystemObservations = (facts: FilesystemFacts): readonly Observation[] => [
+const filesystemAmounts = (facts: FilesystemFacts): readonly Amount[] => [
   { available: facts.availableBytes, capacity: facts.capacityBytes },
   ...(facts.inodes === 0n ? [] : [{ available: facts.inodesFree, capacity: facts.inodes }]),
 ];
 
-/** The runtime's image directory: queried rarely; the last result is used while the runtime does not respond. */
-class ImageDirectory {
+/** Undefined until the root directory and the image store were measured. */
+function layoutOf(devices: ReadonlyMap<FilesystemRole, string>): FilesystemLayout | undefined {
+  const [root, images] = [devices.get("root"), devices.get("images")];
+  if (root === undefined || images === undefined) return undefined;
+  if ((devices.get("containers") ?? images) !== images) return "split";
+  return images === root ? "shared" : "imagefs";
+}
+
+interface Directories {
+  readonly images: string | undefined;
+  /** Writable layers. A runtime that does not report them has them beside the images. */
+  readonly containers: string | undefined;
+}
+
+/** The runtime's storage: queried rarely; the last result is used while the runtime does not respond. */
+class StorageDirectories {
   readonly #parts: NodeUsageParts;
-  #path: string | undefined;
+  #known: Directories = { images: undefined, containers: undefined };
   #askedMs: number | undefined;
 
   constructor(parts: NodeUsageParts) {
     this.#parts = parts;
   }
 
-  async read(shutdown: AbortSignal): Promise<string | undefined> {
+  async read(shutdown: AbortSignal): Promise<Directories> {
     const { images, clock, log } = this.#parts;
     const nowMs = clock.monotonicMs();
-    if (this.#path !== undefined && nowMs - (this.#askedMs ?? 0) < IMAGE_DIRECTORY_EVERY_MS) return this.#path;
+    if (this.#known.images !== undefined && nowMs - (this.#askedMs ?? 0) < STORAGE_EVERY_MS) return this.#known;
     try {
-      this.#path = (await images.imageFilesystems(shutdown)).images[0]?.mountpoint ?? this.#path;
+      const found = await images.imageFilesystems(shutdown);
+      const path = found.images[0]?.mountpoint ?? this.#known.images;
+      this.#known = { images: path, containers: found.containers[0]?.mountpoint ?? path };
       this.#askedMs = nowMs;
     } catch (error) {
       log.info(2, "The location of the image store is not known yet", { error });
     }
-    return this.#path;
+    return this.#known;
   }
 }

@@ -10,7 +10,7 @@ import { podSubject } from "../../domain/events/recorded-event.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import type { EndRequest } from "../../domain/pod/end-request.ts";
+import { type EndRequest, EXCEEDED_GRACE_PERIOD, latenessMs } from "../../domain/pod/end-request.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -26,8 +26,6 @@ interface Preempted {
   readonly untilMonotonicMs: number;
   isLate: boolean;
 }
-
-const WAIT_SECONDS_MIN = 10;
 
 export interface PreemptionParts {
   readonly clock: Clock;
@@ -59,8 +57,7 @@ export class Preemptions {
     const why = `${keyOf(preemptor)} is critical and finds too little ${resource}`;
     const subject = { uid: name.uid, pod: keyOf(victim), wallMs: clock.wallMs() };
     journal.note(decisionRecord(subject, { kind: "preempt", why }));
-    const waitSeconds = Math.max(WAIT_SECONDS_MIN, (victim.spec?.terminationGracePeriodSeconds ?? 0) * 1.5);
-    const untilMonotonicMs = clock.monotonicMs() + waitSeconds * 1000;
+    const untilMonotonicMs = clock.monotonicMs() + latenessMs(victim.spec?.terminationGracePeriodSeconds ?? 0);
     this.#preempted.set(name.uid, { pod: victim, resource, untilMonotonicMs, isLate: false });
     events.emit(podSubject(victim), "Warning", PREEMPTED.reason, PREEMPTED.message);
     preemptions.set(name.uid, PREEMPTED);
@@ -85,8 +82,12 @@ export class Preemptions {
         podMetrics?.preempted.increment(preempted.resource);
       } else if (!preempted.isLate && preempted.untilMonotonicMs <= nowMs) {
         preempted.isLate = true;
-        const why = "Container runtime did not kill the pod within specified grace period.";
-        events.emit(podSubject(preempted.pod), "Warning", "ExceededGracePeriod", why);
+        events.emit(
+          podSubject(preempted.pod),
+          "Warning",
+          EXCEEDED_GRACE_PERIOD.reason,
+          EXCEEDED_GRACE_PERIOD.message,
+        );
       } else if (!preempted.isLate) {
         nextMs = Math.min(nextMs, preempted.untilMonotonicMs - nowMs);
       }

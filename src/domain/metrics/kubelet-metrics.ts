@@ -4,6 +4,7 @@
  */
 import { Registry } from "../../base/metrics/registry.ts";
 import { apiMetrics } from "./api-metrics.ts";
+import { evictionMetrics } from "./eviction-metrics.ts";
 import { imageMetrics } from "./image-metrics.ts";
 import { nodeMetrics } from "./node-metrics.ts";
 import { podMetrics } from "./pod-metrics.ts";
@@ -28,6 +29,7 @@ export function kubeletMetrics(nowMs: () => number) {
     runtime: runtimeMetrics(registry),
     pleg: plegMetrics(registry),
     images: imageMetrics(registry),
+    evictions: evictionMetrics(registry),
     volumes: volumeMetrics(registry),
     node: nodeMetrics(registry),
     api: apiMetrics(registry),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
-import { NO_PRESSURE, nextPressure, type Signal, thresholdsMet } from "./pressure.ts";
+import { NO_PRESSURE, nextPressure, type Observation, type Signal, thresholdsMet } from "./pressure.ts";
 
 const DEFAULTS = {
   "memory.available": "100Mi",
@@ -26,7 +26,7 @@ for (const [signal, available, capacity, want] of [
   ["pid.available", 1000n, 32_768n, false],
 ] as const) {
   test(`[17.2] ${signal} of ${available} out of ${capacity} ${want ? "meets" : "does not meet"} the threshold`, () => {
-    const observations = new Map<Signal, { available: bigint; capacity: bigint }>([[signal, { available, capacity }]]);
+    const observations = new Map<Signal, Observation>([[signal, { available, capacity, atMonotonicMs: 0 }]]);
     assert.deepEqual(thresholdsMet(thresholds, observations), want ? [signal] : []);
   });
 }
@@ -36,7 +36,7 @@ test("[17.2] a percentage is computed in single precision, as by the Go kubelet"
   const short = (percent: string, available: bigint) =>
     thresholdsMet(
       parseThresholds({ "nodefs.available": percent }),
-      new Map([["nodefs.available", { available, capacity: 10n ** 12n }]]),
+      new Map([["nodefs.available", { available, capacity: 10n ** 12n, atMonotonicMs: 0 }]]),
     ).length === 1;
   for (const [percent, amount] of [
     ["15%", 150_000_005_960n],
@@ -53,7 +53,7 @@ test("[17.2] 0% and 100% disable a threshold", () => {
 });
 
 test("[17.2] the threshold of memory.available also applies to allocatableMemory.available", () => {
-  const observed = { available: 100n * MIB - 1n, capacity: 8192n * MIB };
+  const observed = { available: 100n * MIB - 1n, capacity: 8192n * MIB, atMonotonicMs: 0 };
   assert.deepEqual(thresholdsMet(thresholds, new Map([["allocatableMemory.available", observed]])), [
     "allocatableMemory.available",
   ]);

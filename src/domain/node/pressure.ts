@@ -15,9 +15,6 @@ export interface Threshold {
     | { readonly kind: "share"; readonly share: number };
 }
 
-/**
- * `containerfs.*` is left out: its thresholds are those of the file system that contains it, which is measured already.
- */
 const CONDITION_OF = {
   "memory.available": "memory",
   "allocatableMemory.available": "memory",
@@ -25,6 +22,8 @@ const CONDITION_OF = {
   "nodefs.inodesFree": "disk",
   "imagefs.available": "disk",
   "imagefs.inodesFree": "disk",
+  "containerfs.available": "disk",
+  "containerfs.inodesFree": "disk",
   "pid.available": "pid",
 } as const satisfies Readonly<Record<string, keyof Pressure>>;
 
@@ -33,9 +32,44 @@ export type Signal = keyof typeof CONDITION_OF;
 export interface Observation {
   readonly available: bigint;
   readonly capacity: bigint;
+  readonly atMonotonicMs: number;
 }
 
 export type Observations = ReadonlyMap<Signal, Observation>;
+
+/**
+ * Where images and the writable layers of containers are. "shared": both on nodefs. "imagefs": both on a file system of
+ * their own. "split": images on a file system of their own, writable layers on nodefs.
+ */
+export type FilesystemLayout = "shared" | "imagefs" | "split";
+
+export interface NodeUsage {
+  readonly observations: Observations;
+  /** Undefined until the file systems were measured. */
+  readonly layout: FilesystemLayout | undefined;
+}
+
+export const NOTHING_MEASURED: NodeUsage = { observations: new Map(), layout: undefined };
+
+/** How the available memory of the machine is computed: like the Go kubelet, or the kernel's own estimate. */
+export type MemorySignal = "working-set" | "mem-available";
+
+const CLOSE_BYTES = 2n ** 30n;
+const CLOSE_SHARE = 10n;
+
+/** Less than 1 GiB, or a tenth of the capacity, is left above a threshold of memory. */
+export const memoryIsClose = (thresholds: readonly Threshold[], observations: Observations): boolean =>
+  MEMORY_SIGNALS.some((signal) => {
+    const observation = observations.get(signal);
+    if (observation === undefined) return false;
+    const { available, capacity } = observation;
+    return thresholds
+      .filter((threshold) => threshold.signal === "memory.available")
+      .map((threshold) => available - amountOf(threshold, capacity))
+      .some((leftBytes) => leftBytes < CLOSE_BYTES || leftBytes < capacity / CLOSE_SHARE);
+  });
+
+const MEMORY_SIGNALS = ["memory.available", "allocatableMemory.available"] as const satisfies readonly Signal[];
 
 export interface PressureState {
   readonly pressure: Pressure;

@@ -36,3 +36,13 @@ export function foldEndRequests(first: EndRequest, next: EndRequest): EndRequest
   const shorter = Math.min(graceSeconds, next.graceSeconds ?? Number.POSITIVE_INFINITY);
   return shorter === graceSeconds ? first : { ...first, graceSeconds: shorter };
 }
+
+/** How long a requester waits for the pod to end before it reports that the pod is late. */
+export const latenessMs = (graceSeconds: number): number => Math.max(LATENESS_MS_MIN, graceSeconds * 1500);
+
+const LATENESS_MS_MIN = 10_000;
+
+export const EXCEEDED_GRACE_PERIOD = {
+  reason: "ExceededGracePeriod",
+  message: "Container runtime did not kill the pod within specified grace period.",
+} as const;

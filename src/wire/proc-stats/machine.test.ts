@@ -196,6 +196,12 @@ for (const [name, files, wanted] of [
   });
 }
 
+void test("[17.2] the machine's available memory is the kernel's estimate, in bytes", async () => {
+  const meminfo = "MemTotal:       24576 kB\nMemFree:        1000 kB\nMemAvailable:   5000 kB\n";
+  assert.equal(await tree({ "/proc/meminfo": meminfo }).memoryAvailableBytes(), 5_120_000n);
+  await assert.rejects(tree({ "/proc/meminfo": "MemTotal: 1 kB\n" }).memoryAvailableBytes(), /MemAvailable/);
+});
+
 void test("[17.2] processes are the kernel's tasks, threads included", async () => {
   assert.equal(await tree({ "/proc/loadavg": "1.36 3.49 4.53 2/70518 3715089\n" }).processCount(), 70_518);
   await assert.rejects(tree({ "/proc/loadavg": "what\n" }).processCount(), /loadavg/);

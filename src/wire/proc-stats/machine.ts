@@ -32,6 +32,7 @@ export function createMachine({ root = "/", interfaces: ask }: MachineOptions = 
     subordinateIds: (user) => readSubordinateIds(files, user),
     thermalPaths: () => readThermalPaths(files, cpus),
     memoryWorkingSetBytes: () => readWorkingSet(files),
+    memoryAvailableBytes: () => readMemoryAvailable(files),
     processCount: () => readProcessCount(files),
     filesystem,
     addresses: () => interfaces.read(),
@@ -53,6 +54,11 @@ async function readWorkingSet(files: KernelFiles): Promise<bigint> {
       : value("anon") + value("file");
   const inactive = value(unified === undefined ? "total_inactive_file" : "inactive_file");
   return usage < inactive ? 0n : usage - inactive;
+}
+
+async function readMemoryAvailable(files: KernelFiles): Promise<bigint> {
+  const path = "/proc/meminfo";
+  return requiredNumberOf(await files.read(path), "MemAvailable", path) * 1024n;
 }
 
 /** Threads count: each takes a process ID. */

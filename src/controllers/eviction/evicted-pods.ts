@@ -1,0 +1,135 @@
+/**
+ * Tracks the pods that this node evicts, until nothing of them is left. Their termination is requested in the table
+ * `evictions`; their workers terminate them. While an evicted pod holds what it used, no other pod is evicted for a
+ * threshold, but not longer than a limit: a pod that hangs must not keep the node short of the resource.
+ *
+ * The pods are known from their outcomes too, so that a restarted agent waits for the pods that the process before it
+ * evicted.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
+import { EVICTED } from "../../domain/eviction/evicted.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { type EndRequest, EXCEEDED_GRACE_PERIOD, latenessMs } from "../../domain/pod/end-request.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+
+/** How long an evicted pod may take to be cleaned up before another one is evicted. */
+const CLEANUP_MS = 30_000;
+
+export interface EvictedPodsParts {
+  readonly clock: Clock;
+  readonly events: EventSink;
+  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
+  readonly evictions: LatestTable<string, EndRequest>;
+}
+
+interface Evicted {
+  readonly pod: Pod;
+  readonly lateMonotonicMs: number;
+  isLate: boolean;
+}
+
+export class EvictedPods {
+  readonly #parts: EvictedPodsParts;
+  readonly #evicted = new Map<string, Evicted>();
+
+  constructor(parts: EvictedPodsParts) {
+    this.#parts = parts;
+  }
+
+  /** Pods that an eviction may end: admitted, not terminated, and not evicted already. */
+  candidates(): readonly Pod[] {
+    const { admittedPods, podOutcomes } = this.#parts;
+    return admittedPods.keys().flatMap((uid) => {
+      const admitted = admittedPods.get(uid);
+      const lifecycle = podOutcomes.get(uid)?.lifecycle;
+      const isActive = admitted?.verdict.kind === "admitted" && (lifecycle === undefined || !hasEnded(lifecycle));
+      return isActive && !this.#isEvicted(uid) ? [admitted.pod] : [];
+    });
+  }
+
+  evict(pod: Pod, message: string, graceSeconds: number): void {
+    const { evictions } = this.#parts;
+    const uid = pod.metadata?.uid ?? "";
+    this.#track(uid, pod, graceSeconds);
+    evictions.set(uid, { reason: EVICTED, message, graceSeconds });
+  }
+
+  /** Reports late pods and forgets finished ones. Returns whether another eviction has to wait, and for how long. */
+  checkProgress(): { readonly waits: boolean; readonly nextMs: number } {
+    this.#adopt();
+    const { clock, events } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    let waits = false;
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const [uid, evicted] of this.#evicted) {
+      if (this.#isGone(uid)) {
+        this.#evicted.delete(uid);
+        continue;
+      }
+      if (!evicted.isLate && evicted.lateMonotonicMs <= nowMs && !this.#hasEnded(uid)) {
+        evicted.isLate = true;
+        const { reason, message } = EXCEEDED_GRACE_PERIOD;
+        events.emit(podSubject(evicted.pod), "Warning", reason, message);
+      }
+      const untilMs = evicted.lateMonotonicMs + CLEANUP_MS;
+      waits ||= nowMs < untilMs;
+      for (const atMs of [evicted.lateMonotonicMs, untilMs]) {
+        if (atMs > nowMs) nextMs = Math.min(nextMs, atMs - nowMs);
+      }
+    }
+    this.#forgetRequests();
+    return { waits, nextMs };
+  }
+
+  #track(uid: string, pod: Pod, graceSeconds: number): void {
+    const lateMonotonicMs = this.#parts.clock.monotonicMs() + latenessMs(graceSeconds);
+    this.#evicted.set(uid, { pod, lateMonotonicMs, isLate: false });
+  }
+
+  /** Pods that a previous process of the agent evicted. */
+  #adopt(): void {
+    const { admittedPods, podOutcomes } = this.#parts;
+    for (const uid of podOutcomes.keys()) {
+      const admitted = admittedPods.get(uid);
+      const lifecycle = podOutcomes.get(uid)?.lifecycle;
+      if (admitted === undefined || this.#evicted.has(uid) || !isEviction(lifecycle)) continue;
+      if (lifecycle.kind !== "finished")
+        this.#track(uid, admitted.pod, lifecycle.kind === "terminating" ? lifecycle.graceSeconds : 0);
+    }
+  }
+
+  #isEvicted(uid: string): boolean {
+    return this.#evicted.has(uid) || isEviction(this.#parts.podOutcomes.get(uid)?.lifecycle);
+  }
+
+  #hasEnded(uid: string): boolean {
+    const lifecycle = this.#parts.podOutcomes.get(uid)?.lifecycle;
+    return lifecycle !== undefined && hasEnded(lifecycle);
+  }
+
+  #isGone(uid: string): boolean {
+    const { admittedPods, podOutcomes } = this.#parts;
+    const lifecycle = podOutcomes.get(uid)?.lifecycle;
+    return lifecycle === undefined ? admittedPods.get(uid) === undefined : lifecycle.kind === "finished";
+  }
+
+  /** No source names the pod any more. */
+  #forgetRequests(): void {
+    const { evictions, admittedPods } = this.#parts;
+    for (const uid of evictions.keys()) if (admittedPods.get(uid) === undefined) evictions.delete(uid);
+  }
+}
+
+const isEviction = (
+  lifecycle: PodOutcome["lifecycle"] | undefined,
+): lifecycle is Exclude<PodOutcome["lifecycle"], { readonly kind: "running" }> =>
+  lifecycle !== undefined &&
+  lifecycle.kind !== "running" &&
+  lifecycle.why.kind === "failed" &&
+  lifecycle.why.reason === EVICTED;
