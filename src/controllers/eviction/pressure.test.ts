@@ -4,8 +4,9 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts } from "../../../test/support/node-world.ts";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { evictionThresholds } from "../../domain/eviction/thresholds.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import { NO_PRESSURE, type Observations, signalsOf } from "../../domain/node/pressure.ts";
+import { NO_PRESSURE, type Observations } from "../../domain/node/pressure.ts";
 import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
 import { runNodeUsage } from "../stats/node-usage.ts";
 import { runPressure } from "./pressure.ts";
@@ -48,7 +49,8 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
   const kubepods: { value: CgroupMemory | undefined } = { value: { workingSetBytes: 0n, limitBytes: 4n * GIB } };
   const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
   cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
-  const thresholds = parseThresholds(statements);
+  const settings = { hard: parseThresholds(statements), soft: [], minReclaims: new Map() };
+  const thresholds = evictionThresholds(settings, { enforcesPods, layout: "shared" });
   const nodeUsage = new LatestCell<Observations>(new Map());
   const log = { info: () => {}, error: (_m: string, error: unknown) => void troubles.push(String(error)) };
   const running = Promise.all([
@@ -62,7 +64,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
         nodeUsage,
         heartbeat: { beat: () => {} },
         rootDirectory: "/root",
-        signals: signalsOf(thresholds, enforcesPods),
+        signals: new Set(thresholds.map(({ signal }) => signal)),
       },
       stop.signal,
     ),

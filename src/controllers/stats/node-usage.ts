@@ -43,7 +43,8 @@ export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal)
 }
 
 /** Measures several signals at once, in order; a shorter result omits the last ones. */
-type Measurement = readonly [signals: readonly Signal[], read: () => Promise<readonly Observation[]>];
+type Measurement = readonly [signals: readonly Signal[], read: () => Promise<readonly Amounts[]>];
+type Amounts = Pick<Observation, "available" | "capacity">;
 
 async function measure(
   parts: NodeUsageParts,
@@ -54,9 +55,11 @@ async function measure(
   for (const [signals, read] of measurements(parts, imageDirectory, shutdown)) {
     if (!signals.some((signal) => parts.signals.has(signal))) continue;
     try {
-      for (const [index, observation] of (await read()).entries()) {
+      const amounts = await read();
+      const atMonotonicMs = parts.clock.monotonicMs();
+      for (const [index, amount] of amounts.entries()) {
         const signal = signals[index];
-        if (signal !== undefined) observations.set(signal, observation);
+        if (signal !== undefined) observations.set(signal, { ...amount, atMonotonicMs });
       }
     } catch (error) {
       if (!shutdown.aborted)
@@ -105,13 +108,13 @@ const measurements = (
   ],
 ];
 
-const leftOf = (capacity: bigint, used: bigint): Observation => ({
+const leftOf = (capacity: bigint, used: bigint): Amounts => ({
   available: used < capacity ? capacity - used : 0n,
   capacity,
 });
 
 /** A filesystem without a fixed number of inodes, such as btrfs, cannot run out of them. */
-const filesystemObservations = (facts: FilesystemFacts): readonly Observation[] => [
+const filesystemObservations = (facts: FilesystemFacts): readonly Amounts[] => [
   { available: facts.availableBytes, capacity: facts.capacityBytes },
   ...(facts.inodes === 0n ? [] : [{ available: facts.inodesFree, capacity: facts.inodes }]),
 ];

@@ -1,23 +1,11 @@
 /**
- * Whether a node is short of memory, disk or processes. Measurements are compared with the hard thresholds, and a
- * condition is held for a period after it was last observed, so that it does not flap.
+ * What a node can be short of: the signals that are measured, and the condition that each signal sets. A condition is
+ * held for a period after it was last observed, so that it does not flap.
  */
 import type { Pressure } from "./conditions.ts";
 
 export const NO_PRESSURE: Pressure = { memory: false, disk: false, pid: false };
 
-/** A threshold of the operator's: the minimum of the resource that the signal names. */
-export interface Threshold {
-  readonly signal: string;
-  readonly value:
-    | { readonly kind: "amount"; readonly amount: bigint }
-    /** A share of the capacity, from 0 to 1. */
-    | { readonly kind: "share"; readonly share: number };
-}
-
-/**
- * `containerfs.*` is left out: its thresholds are those of the file system that contains it, which is measured already.
- */
 const CONDITION_OF = {
   "memory.available": "memory",
   "allocatableMemory.available": "memory",
@@ -25,16 +13,23 @@ const CONDITION_OF = {
   "nodefs.inodesFree": "disk",
   "imagefs.available": "disk",
   "imagefs.inodesFree": "disk",
+  "containerfs.available": "disk",
+  "containerfs.inodesFree": "disk",
   "pid.available": "pid",
 } as const satisfies Readonly<Record<string, keyof Pressure>>;
 
 export type Signal = keyof typeof CONDITION_OF;
 
+export const isSignal = (name: string): name is Signal => Object.hasOwn(CONDITION_OF, name);
+
 export interface Observation {
   readonly available: bigint;
   readonly capacity: bigint;
+  /** The monotonic time of the measurement. */
+  readonly atMonotonicMs: number;
 }
 
+/** A signal that could not be measured has no entry. */
 export type Observations = ReadonlyMap<Signal, Observation>;
 
 export interface PressureState {
@@ -57,31 +52,3 @@ export function nextPressure(
   };
   return { pressure: { memory: held("memory"), disk: held("disk"), pid: held("pid") }, lastSeenMs };
 }
-
-/**
- * The signals that are below their thresholds. The memory of all pods together has the machine's threshold of memory.
- */
-export function thresholdsMet(thresholds: readonly Threshold[], observations: Observations): readonly Signal[] {
-  return [...observations].flatMap(([signal, { available, capacity }]) => {
-    const name = signal === "allocatableMemory.available" ? "memory.available" : signal;
-    const wanted = thresholds.filter((threshold) => threshold.signal === name);
-    return wanted.some((threshold) => available < amountOf(threshold, capacity)) ? [signal] : [];
-  });
-}
-
-/**
- * The signals that thresholds need. If the memory of all pods together is limited, what is left of that limit is a
- * signal, too.
- */
-export function signalsOf(thresholds: readonly Threshold[], enforcesPods: boolean): ReadonlySet<Signal> {
-  const signals = new Set<Signal>();
-  for (const { signal } of thresholds) if (isSignal(signal)) signals.add(signal);
-  if (enforcesPods && signals.has("memory.available")) signals.add("allocatableMemory.available");
-  return signals;
-}
-
-const isSignal = (name: string): name is Signal => Object.hasOwn(CONDITION_OF, name);
-
-/** Computes a share in single precision, as the Go kubelet does, so that both reach a threshold at the same byte. */
-const amountOf = ({ value }: Threshold, capacity: bigint): bigint =>
-  value.kind === "amount" ? value.amount : BigInt(Math.trunc(Number(capacity) * Math.fround(value.share)));
