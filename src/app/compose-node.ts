@@ -17,9 +17,9 @@ import { type CgroupDriverParts, learnCgroupDriver } from "../controllers/resour
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
 import { type NodeUsageParts, runNodeUsage } from "../controllers/stats/node-usage.ts";
-import { signalsOf, type Threshold } from "../domain/node/pressure.ts";
+import { evictionThresholds } from "../domain/eviction/thresholds.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
-import { type HardThreshold, nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
+import { nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
 import type { ApiPorts, Loop, Wiring } from "./wiring.ts";
 
 export function nodeLoops(wiring: Wiring): readonly Loop[] {
@@ -94,8 +94,8 @@ const nodeUsageParts = ({ ports, options, cells, watched }: Wiring): NodeUsagePa
   nodeUsage: cells.nodeUsage,
   heartbeat: watched.nodeUsage,
   rootDirectory: options.directories.root,
-  signals: signalsOf(measuredThresholds(options), options.cgroups.enforced.has("pods")),
-  thresholds: measuredThresholds(options),
+  signals: new Set(thresholdsOf(options).map(({ signal }) => signal)),
+  thresholds: thresholdsOf(options),
   reclaimed: [cells.imagesReclaimed, cells.containersReclaimed],
   memorySignal: "working-set",
 });
@@ -105,15 +105,12 @@ const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({
   log: ports.logOf("eviction"),
   nodeUsage: cells.nodeUsage,
   pressure: cells.pressure,
-  thresholds: measuredThresholds(options),
+  thresholds: thresholdsOf(options),
   holdMs: options.eviction.conditionHoldMs,
 });
 
-const measuredThresholds = ({ eviction }: Wiring["options"]): readonly Threshold[] => eviction.hard.filter(isMeasured);
-
-/** Thresholds of containerfs are derived from the other thresholds, whatever the operator sets. */
-const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
-  threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
+const thresholdsOf = ({ eviction, cgroups }: Wiring["options"]) =>
+  evictionThresholds(eviction, { enforcesPods: cgroups.enforced.has("pods"), layout: "shared" });
 
 /** Without an API server there are no Services, no RuntimeClasses and no other objects that a pod may reference. */
 function standaloneLoops({ ports, options, cells }: Wiring): readonly Loop[] {

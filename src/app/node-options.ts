@@ -1,6 +1,6 @@
 /** The node's settings, derived from flags and configuration. */
 import { parseIp } from "../base/ip-address.ts";
-import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../base/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, quantityValue } from "../base/quantity.ts";
 import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
 import type { RegistrationOptions } from "../domain/node/initial-node.ts";
 import type { NodeOptions } from "../domain/node/node-status.ts";
@@ -9,7 +9,6 @@ import {
   nodeAllocatable,
   type Reservations,
   reservationFault,
-  type ThresholdValue,
 } from "../domain/resources/node-allocatable.ts";
 import { parseResourceList, type ResourceList } from "../domain/resources/resource-list.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
@@ -62,7 +61,7 @@ function allocatableOf(
 
 /** What is kept from pods by the hard eviction thresholds. */
 const thresholdsOf = ({ eviction: { hard, outOfAllocatable } }: CompiledOptions): HardThresholds =>
-  new Map(outOfAllocatable ? hard.map(({ signal, value }) => [signal, thresholdValue(value)]) : []);
+  new Map(outOfAllocatable ? hard.map(({ signal, value }) => [signal, value]) : []);
 
 /** Why the agent does not start on this machine: more of it is reserved than it has. Undefined if it starts. */
 export function capacityFault(machine: MachineSize, options: CompiledOptions): string | undefined {
@@ -71,13 +70,6 @@ export function capacityFault(machine: MachineSize, options: CompiledOptions): s
   const fault = reservationFault(capacity, reservationsOf(options), thresholdsOf(options));
   return fault === undefined ? undefined : `Failed to start ContainerManager: ${fault}`;
 }
-
-export type HardThreshold = CompiledOptions["eviction"]["hard"][number];
-
-const thresholdValue = (value: HardThreshold["value"]): ThresholdValue =>
-  value.kind === "share"
-    ? { kind: "fraction", fraction: value.share }
-    : { kind: "quantity", quantity: wholeQuantity(value.amount, "BinarySI") };
 
 export function reservationsOf({ reserved }: CompiledOptions): Reservations {
   const list = (amounts: Readonly<Record<string, Quantity>>): ResourceList => new Map(Object.entries(amounts));

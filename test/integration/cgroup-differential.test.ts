@@ -336,8 +336,8 @@ void suite("pods with reservations, eviction thresholds, a PID limit and another
 
   test("[3.7] Node allocatable is what Deckhand computes from its capacity", async () => {
     const thresholds: HardThresholds = new Map([
-      ["memory.available", { kind: "fraction", fraction: 0.02 }],
-      ["nodefs.available", { kind: "fraction", fraction: 0.03 }],
+      ["memory.available", { kind: "share", share: 0.02 }],
+      ["nodefs.available", { kind: "share", share: 0.03 }],
     ]);
     await recording.check(`${SETTING}allocatable`, async (side) => {
       if (side === "deckhand") {

@@ -1,5 +1,6 @@
 /** Collects everything that doctor inspects on this host in one value for the diagnosis. */
 import { parseIp } from "../../base/ip-address.ts";
+import { quantityValue } from "../../base/quantity.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type {
   ConfigurationSeen,
@@ -142,7 +143,10 @@ function wantedPorts({ server, healthz }: CompiledOptions): readonly WantedPort[
 
 async function gatherDisks(round: Round, imageDirectory: string | undefined): Promise<readonly DiskSeen[]> {
   const { directories, eviction } = round.options;
-  const least = (signal: string): Least | undefined => eviction.hard.find((each) => each.signal === signal)?.value;
+  const least = (signal: string): Least | undefined => {
+    const value = eviction.hard.find((each) => each.signal === signal)?.value;
+    return value?.kind === "amount" ? { kind: "amount", amount: quantityValue(value.amount) } : value;
+  };
   const nodefs = { bytesMin: least("nodefs.available"), inodesMin: least("nodefs.inodesFree") };
   const imagefs = { bytesMin: least("imagefs.available"), inodesMin: least("imagefs.inodesFree") };
   // nodefs is the file system of the agent's root directory, wherever the other directories are.

@@ -26,7 +26,7 @@ import type {
   ReservedSettings,
 } from "./compiled-options.ts";
 import type { EffectiveConfiguration } from "./effective-configuration.ts";
-import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
+import { parseReclaims, parseSoftThresholds, parseThresholds, ThresholdFault } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
@@ -327,8 +327,8 @@ function reservation(flag: string, written: Readonly<Record<string, string>>): R
 
 function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettings {
   try {
-    requireReclaims(config.evictionMinimumReclaim ?? {});
     return {
+      minReclaims: parseReclaims(config.evictionMinimumReclaim ?? {}),
       hard: parseThresholds(config.evictionHard ?? {}),
       soft: parseSoftThresholds(config.evictionSoft ?? {}, config.evictionSoftGracePeriod ?? {}),
       conditionHoldMs: toMs(config.evictionPressureTransitionPeriod),

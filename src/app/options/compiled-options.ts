@@ -5,9 +5,9 @@
 
 import type { Quantity } from "../../base/quantity.ts";
 import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
+import type { ThresholdSettings } from "../../domain/eviction/thresholds.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
-import type { EvictionThreshold } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
 import type { ServerSettings } from "./server-settings.ts";
@@ -201,9 +201,7 @@ export interface ReservedSettings extends ReservedCpus {
   readonly systemCgroup: string;
 }
 
-export interface EvictionSettings {
-  readonly hard: readonly EvictionThreshold[];
-  readonly soft: readonly (EvictionThreshold & { readonly graceMs: number })[];
+export interface EvictionSettings extends ThresholdSettings {
   readonly conditionHoldMs: number;
   /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;

@@ -1,30 +1,11 @@
 /** Parses thresholds: "memory.available": "100Mi" or "10%" becomes an amount or a share. */
 import { parseGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
-import { formatQuantity, parseQuantity, quantityValue } from "../../base/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity } from "../../base/quantity.ts";
+import type { Threshold } from "../../domain/eviction/thresholds.ts";
+import { isSignal, type Signal } from "../../domain/node/pressure.ts";
+import type { ThresholdValue } from "../../domain/resources/node-allocatable.ts";
 import { toMs } from "./value-types.ts";
-
-const SIGNALS = [
-  "memory.available",
-  "nodefs.available",
-  "nodefs.inodesFree",
-  "imagefs.available",
-  "imagefs.inodesFree",
-  "containerfs.available",
-  "containerfs.inodesFree",
-  "allocatableMemory.available",
-  "pid.available",
-] as const;
-
-type EvictionSignal = (typeof SIGNALS)[number];
-
-export interface EvictionThreshold {
-  readonly signal: EvictionSignal;
-  readonly value:
-    | { readonly kind: "amount"; readonly amount: bigint }
-    /** Share of the capacity, from 0 to 1. */
-    | { readonly kind: "share"; readonly share: number };
-}
 
 /** The text is not a threshold. */
 export class ThresholdFault extends Error {
@@ -34,8 +15,8 @@ export class ThresholdFault extends Error {
 type Written = Readonly<Record<string, string>>;
 
 /** "0%" and "100%" turn a signal off. */
-export function parseThresholds(written: Written): readonly EvictionThreshold[] {
-  return Object.entries(written).flatMap(([name, text]): readonly EvictionThreshold[] => {
+export function parseThresholds(written: Written): readonly Threshold[] {
+  return Object.entries(written).flatMap(([name, text]): readonly Threshold[] => {
     const signal = signalOf(name);
     if (!text.endsWith("%")) return [{ signal, value: { kind: "amount", amount: amountOf(signal, text) } }];
     if (text === "0%" || text === "100%") return [];
@@ -49,7 +30,7 @@ export function parseThresholds(written: Written): readonly EvictionThreshold[] 
 export function parseSoftThresholds(
   written: Written,
   graces: Written,
-): readonly (EvictionThreshold & { readonly graceMs: number })[] {
+): readonly (Threshold & { readonly graceMs: number })[] {
   const graceMs = new Map(Object.entries(graces).map(([name, text]) => [signalOf(name), graceOf(text)]));
   return parseThresholds(written).map((threshold) => {
     const grace = graceMs.get(threshold.signal);
@@ -58,28 +39,30 @@ export function parseSoftThresholds(
   });
 }
 
-/** Validates evictionMinimumReclaim, which has no other use until eviction is implemented. */
-export function requireReclaims(written: Written): void {
-  for (const [name, text] of Object.entries(written)) {
-    const signal = signalOf(name);
-    if (text.endsWith("%") && percentage(text) <= 0) {
-      throw new ThresholdFault(`eviction percentage minimum reclaim ${signal} must be positive: ${text}`);
-    }
-    if (!text.endsWith("%") && parseQuantity(text).nanos < 0n) {
-      throw new ThresholdFault(`negative eviction minimum reclaim specified for ${signal}`);
-    }
+/** The minimum reclaim of each signal. */
+export function parseReclaims(written: Written): ReadonlyMap<Signal, ThresholdValue> {
+  return new Map(Object.entries(written).map(([name, text]) => [signalOf(name), reclaimOf(name, text)]));
+}
+
+function reclaimOf(name: string, text: string): ThresholdValue {
+  if (!text.endsWith("%")) {
+    const amount = parseQuantity(text);
+    if (amount.nanos >= 0n) return { kind: "amount", amount };
+    throw new ThresholdFault(`negative eviction minimum reclaim specified for ${name}`);
   }
+  const share = percentage(text);
+  if (share > 0) return { kind: "share", share };
+  throw new ThresholdFault(`eviction percentage minimum reclaim ${name} must be positive: ${text}`);
 }
 
-function signalOf(name: string): EvictionSignal {
-  const signal = SIGNALS.find((known) => known === name);
-  if (signal === undefined) throw new ThresholdFault(`unsupported eviction signal ${name}`);
-  return signal;
+function signalOf(name: string): Signal {
+  if (isSignal(name)) return name;
+  throw new ThresholdFault(`unsupported eviction signal ${name}`);
 }
 
-function amountOf(signal: EvictionSignal, text: string): bigint {
+function amountOf(signal: Signal, text: string): Quantity {
   const quantity = parseQuantity(text);
-  if (quantity.nanos > 0n) return quantityValue(quantity);
+  if (quantity.nanos > 0n) return quantity;
   throw new ThresholdFault(`eviction threshold ${signal} must be positive: ${formatQuantity(quantity)}`);
 }
 

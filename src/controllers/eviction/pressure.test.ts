@@ -4,8 +4,9 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts } from "../../../test/support/node-world.ts";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { evictionThresholds } from "../../domain/eviction/thresholds.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import { NO_PRESSURE, NOTHING_MEASURED, type NodeUsage, signalsOf } from "../../domain/node/pressure.ts";
+import { NO_PRESSURE, NOTHING_MEASURED, type NodeUsage } from "../../domain/node/pressure.ts";
 import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
 import { runNodeUsage } from "../stats/node-usage.ts";
 import { runPressure } from "./pressure.ts";
@@ -49,7 +50,8 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
   const kubepods: { value: CgroupMemory | undefined } = { value: { workingSetBytes: 0n, limitBytes: 4n * GIB } };
   const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
   cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
-  const thresholds = parseThresholds(statements);
+  const settings = { hard: parseThresholds(statements), soft: [], minReclaims: new Map() };
+  const thresholds = evictionThresholds(settings, { enforcesPods, layout: "shared" });
   const nodeUsage = new LatestCell<NodeUsage>(NOTHING_MEASURED);
   const log = { info: () => {}, error: (_m: string, error: unknown) => void troubles.push(String(error)) };
   const running = Promise.all([
@@ -63,7 +65,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
         nodeUsage,
         heartbeat: { beat: () => {} },
         rootDirectory: "/root",
-        signals: signalsOf(thresholds, enforcesPods),
+        signals: new Set(thresholds.map(({ signal }) => signal)),
         thresholds,
         reclaimed: [],
         memorySignal: "working-set",

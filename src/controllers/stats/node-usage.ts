@@ -7,16 +7,9 @@
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
-import {
-  type FilesystemLayout,
-  type MemorySignal,
-  memoryIsClose,
-  type NodeUsage,
-  type Observation,
-  type Observations,
-  type Signal,
-  type Threshold,
-} from "../../domain/node/pressure.ts";
+import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
+import { type EvictionThreshold, memoryIsClose } from "../../domain/eviction/thresholds.ts";
+import type { FilesystemLayout, NodeUsage, Observation, Observations, Signal } from "../../domain/node/pressure.ts";
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -45,7 +38,7 @@ export interface NodeUsageParts {
   readonly reclaimed: readonly Latest<unknown>[];
   readonly rootDirectory: string;
   readonly signals: ReadonlySet<Signal>;
-  readonly thresholds: readonly Threshold[];
+  readonly thresholds: readonly EvictionThreshold[];
   readonly memorySignal: MemorySignal;
   readonly heartbeat: Pick<Heartbeat, "beat">;
 }

@@ -82,12 +82,7 @@ export class Preemptions {
         podMetrics?.preempted.increment(preempted.resource);
       } else if (!preempted.isLate && preempted.untilMonotonicMs <= nowMs) {
         preempted.isLate = true;
-        events.emit(
-          podSubject(preempted.pod),
-          "Warning",
-          EXCEEDED_GRACE_PERIOD.reason,
-          EXCEEDED_GRACE_PERIOD.message,
-        );
+        events.emit(podSubject(preempted.pod), "Warning", EXCEEDED_GRACE_PERIOD.reason, EXCEEDED_GRACE_PERIOD.message);
       } else if (!preempted.isLate) {
         nextMs = Math.min(nextMs, preempted.untilMonotonicMs - nowMs);
       }

@@ -19,8 +19,8 @@ const reserved = (system: Record<string, string>, kube: Record<string, string> =
 });
 const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q]) => [name, formatQuantity(q)]));
 const hard: HardThresholds = new Map([
-  ["memory.available", { kind: "quantity", quantity: parseQuantity("100Mi") }],
-  ["nodefs.available", { kind: "fraction", fraction: 0.1 }],
+  ["memory.available", { kind: "amount", amount: parseQuantity("100Mi") }],
+  ["nodefs.available", { kind: "share", share: 0.1 }],
 ]);
 
 void test("[3.7] allocatable is capacity minus reservations and hard eviction thresholds", () => {
@@ -54,7 +54,7 @@ void test("[3.7] allocatable is never negative, and huge pages are subtracted fr
 
 void test("[3.7] a percentage threshold is computed in single precision and truncated", () => {
   const capacity = parseQuantity("8232796160");
-  const tenth = thresholdQuantity({ kind: "fraction", fraction: 0.1 }, capacity);
+  const tenth = thresholdQuantity({ kind: "share", share: 0.1 }, capacity);
   // 0.1 in single precision is 0.100000001490116...
   assert.equal(tenth.nanos / 1_000_000_000n, 823_279_628n);
 });

@@ -23,10 +23,10 @@ export interface Reservations {
   readonly kubeReserved: ResourceList;
 }
 
-/** A value of `evictionHard`: an amount, or a fraction of the capacity from 0 to 1. */
+/** A value of `evictionHard`: an amount, or a share of the capacity from 0 to 1. */
 export type ThresholdValue =
-  | { readonly kind: "quantity"; readonly quantity: Quantity }
-  | { readonly kind: "fraction"; readonly fraction: number };
+  | { readonly kind: "amount"; readonly amount: Quantity }
+  | { readonly kind: "share"; readonly share: number };
 
 /** By signal, for example "memory.available". */
 export type HardThresholds = ReadonlyMap<string, ThresholdValue>;
@@ -36,10 +36,11 @@ const RESERVING_SIGNALS: ReadonlyMap<string, string> = new Map([
   ["ephemeral-storage", "nodefs.available"],
 ]);
 
-/** The amount of a threshold. Upstream keeps fractions in single precision, which shows in the last digits. */
+/** The amount of a threshold. Upstream keeps shares in single precision, which shows in the last digits. */
 export function thresholdQuantity(value: ThresholdValue, capacity: Quantity): Quantity {
-  if (value.kind === "quantity") return value.quantity;
-  return wholeQuantity(BigInt(Math.trunc(Number(quantityValue(capacity)) * Math.fround(value.fraction))), "BinarySI");
+  if (value.kind === "amount") return value.amount;
+  const share = Math.fround(Math.fround(value.share * 100) / 100);
+  return wholeQuantity(BigInt(Math.trunc(Number(quantityValue(capacity)) * share)), "BinarySI");
 }
 
 /**
