@@ -31,6 +31,9 @@ const hasPodLevel = (spec: PodSpec, kind: Kind) => Object.keys(spec.resources?.[
 export const hasPodLevelRequests = (spec: PodSpec) => hasPodLevel(spec, "requests");
 export const hasPodLevelResources = (spec: PodSpec) => hasPodLevel(spec, "requests") || hasPodLevel(spec, "limits");
 
+/** The requests at pod level alone, without those of the containers. */
+export const podLevelRequests = (spec: PodSpec): ResourceList => podLevel(spec, "requests");
+
 /** The requests of the containers alone, without pod-level values and overhead. */
 export const containerRequests = (spec: PodSpec): ResourceList => total(spec, "requests");
 
@@ -61,9 +64,11 @@ export function isLimitedThroughout(spec: PodSpec, name: "cpu" | "memory"): bool
 }
 
 function override(spec: PodSpec, kind: Kind): ResourceList {
-  const given = [...parseResourceList(spec.resources?.[kind])].filter(([name]) => isPodLevelName(name));
-  return new Map([...total(spec, kind), ...given]);
+  return new Map([...total(spec, kind), ...podLevel(spec, kind)]);
 }
+
+const podLevel = (spec: PodSpec, kind: Kind): ResourceList =>
+  new Map([...parseResourceList(spec.resources?.[kind])].filter(([name]) => isPodLevelName(name)));
 
 function total(spec: PodSpec, kind: Kind): ResourceList {
   const sidecars = (spec.initContainers ?? []).filter(isSidecar);
