@@ -116,7 +116,7 @@ async function run(
     (signal) => writeCheckpoints({ ...checkpoints, clock }, { admittedPods, podOutcomes, sourcesReady }, found, signal),
     ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
     ...clientCertificateLoops(wiring),
-    ...nodeLoops(wiring),
+    ...nodeLoops(wiring, journal),
     ...hostLoops(wiring, hostTasks),
     ...metricsLoops(wiring),
     ...podLoops(wiring, { journal, journaledPods, runtimeCache: runtime.inspector, journalEvents, localNode }),

@@ -331,6 +331,8 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
       minReclaims: parseReclaims(config.evictionMinimumReclaim ?? {}),
       hard: parseThresholds(config.evictionHard ?? {}),
       soft: parseSoftThresholds(config.evictionSoft ?? {}, config.evictionSoftGracePeriod ?? {}),
+      maxPodGraceSeconds: config.evictionMaxPodGracePeriod,
+      memorySignal: "working-set",
       conditionHoldMs: toMs(config.evictionPressureTransitionPeriod),
       outOfAllocatable: !agent.value("experimental-allocatable-ignore-eviction", false),
     };

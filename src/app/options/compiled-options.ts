@@ -5,6 +5,7 @@
 
 import type { Quantity } from "../../base/quantity.ts";
 import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
+import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import type { ThresholdSettings } from "../../domain/eviction/thresholds.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
@@ -202,6 +203,9 @@ export interface ReservedSettings extends ReservedCpus {
 }
 
 export interface EvictionSettings extends ThresholdSettings {
+  /** Bounds the grace period of pods that are evicted for a soft threshold. */
+  readonly maxPodGraceSeconds: number;
+  readonly memorySignal: MemorySignal;
   readonly conditionHoldMs: number;
   /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;

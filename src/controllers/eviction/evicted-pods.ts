@@ -19,6 +19,8 @@ import type { EventSink } from "../../ports/event-sink.ts";
 
 /** How long an evicted pod may take to be cleaned up before another one is evicted. */
 const CLEANUP_MS = 30_000;
+/** The kernel updates its statistics of freed memory every two seconds: earlier measurements may evict too many pods. */
+const SETTLE_MS = 2000;
 
 export interface EvictedPodsParts {
   readonly clock: Clock;
@@ -37,6 +39,8 @@ interface Evicted {
 export class EvictedPods {
   readonly #parts: EvictedPodsParts;
   readonly #evicted = new Map<string, Evicted>();
+  /** When the last evicted pod was found to be gone. */
+  #lastEndMonotonicMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: EvictedPodsParts) {
     this.#parts = parts;
@@ -60,16 +64,16 @@ export class EvictedPods {
     evictions.set(uid, { reason: EVICTED, message, graceSeconds });
   }
 
-  /** Reports late pods and forgets finished ones. Returns whether another eviction has to wait, and for how long. */
-  checkProgress(): { readonly waits: boolean; readonly nextMs: number } {
+  /** Reports late pods and forgets finished ones. Returns whether another eviction has to wait. */
+  checkProgress(): boolean {
     this.#adopt();
     const { clock, events } = this.#parts;
     const nowMs = clock.monotonicMs();
     let waits = false;
-    let nextMs = Number.POSITIVE_INFINITY;
     for (const [uid, evicted] of this.#evicted) {
       if (this.#isGone(uid)) {
         this.#evicted.delete(uid);
+        this.#lastEndMonotonicMs = nowMs;
         continue;
       }
       if (!evicted.isLate && evicted.lateMonotonicMs <= nowMs && !this.#hasEnded(uid)) {
@@ -77,14 +81,10 @@ export class EvictedPods {
         const { reason, message } = EXCEEDED_GRACE_PERIOD;
         events.emit(podSubject(evicted.pod), "Warning", reason, message);
       }
-      const untilMs = evicted.lateMonotonicMs + CLEANUP_MS;
-      waits ||= nowMs < untilMs;
-      for (const atMs of [evicted.lateMonotonicMs, untilMs]) {
-        if (atMs > nowMs) nextMs = Math.min(nextMs, atMs - nowMs);
-      }
+      waits ||= nowMs < evicted.lateMonotonicMs + CLEANUP_MS;
     }
     this.#forgetRequests();
-    return { waits, nextMs };
+    return waits || nowMs - this.#lastEndMonotonicMs < SETTLE_MS;
   }
 
   #track(uid: string, pod: Pod, graceSeconds: number): void {

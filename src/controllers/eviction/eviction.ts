@@ -7,7 +7,6 @@
  * Nothing here waits for a removal or for the end of a pod: each measurement and each answer starts another round, so
  * that a slow removal of images delays no eviction for memory.
  */
-import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
@@ -21,6 +20,8 @@ import {
 } from "../../domain/eviction/choose-victims.ts";
 import { EVICTED } from "../../domain/eviction/evicted.ts";
 import { hasStorageLimit, type StorageViolator, storageViolators } from "../../domain/eviction/local-storage.ts";
+import { measurementOf } from "../../domain/eviction/measurement.ts";
+import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import { thresholdMetMessage } from "../../domain/eviction/message.ts";
 import type { StatsOf } from "../../domain/eviction/ranking.ts";
 import {
@@ -68,10 +69,19 @@ export interface EvictionLoopSettings extends ThresholdSettings {
   readonly maxPodGraceSeconds: number;
   /** Limits of local storage are enforced. */
   readonly localStorage: boolean;
+  readonly memorySignal: MemorySignal;
 }
 
-const CHECK_STORAGE_EVERY_MS = 10_000;
+const CHECK_EVERY_MS = 10_000;
 const STATS_LIMIT_MS = 5000;
+
+/** What one round works on. */
+interface Round {
+  readonly observations: Observations;
+  readonly layout: FilesystemLayout;
+  readonly thresholds: readonly EvictionThreshold[];
+  readonly usageVersion: number;
+}
 
 export class EvictionLoop {
   readonly #parts: EvictionParts;
@@ -79,8 +89,8 @@ export class EvictionLoop {
   readonly #reclaim: NodeReclaim;
   #state = NO_EVICTION_STATE;
   #storageDueMs = 0;
-  /** The signals for which the event on the Node was emitted, while their shortage lasts. */
-  #attempted: Signal | undefined;
+  /** The last event about a shortage. */
+  #attempt: { readonly signal: Signal; readonly monotonicMs: number } | undefined;
 
   constructor(parts: EvictionParts) {
     this.#parts = parts;
@@ -92,16 +102,130 @@ export class EvictionLoop {
     const { clock, log, nodeUsage, imagesReclaimed, containersReclaimed } = this.#parts;
     while (!shutdown.aborted) {
       const seen = [nodeUsage, imagesReclaimed, containersReclaimed].map((cell) => ({ cell, seen: cell.version }));
-      let nextMs = CHECK_STORAGE_EVERY_MS;
       try {
-        nextMs = Math.min(nextMs, await this.#round(shutdown));
+        await this.#round(shutdown);
       } catch (error) {
         if (shutdown.aborted) return;
         log.error("Failed to check whether pods must be evicted", error);
       }
-      await waitForChange(clock, seen, nextMs, shutdown).catch((error: unknown) => {
+      await waitForChange(clock, seen, CHECK_EVERY_MS, shutdown).catch((error: unknown) => {
         if (!shutdown.aborted) throw error;
       });
     }
   }
+
+  async #round(shutdown: AbortSignal): Promise<void> {
+    const { nodeUsage, clock, settings, sourcesReady } = this.#parts;
+    const { observations: measured, layout = "shared" } = nodeUsage.value;
+    const observations = withContainerFs(measured, layout);
+    const thresholds = evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout });
+    const round: Round = { observations, layout, thresholds, usageVersion: nodeUsage.version };
+    const evaluation = evaluate(this.#state, observations, {
+      thresholds,
+      nowMs: clock.monotonicMs(),
+      holdMs: settings.conditionHoldMs,
+    });
+    this.#state = evaluation.state;
+    this.#publish(evaluation);
+    this.#reclaim.advance(round.usageVersion);
+    const isWaiting = this.#evicted.checkProgress();
+    // Until every source was read, the pods are not known.
+    if (!sourcesReady.value || isWaiting) return;
+    if (await this.#evictForStorage(round, shutdown)) return;
+    if (evaluation.state.past.length === 0) this.#reclaim.reset();
+    if (evaluation.met.length > 0) await this.#evictForThreshold(evaluation.met, round, shutdown);
+  }
+
+  #publish({ pressure: now, observed }: Evaluation): void {
+    const { pressure, log } = this.#parts;
+    if (samePressure(now, pressure.value)) return;
+    log.info(0, "The pressure on the node changed", { pressure: now, met: observed.map(({ signal }) => signal) });
+    pressure.set(now);
+  }
+
+  /** Every pod that exceeds a limit of its own. Returns whether there was one. */
+  async #evictForStorage({ layout }: Round, shutdown: AbortSignal): Promise<boolean> {
+    const { clock, settings, usage } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (!settings.localStorage || nowMs < this.#storageDueMs) return false;
+    this.#storageDueMs = nowMs + CHECK_EVERY_MS;
+    const pods = this.#evicted.candidates().filter(hasStorageLimit);
+    if (pods.length === 0) return false;
+    const statsOf = await this.#statsFrom((signal) => usage.summary(signal), shutdown);
+    const violators = storageViolators(pods, statsOf, layout);
+    for (const violator of violators) this.#evictViolator(violator);
+    return violators.length > 0;
+  }
+
+  #evictViolator({ pod, limit, message }: StorageViolator): void {
+    const { journal, clock, events, metrics } = this.#parts;
+    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
+    journal.note(decisionRecord(subject, { kind: "evict", signal: limit, why: message, candidates: [] }));
+    events.emit(podSubject(pod), "Warning", EVICTED, message);
+    this.#evicted.evict(pod, message, IMMEDIATE_GRACE_SECONDS);
+    metrics.evictions.increment(limit);
+  }
+
+  async #evictForThreshold(met: readonly EvictionThreshold[], round: Round, shutdown: AbortSignal): Promise<void> {
+    const { observations, layout, thresholds, usageVersion } = round;
+    const [first] = met;
+    if (first === undefined) return;
+    const isNew = this.#announce(first);
+    if (!this.#reclaim.isComplete(first.signal, reclaimSteps(first.signal, layout), usageVersion)) return;
+    this.#reclaim.reset();
+    const wasReclaimed = reclaimSteps(first.signal, layout).length > 0;
+    if (wasReclaimed && thresholds.every((threshold) => isResolved(threshold, observations))) return;
+    const { usage, settings } = this.#parts;
+    const isMemory = resourceOf(first.signal) === "memory";
+    const statsOf = await this.#statsFrom(
+      (signal) => (isMemory ? usage.usageSummary(signal) : usage.summary(signal)),
+      shutdown,
+    );
+    const pods = this.#evicted.candidates();
+    const { maxPodGraceSeconds } = settings;
+    const choice = chooseVictims({ met, observations, layout, pods, statsOf, maxPodGraceSeconds });
+    const victim = choice?.victims[0];
+    if (choice !== undefined && victim !== undefined) this.#evictVictim(choice, victim, met, observations);
+    else if (isNew) this.#parts.log.info(0, "Unable to evict any pods from the node", { signal: first.signal });
+  }
+
+  /** Emits the event on the Node, once per shortage and again while it lasts. Returns whether it was emitted. */
+  #announce({ signal }: EvictionThreshold): boolean {
+    const { clock, events, settings } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    const last = this.#attempt;
+    if (last?.signal === signal && nowMs - last.monotonicMs < CHECK_EVERY_MS) return false;
+    this.#attempt = { signal, monotonicMs: nowMs };
+    const message = thresholdMetMessage(resourceOf(signal));
+    events.emit(nodeSubject(settings.nodeName), "Warning", "EvictionThresholdMet", message);
+    return true;
+  }
+
+  #evictVictim(
+    { threshold, ranking }: VictimChoice,
+    { pod, message, annotations, graceSeconds }: Victim,
+    met: readonly EvictionThreshold[],
+    observations: Observations,
+  ): void {
+    const { journal, clock, events, metrics, settings } = this.#parts;
+    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
+    const { signal } = threshold;
+    const measured = measurementOf(threshold, observations, settings.memorySignal);
+    journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates: ranking }));
+    events.emit(podSubject(pod), "Warning", EVICTED, message, annotations);
+    this.#evicted.evict(pod, message, graceSeconds);
+    metrics.evictions.increment(signal);
+    for (const each of met) {
+      const atMs = observations.get(each.signal)?.atMonotonicMs;
+      if (atMs !== undefined) metrics.statsAge.observe((clock.monotonicMs() - atMs) / 1000, each.signal);
+    }
+  }
+
+  async #statsFrom(read: (signal: AbortSignal) => Promise<Summary>, shutdown: AbortSignal): Promise<StatsOf> {
+    const { pods } = await withDeadline(this.#parts.clock, STATS_LIMIT_MS, shutdown, read);
+    const byUid = new Map(pods.map((stats) => [stats.podRef.uid, stats]));
+    return (uid) => byUid.get(uid);
+  }
 }
+
+const samePressure = (a: Pressure, b: Pressure) => a.memory === b.memory && a.disk === b.disk && a.pid === b.pid;

@@ -1,7 +1,7 @@
 /**
  * Reclaims what no pod needs before a pod is evicted: requests dead containers, then images, to be removed, one target
- * after the other. Nothing here waits: each call says how far the reclaim is. It is complete once every target has
- * answered and the node was measured after that. A target that does not answer in time counts as answered.
+ * after the other. Nothing here waits. A reclaim is complete once every target has answered and the node was measured
+ * after that. A target that does not answer in time counts as answered.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReclaimReport, ReclaimRequests, ReclaimTarget } from "../../domain/eviction/reclaim.ts";
@@ -28,46 +28,43 @@ interface Progress {
 export class NodeReclaim {
   readonly #parts: NodeReclaimParts;
   #progress: Progress | undefined;
-  /** The signal whose reclaim is complete, and since when. */
-  #complete: { readonly signal: Signal; readonly atMonotonicMs: number } | undefined;
+  /** The signal whose reclaim is complete, and the measurement that was the newest then. */
+  #complete: { readonly signal: Signal; readonly usageVersion: number } | undefined;
 
   constructor(parts: NodeReclaimParts) {
     this.#parts = parts;
   }
 
-  /** "underWay": evict nothing yet. `measuredMonotonicMs`: when the signal was last measured. */
-  advance(
-    signal: Signal,
-    targets: readonly ReclaimTarget[],
-    measuredMonotonicMs: number,
-  ): "underWay" | "complete" | "nothing" {
-    if (targets.length === 0) return "nothing";
-    const complete = this.#complete;
-    if (complete !== undefined && complete.signal === signal)
-      return measuredMonotonicMs > complete.atMonotonicMs ? "complete" : "underWay";
-    const progress = this.#progress?.signal === signal ? this.#progress : undefined;
-    if (progress === undefined) return this.#request(signal, targets);
-    if (!this.#isAnswered(progress)) return "underWay";
-    if (progress.remaining.length > 0) return this.#request(signal, progress.remaining);
+  /** Requests the next target if the one before it has answered. To be called when a report may have changed. */
+  advance(usageVersion: number): void {
+    const progress = this.#progress;
+    if (progress === undefined || !this.#isAnswered(progress)) return;
     this.#progress = undefined;
-    this.#complete = { signal, atMonotonicMs: this.#parts.clock.monotonicMs() };
-    return "underWay";
+    if (progress.remaining.length > 0) this.#request(progress.signal, progress.remaining);
+    else this.#complete = { signal: progress.signal, usageVersion };
   }
 
-  /** The next shortage of the same signal reclaims again. */
+  /** Whether everything was reclaimed for this signal, and the node was measured again since. Begins to, if not. */
+  isComplete(signal: Signal, targets: readonly ReclaimTarget[], usageVersion: number): boolean {
+    if (targets.length === 0) return true;
+    if (this.#complete?.signal === signal) return usageVersion > this.#complete.usageVersion;
+    if (this.#progress?.signal !== signal) this.#request(signal, targets);
+    return false;
+  }
+
+  /** The next shortage reclaims again. */
   reset(): void {
     this.#progress = undefined;
     this.#complete = undefined;
   }
 
-  #request(signal: Signal, [target, ...remaining]: readonly ReclaimTarget[]): "underWay" {
-    if (target === undefined) return "underWay";
+  #request(signal: Signal, [target, ...remaining]: readonly ReclaimTarget[]): void {
+    if (target === undefined) return;
     const { clock, reclaimRequests } = this.#parts;
     const number = reclaimRequests.value[target] + 1;
-    reclaimRequests.set({ ...reclaimRequests.value, [target]: number });
     this.#complete = undefined;
     this.#progress = { signal, remaining, request: { target, number, sinceMonotonicMs: clock.monotonicMs() } };
-    return "underWay";
+    reclaimRequests.set({ ...reclaimRequests.value, [target]: number });
   }
 
   #isAnswered({ request: { target, number, sinceMonotonicMs } }: Progress): boolean {

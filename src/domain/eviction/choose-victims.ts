@@ -4,18 +4,12 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { formatQuantity } from "../../base/quantity.ts";
-import type { Observations, Signal } from "../node/pressure.ts";
+import type { FilesystemLayout, Observations, Signal } from "../node/pressure.ts";
 import { isCriticalPod, keyOf } from "../pod/pod-identity.ts";
 import { type EvictionText, evictionText } from "./message.ts";
 import { type Candidate, rankPods, type StatsOf } from "./ranking.ts";
 import type { ReclaimTarget } from "./reclaim.ts";
-import {
-  type EvictionThreshold,
-  type FilesystemLayout,
-  isHard,
-  resourceOf,
-  type StarvedResource,
-} from "./thresholds.ts";
+import { type EvictionThreshold, isHard, resourceOf, type StarvedResource } from "./thresholds.ts";
 
 /** The grace period of pods that are evicted for a hard threshold or for a limit of local storage. */
 export const IMMEDIATE_GRACE_SECONDS = 1;

@@ -6,14 +6,15 @@
  * The pod's usage includes its logs, its emptyDirs on disk and the hosts file that the agent writes for it. The hosts
  * file counts because a container can grow it without limit (CVE-2020-8557).
  */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../../base/quantity.ts";
+import type { FilesystemLayout } from "../node/pressure.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podLimits, specOf } from "../resources/pod-resources.ts";
 import type { FsStats, PodStats } from "../stats/summary-shape.ts";
 import type { StatsOf } from "./ranking.ts";
-import type { FilesystemLayout } from "./thresholds.ts";
 
 /** The values of the label `eviction_signal` that the metric of evictions has for these limits. */
 export type StorageLimit = "emptydirfs.limit" | "ephemeralpodfs.limit" | "ephemeralcontainerfs.limit";
@@ -41,6 +42,12 @@ export const storageViolators = (
       const violation = stats === undefined ? undefined : violationOf(pod, stats, layout);
       return violation === undefined ? [] : [{ pod, ...violation }];
     });
+
+/** Pods without any limit are not measured. */
+export const hasStorageLimit = (pod: Pod): boolean =>
+  (pod.spec?.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
+  podLimits(specOf(pod), { overhead: true }).has("ephemeral-storage") ||
+  specOf(pod).containers.some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined);
 
 const violationOf = (pod: Pod, stats: PodStats, layout: FilesystemLayout): StorageViolation | undefined =>
   emptyDirViolation(pod, stats) ?? podViolation(pod, stats) ?? containerViolation(pod, stats, layout);

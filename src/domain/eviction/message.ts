@@ -7,10 +7,8 @@ import { compareQuantities, formatQuantity, parseQuantity, wholeQuantity } from 
 import type { Observations } from "../node/pressure.ts";
 import { hasPodLevelResources, specOf } from "../resources/pod-resources.ts";
 import type { ContainerStats, PodStats } from "../stats/summary-shape.ts";
+import { LOW_ON_RESOURCE } from "./evicted.ts";
 import { type EvictionThreshold, quantityOf, resourceOf, type StarvedResource } from "./thresholds.ts";
-
-/** The reason of the pod's status and event. */
-export const EVICTED = "Evicted";
 
 /** The event of the node before containers, images or pods are removed. */
 export const thresholdMetMessage = (resource: StarvedResource): string => `Attempting to reclaim ${resource}`;
@@ -32,7 +30,7 @@ export interface Shortage {
 /** Without stats only the resource and the threshold are known, and the event has no annotations. */
 export function evictionText(shortage: Shortage, pod: Pod, stats: PodStats | undefined): EvictionText {
   const { resource } = shortage;
-  const start = `The node was low on resource: ${resource}. ${thresholdText(shortage)}`;
+  const start = `${LOW_ON_RESOURCE}${resource}. ${thresholdText(shortage)}`;
   if (stats === undefined) return { message: start, annotations: {} };
   const whole = resource === "memory" ? podUsage(pod, stats) : undefined;
   const offending = offendingContainers(pod, stats, resource);

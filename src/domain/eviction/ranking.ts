@@ -7,11 +7,11 @@
  */
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { addQuantities, type Quantity, wholeQuantity } from "../../base/quantity.ts";
-import type { Signal } from "../node/pressure.ts";
+import type { FilesystemLayout, Signal } from "../node/pressure.ts";
 import { containerRequests, hasPodLevelResources, podLevelRequests, specOf } from "../resources/pod-resources.ts";
 import { parseResourceList } from "../resources/resource-list.ts";
 import type { ContainerStats, FsStats, PodStats } from "../stats/summary-shape.ts";
-import { type FilesystemLayout, resourceOf, type StarvedResource } from "./thresholds.ts";
+import { resourceOf, type StarvedResource } from "./thresholds.ts";
 
 export type StatsOf = (uid: string) => PodStats | undefined;
 

@@ -171,6 +171,8 @@ function addDecision(history: PodHistory, { decision, wallMs }: DecisionRecord):
       if (history.trouble?.reason === "FailedSync") history.trouble = undefined;
       return;
     case "deferResize":
+    // The termination that follows carries the cause.
+    case "evict":
       return;
     default:
       assertNever(decision);

@@ -9,6 +9,7 @@ import type { JournalRecord } from "../journal/records.ts";
 import { terminationStepText } from "../pod/ending.ts";
 import { causeFromText, describeCause } from "../pod/pod-lifecycle.ts";
 import { type Entry, partOf } from "./entry.ts";
+import { evictionText } from "./eviction-text.ts";
 import { msOfNs } from "./format-time.ts";
 
 export interface TimelineLine {
@@ -119,6 +120,8 @@ function decisionStep({ decision }: Extract<JournalRecord, { kind: "decision" }>
       return { what: `deferResize: ${decision.why}` };
     case "preempt":
       return { what: `to be preempted: ${decision.why}` };
+    case "evict":
+      return { what: `to be evicted: ${decision.why.trim()}${evictionText(decision)}` };
     case "startAgent":
       return { what: "(the node agent was started)" };
     case "runPreStop": {

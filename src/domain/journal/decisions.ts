@@ -5,6 +5,8 @@
  * a text in `why`; only `upgradeDecision` reads it. The names in this module are on disk: an action of the pod worker
  * that is renamed in the code keeps its name here (`pod/action-decision.ts`).
  */
+import type { RankedPod } from "../eviction/choose-victims.ts";
+import type { Measurement } from "../eviction/measurement.ts";
 import { type ContainerRole, isContainerRole } from "../pod/containers.ts";
 
 export const DECISION_VERSION = 2;
@@ -48,6 +50,16 @@ export type Decision =
   | { readonly kind: "defer" | "deferResize" | "preempt"; readonly why: string }
   | { readonly kind: "runPreStop"; readonly container: string }
   | {
+      readonly kind: "evict";
+      /** The signal of the threshold, or the limit of local storage that the pod exceeds. */
+      readonly signal: string;
+      readonly why: string;
+      /** Absent for a limit of the pod's own. */
+      readonly measured?: Measurement | undefined;
+      /** The pods in the order in which they would be evicted. Empty for a limit of the pod's own. */
+      readonly candidates: readonly RankedPod[];
+    }
+  | {
       readonly kind: "act";
       readonly action: ActionName;
       /** The action's fields as JSON, or the cause of the pod's termination. */
@@ -71,6 +83,13 @@ export function isDecision(value: unknown): value is Decision {
       return typeof decision["why"] === "string";
     case "runPreStop":
       return typeof decision["container"] === "string";
+    case "evict":
+      return (
+        typeof decision["signal"] === "string" &&
+        typeof decision["why"] === "string" &&
+        (decision["measured"] === undefined || isMeasurement(fieldsOf(decision["measured"]))) &&
+        isListOf(decision["candidates"], isRankedPod)
+      );
     case "act":
       return (
         isActionName(decision["action"]) &&
@@ -85,6 +104,17 @@ export function isDecision(value: unknown): value is Decision {
       return false;
   }
 }
+
+const isMeasurement = (fields: Fields): boolean =>
+  ["available", "capacity", "threshold", "computed"].every((name) => typeof fields[name] === "string");
+
+const isRankedPod = ({ pod, priority, usage, request, exceedsRequest, evictable }: Fields): boolean =>
+  typeof pod === "string" &&
+  typeof priority === "number" &&
+  (usage === undefined || typeof usage === "string") &&
+  typeof request === "string" &&
+  typeof exceedsRequest === "boolean" &&
+  typeof evictable === "boolean";
 
 /** Reads `what` and `why` of version 1. Undefined for a name that version 1 did not have. */
 export function upgradeDecision(what: string, why: string): Decision | undefined {

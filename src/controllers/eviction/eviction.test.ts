@@ -3,13 +3,17 @@ import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts } from "../../../test/support/node-world.ts";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
+import { Registry } from "../../base/metrics/registry.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import { NO_RECLAIM_REQUESTS, NOTHING_RECLAIMED } from "../../domain/eviction/reclaim.ts";
 import { evictionThresholds } from "../../domain/eviction/thresholds.ts";
+import { evictionMetrics } from "../../domain/metrics/eviction-metrics.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import { NO_PRESSURE, NOTHING_MEASURED, type NodeUsage } from "../../domain/node/pressure.ts";
 import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
 import { runNodeUsage } from "../stats/node-usage.ts";
-import { runPressure } from "./pressure.ts";
+import { EvictionLoop } from "./eviction.ts";
 
 const GIB = 2n ** 30n;
 
@@ -72,7 +76,32 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
       },
       stop.signal,
     ),
-    runPressure({ nodeUsage, pressure, clock, log, thresholds, holdMs: 300_000 }, stop.signal),
+    new EvictionLoop({
+      nodeUsage,
+      pressure,
+      clock,
+      log,
+      events: { emit: () => assert.fail("no pod is known, so nothing is evicted") },
+      journal: { note: () => {} },
+      metrics: evictionMetrics(new Registry()),
+      sourcesReady: new LatestCell(false),
+      admittedPods: new LatestTable(),
+      podOutcomes: new LatestTable(),
+      evictions: new LatestTable(),
+      reclaimRequests: new LatestCell(NO_RECLAIM_REQUESTS),
+      imagesReclaimed: new LatestCell(NOTHING_RECLAIMED),
+      containersReclaimed: new LatestCell(NOTHING_RECLAIMED),
+      usage: { usageSummary: () => assert.fail("not needed"), summary: () => assert.fail("not needed") },
+      settings: {
+        ...settings,
+        nodeName: "n1",
+        enforcesPods,
+        conditionHoldMs: 300_000,
+        maxPodGraceSeconds: 0,
+        localStorage: true,
+        memorySignal: "working-set",
+      },
+    }).run(stop.signal),
   ]);
   const end = async () => {
     stop.abort();

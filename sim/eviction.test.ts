@@ -1,0 +1,160 @@
+/** Eviction of pods under node pressure and for their limits of local storage: the real loops in virtual time. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { Node, PodSpec } from "../src/api/gen/core-v1.ts";
+import { nodes } from "../src/api/resources.ts";
+import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
+import { keyOf } from "../test/integration/node-metrics/scrape.ts";
+import { expositionText, readExposition } from "../test/support/exposition.ts";
+import { kindOf } from "./fake-api-server/kinds.ts";
+import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
+import { keptKubelet } from "./kubelet.ts";
+import { plainPods } from "./plain-pods.ts";
+import type { FaultPlan } from "./port-calls.ts";
+import { World } from "./world.ts";
+
+const MIB = 2n ** 20n;
+const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
+const stubborn: Behaviour = {};
+
+function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags?: readonly string[] } = {}) {
+  const world = new World({ seed: 1, plan, latencyMs: () => 2 });
+  const node = world.addNode("n1");
+  node.runtime.images.load("busybox", {});
+  const { agent, newest } = keptKubelet(...flags);
+  const start = () => node.start(agent);
+  start();
+  const { create, find, eventsOf } = plainPods(world);
+  /** Bytes that the pod's containers use. */
+  const fill = async (name: string, bytes: bigint) => {
+    const uid = find(name)?.metadata?.uid ?? "";
+    const groups = await node.cgroups.children(parseCgroupPath("/kubepods"));
+    for (const group of ["/kubepods", ...groups.map((each) => `/kubepods/${each}`)]) {
+      const below = parseCgroupPath(group);
+      const own = (await node.cgroups.children(below)).find((each) => each.includes(uid));
+      if (own !== undefined) node.cgroups.fill([...below, own], bytes);
+    }
+  };
+  return {
+    world,
+    node,
+    start,
+    find,
+    eventsOf,
+    fill,
+    run: (name: string, requests: Readonly<Record<string, string>>, spec: Partial<PodSpec> = {}, behaviour = server) =>
+      create(name, { command: [...scripted(behaviour)], resources: { requests } }, spec),
+    ownNode: () => world.api.store.get(kindOf(nodes), "/n1") as unknown as Node | undefined,
+    /** Leaves this much of the machine's memory. */
+    leave: (bytes: bigint) => {
+      node.machine.workingSetBytes = node.machine.machine.memoryBytes - bytes;
+    },
+    counted: (name: string) => {
+      const samples = readExposition(expositionText(newest().metrics.registry.collect(), "text")).get(name)?.samples;
+      return Object.fromEntries((samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
+    },
+  };
+}
+
+void suite("memory pressure", () => {
+  test("[17.5] [17.6] [11.4] evicts the pod that uses most above its request, and only that pod", async () => {
+    const w = begin({ flags: ["--eviction-hard=memory.available<100Mi"] });
+    await w.world.advance(5_000);
+    w.run("modest", { memory: "200Mi" });
+    w.run("greedy", { memory: "10Mi" });
+    await w.world.advance(10_000);
+    await w.fill("modest", 100n * MIB);
+    await w.fill("greedy", 300n * MIB);
+    w.leave(50n * MIB);
+    await w.world.advance(1_500);
+    w.leave(2000n * MIB);
+    await w.world.advance(10_000);
+    const { phase, reason, message = "", conditions = [] } = w.find("greedy")?.status ?? {};
+    assert.deepEqual([phase, reason], ["Failed", "Evicted"]);
+    assert.match(message, /^The node was low on resource: memory\. Threshold quantity: 100Mi, available: 50Mi\. /);
+    const disrupted = conditions.find(({ type }) => type === "DisruptionTarget");
+    assert.deepEqual(
+      [disrupted?.status, disrupted?.reason, disrupted?.message],
+      ["True", "TerminationByKubelet", message],
+    );
+    const [event] = (await w.eventsOf("greedy")).filter((each) => each.reason === "Evicted");
+    assert.deepEqual([event?.type, event?.message], ["Warning", message]);
+    assert.equal(w.find("modest")?.status?.phase, "Running");
+    const pressure = w.ownNode()?.status?.conditions?.find(({ type }) => type === "MemoryPressure");
+    assert.deepEqual([pressure?.status, pressure?.reason], ["True", "KubeletHasInsufficientMemory"]);
+    assert.deepEqual(w.counted("kubelet_evictions"), { "eviction_signal=memory.available": 1 });
+  });
+
+  test("[17.5] evicts one pod per round and waits for its end; critical pods are never evicted", async () => {
+    const w = begin({ flags: ["--eviction-hard=memory.available<100Mi"] });
+    await w.world.advance(5_000);
+    w.run("critical", {}, { priority: 2_000_000_000 });
+    for (const name of ["a", "b", "c"]) w.run(name, {});
+    await w.world.advance(10_000);
+    await w.fill("critical", 900n * MIB);
+    for (const [index, name] of ["a", "b", "c"].entries()) await w.fill(name, BigInt(300 - index * 100) * MIB);
+    w.leave(50n * MIB);
+    const phases = () => ["critical", "a", "b", "c"].map((name) => w.find(name)?.status?.phase);
+    await w.world.advance(1_700);
+    assert.deepEqual(phases().filter((phase) => phase === "Failed").length <= 1, true);
+    await w.world.advance(60_000);
+    assert.deepEqual(phases(), ["Running", "Failed", "Failed", "Failed"]);
+  });
+
+  test("[6.9] emits ExceededGracePeriod for an evicted pod that does not end, and then evicts another pod", async () => {
+    const w = begin({
+      flags: ["--eviction-hard=memory.available<100Mi"],
+      plan: ({ port, name, target }) =>
+        port === "runtime" && name === "StopContainer" && target !== "" ? { kind: "hang", effect: "none" } : undefined,
+    });
+    await w.world.advance(5_000);
+    w.run("stuck", {}, {}, stubborn);
+    w.run("other", {}, {}, stubborn);
+    await w.world.advance(10_000);
+    await w.fill("stuck", 300n * MIB);
+    await w.fill("other", 200n * MIB);
+    w.leave(50n * MIB);
+    await w.world.advance(12_000);
+    const late = (await w.eventsOf("stuck")).filter(({ reason }) => reason === "ExceededGracePeriod");
+    assert.equal(late.length, 1);
+    assert.equal((await w.eventsOf("other")).filter(({ reason }) => reason === "Evicted").length, 0);
+    await w.world.advance(35_000);
+    assert.equal((await w.eventsOf("other")).filter(({ reason }) => reason === "Evicted").length, 1);
+  });
+
+  test("[17.3] a soft threshold evicts only after its grace period", async () => {
+    const w = begin({
+      flags: [
+        "--eviction-hard=memory.available<1Mi",
+        "--eviction-soft=memory.available<100Mi",
+        "--eviction-soft-grace-period=memory.available=30s",
+        "--eviction-max-pod-grace-period=7",
+      ],
+    });
+    await w.world.advance(5_000);
+    w.run("greedy", {});
+    await w.world.advance(10_000);
+    await w.fill("greedy", 300n * MIB);
+    w.leave(50n * MIB);
+    await w.world.advance(29_000);
+    assert.equal(w.find("greedy")?.status?.phase, "Running");
+    await w.world.advance(4_000);
+    assert.equal(w.find("greedy")?.status?.reason, "Evicted");
+  });
+
+  test("[17.5] an agent that was killed after an eviction waits for that pod before it evicts another", async () => {
+    const w = begin({ flags: ["--eviction-hard=memory.available<100Mi"] });
+    await w.world.advance(5_000);
+    w.run("first", {}, {}, stubborn);
+    w.run("second", {}, {}, stubborn);
+    await w.world.advance(10_000);
+    await w.fill("first", 300n * MIB);
+    await w.fill("second", 200n * MIB);
+    w.leave(50n * MIB);
+    await w.world.advance(1_100);
+    w.node.crash();
+    w.start();
+    await w.world.advance(500);
+    assert.equal((await w.eventsOf("second")).filter(({ reason }) => reason === "Evicted").length, 0);
+  });
+});
