@@ -1,7 +1,7 @@
 /** Eviction of pods under node pressure and for their limits of local storage: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Node, PodSpec } from "../src/api/gen/core-v1.ts";
+import type { Container, Node, PodSpec } from "../src/api/gen/core-v1.ts";
 import { nodes } from "../src/api/resources.ts";
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import { keyOf } from "../test/integration/node-metrics/scrape.ts";
@@ -12,6 +12,7 @@ import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan } from "./port-calls.ts";
 import { World } from "./world.ts";
+import { install } from "./world-files.ts";
 
 const MIB = 2n ** 20n;
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
@@ -26,13 +27,13 @@ function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags
   start();
   const { create, find, eventsOf } = plainPods(world);
   /** Bytes that the pod's containers use. */
-  const fill = async (name: string, bytes: bigint) => {
-    const uid = find(name)?.metadata?.uid ?? "";
+  const fill = async (pod: string, bytes: bigint) => {
+    const uid = find(pod)?.metadata?.uid ?? "";
     const groups = await node.cgroups.children(parseCgroupPath("/kubepods"));
     for (const group of ["/kubepods", ...groups.map((each) => `/kubepods/${each}`)]) {
       const below = parseCgroupPath(group);
       const own = (await node.cgroups.children(below)).find((each) => each.includes(uid));
-      if (own !== undefined) node.cgroups.fill([...below, own], bytes);
+      if (own !== undefined) node.cgroups.fill(parseCgroupPath(`${group}/${own}`), bytes);
     }
   };
   return {
@@ -42,8 +43,13 @@ function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags
     find,
     eventsOf,
     fill,
-    run: (name: string, requests: Readonly<Record<string, string>>, spec: Partial<PodSpec> = {}, behaviour = server) =>
-      create(name, { command: [...scripted(behaviour)], resources: { requests } }, spec),
+    run: (
+      name: string,
+      requests: Readonly<Record<string, string>>,
+      spec: Partial<PodSpec> = {},
+      behaviour = server,
+      own: Partial<Container> = {},
+    ) => create(name, { command: [...scripted(behaviour)], resources: { requests }, ...own }, spec),
     ownNode: () => world.api.store.get(kindOf(nodes), "/n1") as unknown as Node | undefined,
     /** Leaves this much of the machine's memory. */
     leave: (bytes: bigint) => {
@@ -156,5 +162,72 @@ void suite("memory pressure", () => {
     w.start();
     await w.world.advance(500);
     assert.equal((await w.eventsOf("second")).filter(({ reason }) => reason === "Evicted").length, 0);
+  });
+
+  test("[17.2] evicts within 1.5 s of crossing the threshold while a pod allocates 500 MB/s", async () => {
+    const w = begin({ flags: ["--eviction-hard=memory.available<1Gi"] });
+    await w.world.advance(5_000);
+    w.run("ramp", {});
+    await w.world.advance(10_000);
+    const steps = 400;
+    let crossedMs: number | undefined;
+    let evictedMs: number | undefined;
+    for (let step = 0; step < steps && evictedMs === undefined; step += 1) {
+      const available = 3072n * MIB - BigInt(step * 25) * 1_000_000n;
+      w.leave(available > 0n ? available : 0n);
+      await w.fill("ramp", BigInt(step * 25) * 1_000_000n);
+      if (available < 1024n * MIB) crossedMs ??= w.world.clock.monotonicMs();
+      await w.world.advance(50);
+      const events = await w.eventsOf("ramp");
+      if (events.some(({ reason }) => reason === "Evicted")) evictedMs = w.world.clock.monotonicMs();
+    }
+    assert.ok(crossedMs !== undefined && evictedMs !== undefined, "it was evicted");
+    assert.ok(evictedMs - crossedMs <= 1_500, `${evictedMs - crossedMs} ms`);
+  });
+});
+
+void suite("limits of local storage", () => {
+  const scratch = (sizeLimit: string) => ({
+    volumes: [{ name: "scratch", emptyDir: { sizeLimit } }],
+  });
+  const mounted = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
+
+  test("[17.7] evicts every pod whose emptyDir exceeds its sizeLimit, without the condition DisruptionTarget", async () => {
+    const w = begin();
+    await w.world.advance(5_000);
+    for (const [name, limit] of [
+      ["one", "1Mi"],
+      ["two", "1Mi"],
+      ["small", "8Mi"],
+    ] as const) {
+      w.run(name, {}, { ...scratch(limit) }, server, mounted);
+    }
+    await w.world.advance(10_000);
+    for (const name of ["one", "two", "small"]) {
+      const uid = w.find(name)?.metadata?.uid ?? "";
+      const path = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/scratch/data`;
+      install(w.node.files, path, "x".repeat(2 * 1024 * 1024));
+    }
+    await w.world.advance(75_000);
+    const statuses = ["one", "two", "small"].map((name) => w.find(name)?.status);
+    assert.deepEqual(
+      statuses.map((status) => [status?.phase, status?.reason, status?.message]),
+      [
+        ["Failed", "Evicted", 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". '],
+        ["Failed", "Evicted", 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". '],
+        ["Running", undefined, undefined],
+      ],
+    );
+    const types = statuses.flatMap((status) => (status?.conditions ?? []).map(({ type }) => type));
+    assert.ok(!types.includes("DisruptionTarget"));
+    assert.deepEqual(w.counted("kubelet_evictions"), { "eviction_signal=emptydirfs.limit": 2 });
+  });
+
+  test("[17.7] reads no stats of pods that have no limit", async () => {
+    const w = begin();
+    await w.world.advance(5_000);
+    w.run("plain", {});
+    await w.world.advance(120_000);
+    assert.equal(w.node.stats.reads, 0);
   });
 });

@@ -74,6 +74,8 @@ export interface EvictionLoopSettings extends ThresholdSettings {
 
 const CHECK_EVERY_MS = 10_000;
 const STATS_LIMIT_MS = 5000;
+/** Nobody reads the ranks of 500 pods, and one record must not displace others. */
+const JOURNALED_CANDIDATES_MAX = 20;
 
 /** What one round works on. */
 interface Round {
@@ -211,7 +213,8 @@ export class EvictionLoop {
     const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
     const { signal } = threshold;
     const measured = measurementOf(threshold, observations, settings.memorySignal);
-    journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates: ranking }));
+    const candidates = ranking.slice(0, JOURNALED_CANDIDATES_MAX);
+    journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates }));
     events.emit(podSubject(pod), "Warning", EVICTED, message, annotations);
     this.#evicted.evict(pod, message, graceSeconds);
     metrics.evictions.increment(signal);

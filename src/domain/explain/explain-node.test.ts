@@ -118,6 +118,7 @@ waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m 
           since: "2026-11-19T10:00:31.000Z",
         },
       ],
+      evictions: [],
     });
   });
 
@@ -140,4 +141,28 @@ waits since 10:00:31 for the container runtime: container runtime is\\u001b[31m 
       [["Ready", true]],
     );
   });
+});
+
+test("[17.6] explain node shows the last evictions with what was measured and how pods were ranked", () => {
+  const candidate = { pod: "a/greedy", uid: "u1", priority: 0, usage: "300", request: "10", exceedsRequest: true };
+  const evicted = (index: number): JournalRecord =>
+    decisionRecord(
+      { uid: `u${index}`, pod: `a/p${index}`, wallMs: AT + index },
+      {
+        kind: "evict",
+        signal: "memory.available",
+        why: "The node was low on resource: memory. ",
+        measured: { available: "50", capacity: "8000", threshold: "100", computed: "as the test says" },
+        candidates: [{ ...candidate, evictable: true }],
+      },
+    );
+  const explanation = explainNode([1, 2, 3, 4, 5, 6].map(evicted));
+  assert.deepEqual(
+    explanation?.evictions.map(({ pod }) => pod),
+    ["a/p2", "a/p3", "a/p4", "a/p5", "a/p6"],
+  );
+  const text = nodeExplanationText(explanation, AT).replaceAll(/\s+/g, " ");
+  assert.match(text, /a\/p6: The node was low on resource: memory\. \(memory\.available was 50 of 8000, below 100/);
+  assert.match(text, /ranked for eviction: a\/greedy \(usage 300, request 10, priority 0, exceeds its request\)\)/);
+  assert.match(nodeExplanationJson(explanation), /"signal": "memory.available"/);
 });

@@ -1,8 +1,9 @@
 /**
- * Answers "what is the state of this node?" from the journal's records alone: its conditions, and what the agent waits
- * for. Waits that an earlier process of the agent recorded do not count.
+ * Answers "what is the state of this node?" from the journal's records alone: its conditions, what the agent waits for,
+ * and the last evictions with the tables behind them. Waits that an earlier process of the agent recorded do not count.
  */
 import type { Entry } from "./entry.ts";
+import { evictionText } from "./eviction-text.ts";
 import { shortTime } from "./format-time.ts";
 import { CONDITION, type NodeStateRecord, REMOVED, WAIT } from "./node-states.ts";
 import { COLUMNS, hanging, jsonText, wrapped } from "./terminal-text.ts";
@@ -15,7 +16,19 @@ export interface NodeExplanation {
   readonly lastRecordWallMs: number;
   readonly conditions: readonly ExplainedCondition[];
   readonly waitsFor: readonly ExplainedWait[];
+  /** The newest last. */
+  readonly evictions: readonly ExplainedEviction[];
 }
+
+interface ExplainedEviction {
+  readonly pod: string;
+  readonly signal: string;
+  /** The message of the pod's status, and what the decision was based on. */
+  readonly why: string;
+  readonly wallMs: number;
+}
+
+const EVICTIONS_SHOWN = 5;
 
 interface ExplainedCondition {
   readonly type: string;
@@ -44,7 +57,8 @@ export function explainNode(entries: readonly Entry[]): NodeExplanation | undefi
       for (const [subject, state] of last) last.set(subject, { ...state, isCurrent: false });
     }
   }
-  if (last.size === 0 && agentStartedWallMs === undefined) return undefined;
+  const evictions = evictionsIn(entries);
+  if (last.size === 0 && agentStartedWallMs === undefined && evictions.length === 0) return undefined;
   const conditions = [...last].flatMap(([subject, { state: status, reason, why: message, sinceWallMs, isCurrent }]) =>
     subject.startsWith(CONDITION) && status !== REMOVED
       ? [{ type: subject.slice(CONDITION.length), status, reason, message, sinceWallMs, isCurrent }]
@@ -59,8 +73,18 @@ export function explainNode(entries: readonly Entry[]): NodeExplanation | undefi
       : [],
   );
   const lastRecordWallMs = entries.at(-1)?.wallMs ?? 0;
-  return { sentence: sentenceOf(shown, waitsFor), agentStartedWallMs, lastRecordWallMs, conditions: shown, waitsFor };
+  const sentence = sentenceOf(shown, waitsFor);
+  return { sentence, agentStartedWallMs, lastRecordWallMs, conditions: shown, waitsFor, evictions };
 }
+
+const evictionsIn = (entries: readonly Entry[]): readonly ExplainedEviction[] =>
+  entries
+    .flatMap((entry) => {
+      if (entry.kind !== "decision" || entry.decision.kind !== "evict") return [];
+      const { pod, wallMs, decision } = entry;
+      return [{ pod, signal: decision.signal, why: `${decision.why.trim()}${evictionText(decision)}`, wallMs }];
+    })
+    .slice(-EVICTIONS_SHOWN);
 
 function sentenceOf(conditions: readonly ExplainedCondition[], waitsFor: readonly ExplainedWait[]): string {
   const ready = conditions.find(({ type }) => type === "Ready");
@@ -84,7 +108,7 @@ function readySentence(ready: ExplainedCondition | undefined): string {
 }
 
 export function nodeExplanationText(explanation: NodeExplanation, nowWallMs: number): string {
-  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor } = explanation;
+  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor, evictions } = explanation;
   const time = (wallMs: number) => shortTime(wallMs, nowWallMs);
   const started = agentStartedWallMs === undefined ? "" : `; the agent was started at ${time(agentStartedWallMs)}`;
   const width = Math.max(0, ...conditions.map(({ type }) => type.length));
@@ -102,12 +126,13 @@ export function nodeExplanationText(explanation: NodeExplanation, nowWallMs: num
     ...waitsFor.flatMap(({ what, why, sinceWallMs }) =>
       hanging(`waits since ${time(sinceWallMs)} for `, `${what}: ${why}`),
     ),
+    ...evictions.flatMap(({ pod, why, wallMs }) => hanging(`evicted at ${time(wallMs)}: `, `${pod}: ${why}`)),
   ];
   return `${lines.join("\n")}\n`;
 }
 
 export function nodeExplanationJson(explanation: NodeExplanation): string {
-  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor } = explanation;
+  const { sentence, agentStartedWallMs, lastRecordWallMs, conditions, waitsFor, evictions } = explanation;
   const at = (wallMs: number) => new Date(wallMs).toISOString();
   const shown = {
     sentence,
@@ -115,6 +140,7 @@ export function nodeExplanationJson(explanation: NodeExplanation): string {
     lastRecord: at(lastRecordWallMs),
     conditions: conditions.map(({ sinceWallMs, ...condition }) => ({ ...condition, since: at(sinceWallMs) })),
     waitsFor: waitsFor.map(({ sinceWallMs, ...waited }) => ({ ...waited, since: at(sinceWallMs) })),
+    evictions: evictions.map(({ wallMs, ...eviction }) => ({ ...eviction, at: at(wallMs) })),
   };
   return jsonText(shown);
 }

@@ -100,3 +100,13 @@ test("a damaged decision and one of a later version are refused", () => {
   const later = { kind: "decision", uid: "u", pod: "a/b", wallMs: 1, version: 3, decision: { kind: "startAgent" } };
   assert.equal(parseJournalRecord(later), undefined);
 });
+
+test("an eviction is a decision with its table; one whose table is damaged is none", () => {
+  const candidate = { pod: "a/b", uid: "u", priority: 0, request: "0", exceedsRequest: false, evictable: true };
+  const measured = { available: "1", capacity: "9", threshold: "2", computed: "statfs" };
+  const whole = { kind: "evict", signal: "nodefs.available", why: "low", measured, candidates: [candidate] };
+  assert.ok(isDecision(whole));
+  assert.ok(isDecision({ ...whole, measured: undefined, candidates: [] }));
+  assert.ok(!isDecision({ ...whole, measured: { ...measured, threshold: 2 } }));
+  assert.ok(!isDecision({ ...whole, candidates: [{ ...candidate, usage: 7 }] }));
+});

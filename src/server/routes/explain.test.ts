@@ -25,6 +25,7 @@ test("/explain/pod and /explain/node answer in JSON or as text, and with a Statu
         lastRecordWallMs: 0,
         conditions: [],
         waitsFor: [],
+        evictions: [],
       },
     }),
   };
