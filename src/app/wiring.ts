@@ -18,6 +18,7 @@ import {
 } from "../domain/eviction/reclaim.ts";
 import type { CertificatePair, PairPaths, ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
+import type { ImageRecords } from "../domain/images/image-gc.ts";
 import type { PullProgress } from "../domain/images/pull-progress.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
@@ -149,6 +150,8 @@ export interface Cells {
   readonly nodeReport: LatestCell<NodeReport>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
+  readonly unreachableRegistries: LatestCell<ReadonlySet<string>>; // images, its pulls
+  readonly imageRecords: LatestCell<ImageRecords>; // images, its garbage collection
   readonly nodeUsage: LatestCell<Observations>; // stats
   readonly pressure: LatestCell<Pressure>; // eviction
   readonly reclaimRequests: LatestCell<ReclaimRequests>; // eviction
@@ -193,6 +196,8 @@ export const makeCells = (): Cells => ({
   nodeReport: new LatestCell<NodeReport>(NO_REPORT),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
   pullsUnderWay: new LatestTable(),
+  unreachableRegistries: new LatestCell<ReadonlySet<string>>(new Set()),
+  imageRecords: new LatestCell<ImageRecords>(new Map()),
   nodeUsage: new LatestCell<Observations>(new Map()),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
   reclaimRequests: new LatestCell<ReclaimRequests>(NO_RECLAIM_REQUESTS),

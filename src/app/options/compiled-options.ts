@@ -6,6 +6,7 @@
 import type { Quantity } from "../../base/quantity.ts";
 import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
+import type { ImageGcPolicy } from "../../domain/images/image-gc.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
 import type { EvictionThreshold } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
@@ -135,6 +136,7 @@ export interface ImageSettings {
     readonly perSecond: number;
     readonly burst: number;
   };
+  readonly gc: ImageGcPolicy;
   /** Directories that may hold registry credentials, besides the root directory. */
   readonly workingDirectory: string;
   readonly homeDirectory: string;

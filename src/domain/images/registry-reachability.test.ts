@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PULL_RATE_EXCEEDED } from "./pull-messages.ts";
 import { afterPull, isUnreachable } from "./registry-reachability.ts";
 
 const failed = (why: string) =>
@@ -30,5 +31,6 @@ test("[9.10] the last pull from a registry decides whether it is unreachable", (
   assert.equal(afterPull(away, "r.example", "dial tcp: no such host"), away);
   assert.deepEqual([...afterPull(away, "r.example", undefined)], []);
   assert.deepEqual([...afterPull(away, "r.example", "not found")], []);
+  assert.equal(afterPull(away, "r.example", PULL_RATE_EXCEEDED), away);
   assert.deepEqual([...afterPull(away, "other.example", undefined)], ["r.example"]);
 });
