@@ -8,6 +8,7 @@ import { TerminationTracker } from "../controllers/endings/termination-tracker.t
 import { type ContainerGcOptions, collectContainers } from "../controllers/housekeeping/container-gc.ts";
 import { LogRotation } from "../controllers/housekeeping/log-rotation.ts";
 import { cleanUpOrphans, type OrphanCleanupOptions } from "../controllers/housekeeping/orphan-cleanup.ts";
+import { collectImages } from "../controllers/images/image-gc.ts";
 import { ImagePulls } from "../controllers/images/pulls.ts";
 import { runApiSource } from "../controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../controllers/pod-sources/file-source.ts";
@@ -29,6 +30,7 @@ import { podQosClass } from "../domain/resources/qos-class.ts";
 import type { StaticPodFact } from "../domain/static-pods/static-pod-uid.ts";
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Journal } from "../ports/journal.ts";
+import { imageGcOptions } from "./compose-images.ts";
 import { makeWorkers, type PodLoopParts } from "./compose-workers.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 import type { Loop, Wiring } from "./wiring.ts";
@@ -102,6 +104,7 @@ export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
     () => checkResolverFile(resolver, { files, events }),
     () => warnOfSwap(options.node.name, { machine, mounts, events }),
     ...logRotation(wiring),
+    (shutdown) => collectImages(imageGcOptions(wiring), shutdown),
     (shutdown) => workerLoops(wiring, parts, shutdown),
   ];
 }
@@ -267,6 +270,7 @@ const imagePulls = ({ ports, options, cells, events, metrics }: Wiring): ImagePu
     clock: ports.clock,
     referencedObjects: cells.referencedObjects,
     pullsUnderWay: cells.pullsUnderWay,
+    unreachableRegistries: cells.unreachableRegistries,
     events,
     log: ports.logOf("images"),
     imageMetrics: metrics.images,

@@ -19,6 +19,7 @@ import {
 } from "../domain/eviction/reclaim.ts";
 import type { CertificatePair, PairPaths, ServingCertificate } from "../domain/identity/certificate-pair.ts";
 import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
+import type { ImageRecords } from "../domain/images/image-gc.ts";
 import type { PullProgress } from "../domain/images/pull-progress.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
@@ -151,6 +152,8 @@ export interface Cells {
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
   readonly nodeUsage: LatestCell<NodeUsage>; // stats
+  readonly unreachableRegistries: LatestCell<ReadonlySet<string>>; // images, its pulls
+  readonly imageRecords: LatestCell<ImageRecords>; // images, its garbage collection
   readonly pressure: LatestCell<Pressure>; // eviction
   readonly reclaimRequests: LatestCell<ReclaimRequests>; // eviction
   readonly imagesReclaimed: LatestCell<ReclaimReport>; // images, its garbage collection
@@ -195,6 +198,8 @@ export const makeCells = (): Cells => ({
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
   pullsUnderWay: new LatestTable(),
   nodeUsage: new LatestCell<NodeUsage>(NOTHING_MEASURED),
+  unreachableRegistries: new LatestCell<ReadonlySet<string>>(new Set()),
+  imageRecords: new LatestCell<ImageRecords>(new Map()),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
   reclaimRequests: new LatestCell<ReclaimRequests>(NO_RECLAIM_REQUESTS),
   imagesReclaimed: new LatestCell<ReclaimReport>(NOTHING_RECLAIMED),

@@ -2,6 +2,7 @@
 import { FakeFiles } from "../../sim/fake-files.ts";
 import type { Pod, PodSpec, Secret } from "../../src/api/gen/core-v1.ts";
 import type { ApiObject } from "../../src/api/resource.ts";
+import { LatestCell } from "../../src/concurrency/latest-cell.ts";
 import { LatestTable } from "../../src/concurrency/latest-table.ts";
 import { ImagePulls, type PullLimits } from "../../src/controllers/images/pulls.ts";
 import { type KnownObject, objectKey } from "../../src/domain/cluster-objects/references.ts";
@@ -49,6 +50,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
   const reported: string[] = [];
   const referencedObjects = new LatestTable<string, KnownObject<ApiObject>>();
   const pullsUnderWay = new LatestTable<string, PullProgress>();
+  const unreachableRegistries = new LatestCell<ReadonlySet<string>>(new Set());
   const settled: string[] = [];
   pullsUnderWay.watch((key) => pullsUnderWay.get(key)?.kind === "settled" && settled.push(key));
   const inspection: { refuses: RuntimeError | undefined } = { refuses: undefined };
@@ -76,6 +78,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
     log,
     referencedObjects,
     pullsUnderWay,
+    unreachableRegistries,
     limits: { ...NO_LIMITS, ...limits },
     directories: { root: "/root-dir", working: "/working", home: "/home" },
   });

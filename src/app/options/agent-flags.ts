@@ -3,7 +3,7 @@
  */
 import { accepted, type Support, supported, unimplemented } from "./field.ts";
 
-type AgentFlagType = "string" | "bool" | "int32" | "int" | "duration" | "labels";
+type AgentFlagType = "string" | "bool" | "int32" | "int" | "duration" | "labels" | "strings";
 
 export interface AgentFlag {
   readonly type: AgentFlagType;
@@ -34,6 +34,8 @@ export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", supported),
   "cert-dir": flag("string", "/var/lib/kubelet/pki", supported),
   "deckhand-compatibility": flag("string", "strict", supported),
+  "deckhand-image-gc-keep": flag("strings", "[]", supported),
+  "deckhand-image-gc-keep-unreachable": flag("bool", "false", supported),
   "deckhand-serving-fallback": flag("bool", "true", supported),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),

@@ -242,6 +242,14 @@ function imagesOf({ config, machine, origins, agent }: Compilable): ImageSetting
       perSecond: registryPullQPS,
       burst: registryBurst,
     },
+    gc: {
+      highPercent: config.imageGCHighThresholdPercent,
+      lowPercent: config.imageGCLowThresholdPercent,
+      ageMsMin: toMs(config.imageMinimumGCAge),
+      ageMsMax: toMs(config.imageMaximumGCAge),
+      keep: agent.value<readonly string[]>("deckhand-image-gc-keep", []),
+      keepUnreachable: agent.value("deckhand-image-gc-keep-unreachable", false),
+    },
     workingDirectory: machine.workingDirectory,
     homeDirectory: machine.homeDirectory,
   };

@@ -8,6 +8,7 @@ import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import type { ThresholdSettings } from "../../domain/eviction/thresholds.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
+import type { ImageGcPolicy } from "../../domain/images/image-gc.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
@@ -136,6 +137,7 @@ export interface ImageSettings {
     readonly perSecond: number;
     readonly burst: number;
   };
+  readonly gc: ImageGcPolicy;
   /** Directories that may hold registry credentials, besides the root directory. */
   readonly workingDirectory: string;
   readonly homeDirectory: string;

@@ -2,7 +2,6 @@
 import { accepted, field, path, pointer, supported, unimplemented } from "./field.ts";
 import { minutes, seconds } from "./value-types.ts";
 
-const imageGc = unimplemented("garbage collection of images");
 const verification = unimplemented("verification of pull credentials");
 const attach = unimplemented("attached volumes; the Node's annotation already follows the field");
 const watches = accepted("objects are always watched, so an edit arrives with its event");
@@ -26,10 +25,10 @@ export const workloadFields = {
     goType: "v1beta1.ImagePullCredentialsVerificationPolicy",
   }),
   preloadedImagesVerificationAllowlist: field("strings", undefined, "", verification),
-  imageMinimumGCAge: field("duration", minutes(2), "minimum-image-ttl-duration", imageGc),
-  imageMaximumGCAge: field("duration", 0n, "", imageGc),
-  imageGCHighThresholdPercent: field("int32", 85, "image-gc-high-threshold", imageGc, pointer),
-  imageGCLowThresholdPercent: field("int32", 80, "image-gc-low-threshold", imageGc, pointer),
+  imageMinimumGCAge: field("duration", minutes(2), "minimum-image-ttl-duration", supported),
+  imageMaximumGCAge: field("duration", 0n, "", supported),
+  imageGCHighThresholdPercent: field("int32", 85, "image-gc-high-threshold", supported, pointer),
+  imageGCLowThresholdPercent: field("int32", 80, "image-gc-low-threshold", supported, pointer),
   "crashLoopBackOff.maxContainerRestartPeriod": field("duration", minutes(5), "", supported, pointer),
   containerLogMaxSize: field("string", "10Mi", "container-log-max-size", supported),
   containerLogMaxFiles: field("int32", 5, "container-log-max-files", supported, pointer),

@@ -77,6 +77,7 @@ const SYNTAX_OF_AGENT_TYPE: Readonly<Record<AgentFlag["type"], FlagSyntax>> = {
   int: "int64",
   duration: "duration",
   labels: "labels",
+  strings: "list",
 };
 
 const fieldFlags = FIELD_PATHS.flatMap((path): readonly Flag[] => {

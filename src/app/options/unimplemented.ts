@@ -21,12 +21,6 @@ const FEATURES: Readonly<Record<string, Feature>> = {
     fields: ["evictionHard", "evictionSoft"],
     isOn: ({ evictionHard, evictionSoft }) => isFilled(evictionHard) || isFilled(evictionSoft),
   },
-  "garbage collection of images": {
-    consequence: "unused images stay until somebody removes them",
-    fields: ["imageGCHighThresholdPercent", "imageMaximumGCAge"],
-    isOn: ({ imageGCHighThresholdPercent, imageMaximumGCAge }) =>
-      imageGCHighThresholdPercent < 100 || imageMaximumGCAge > 0n,
-  },
   "limits of local storage": {
     consequence: "a pod that exceeds its ephemeral-storage limit or the sizeLimit of an emptyDir is not evicted",
     fields: ["localStorageCapacityIsolation"],

@@ -8,11 +8,13 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { CredentialsByRegistry } from "../../domain/images/docker-config.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
+import { registryOf } from "../../domain/images/image-gc.ts";
 import { type ImageName, parseImageName, pullableName } from "../../domain/images/image-name.ts";
 import {
   backOffText,
@@ -29,6 +31,7 @@ import {
 import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "../../domain/images/pull-policy.ts";
 import { type PullProgress, pullKey, type UnderWay } from "../../domain/images/pull-progress.ts";
 import { credentialsFor, credentialsOfSecret } from "../../domain/images/registry-credentials.ts";
+import { afterPull } from "../../domain/images/registry-reachability.ts";
 import type { ImageMetrics } from "../../domain/metrics/image-metrics.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
@@ -66,6 +69,8 @@ export interface ImagePullOptions {
   readonly log: Log;
   readonly referencedObjects: ReferencedObjects;
   readonly pullsUnderWay: LatestTable<string, PullProgress>;
+  /** Registries that could not be reached at the last pull from them. */
+  readonly unreachableRegistries: LatestCell<ReadonlySet<string>>;
   readonly limits: PullLimits;
   readonly directories: CredentialDirectories;
   readonly imageMetrics?: ImageMetrics;
@@ -229,7 +234,10 @@ export class ImagePulls {
           progress = { sinceMonotonicMs, lastFailure, ...state };
           pullsUnderWay.set(pullKey(uidOf(pod), requester), progress);
         },
-        settled: (outcome) => this.#settled(request, outcome, sinceMonotonicMs, secrets.versions),
+        settled: (outcome) => {
+          this.#recordRegistry(name, outcome);
+          this.#settled(request, outcome, sinceMonotonicMs, secrets.versions);
+        },
       },
     );
     pulls.requests.set(requester, { kind: "underWay", image, leave });
@@ -251,6 +259,14 @@ export class ImagePulls {
     }
     const ofNode = await readNodeCredentials(this.#options.directories, this.#options);
     return { kind: "found", credentials: credentialsFor(repository, { ofPod, ofNode }) };
+  }
+
+  #recordRegistry({ repository }: ImageName, outcome: PullOutcome<Pulled>): void {
+    const { unreachableRegistries } = this.#options;
+    const error = outcome.kind === "failed" ? outcome.error : undefined;
+    const known = unreachableRegistries.value;
+    const now = afterPull(known, registryOf(repository), error);
+    if (now !== known) unreachableRegistries.set(now);
   }
 
   #settled(

@@ -2,6 +2,7 @@
  * What credentials apply to: a registry's host, optionally with wildcards in its labels, a port, and a path prefix.
  * Both registries and the repositories that they are compared with are URLs without a scheme.
  */
+import { matchesGlob } from "../../base/glob.ts";
 
 /** The form of a registry for comparison and sorting; undefined for an invalid one. */
 export function normalRegistry(written: string): string | undefined {
@@ -20,7 +21,7 @@ export function registryMatches(registry: string, repository: string): boolean {
     ours.port === theirs.port &&
     ours.labels.length === theirs.labels.length &&
     found.path.startsWith(wanted.path) &&
-    ours.labels.every((label, index) => labelMatches(label, theirs.labels[index] ?? ""))
+    ours.labels.every((label, index) => matchesGlob(label, theirs.labels[index] ?? ""))
   );
 }
 
@@ -41,19 +42,4 @@ function parseUrl(text: string): Url | undefined {
 function splitHost(host: string): { readonly labels: readonly string[]; readonly port: string } {
   const { name = host, port = "" } = /^(?<name>\[[^\]]*\]|[^:]*):(?<port>[0-9]*)$/.exec(host)?.groups ?? {};
   return { labels: name.split("."), port };
-}
-
-/** An asterisk stands for any text within the label. */
-function labelMatches(pattern: string, label: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return first === label;
-  if (!label.startsWith(first) || !label.endsWith(last) || label.length < first.length + last.length) return false;
-  let at = first.length;
-  for (const piece of rest) {
-    const found = label.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return at <= label.length - last.length;
 }

@@ -1,9 +1,14 @@
-/** Metrics of image pulls, and of images that are mounted as volumes. */
+/** Metrics of image pulls, of images that are mounted as volumes, and of images that are removed. */
 import type { Registry } from "../../base/metrics/registry.ts";
 
 export type ImageMetrics = ReturnType<typeof imageMetrics>;
 
 export const imageMetrics = (registry: Registry) => ({
+  collected: registry.counter({
+    name: "kubelet_image_garbage_collected_total",
+    help: "[ALPHA] Total number of images garbage collected by the kubelet, whether through disk usage or image age.",
+    labels: ["reason"],
+  }),
   pulls: registry.histogram({
     name: "kubelet_image_pull_duration_seconds",
     help: "[ALPHA] Duration in seconds to pull an image.",
