@@ -5,6 +5,7 @@
 
 import type { Quantity } from "../../base/quantity.ts";
 import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
+import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
 import type { EvictionThreshold } from "./eviction-thresholds.ts";
@@ -26,7 +27,7 @@ export interface CompiledOptions {
   readonly managers: ManagerSettings;
   readonly reserved: ReservedSettings;
   readonly eviction: EvictionSettings;
-  readonly containerGc: ContainerGcSettings;
+  readonly containerGc: ContainerGcPolicy;
   readonly containerLogs: ContainerLogSettings;
   readonly stats: StatsSettings;
   readonly healthz: HealthzSettings;
@@ -207,13 +208,6 @@ export interface EvictionSettings {
   readonly conditionHoldMs: number;
   /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;
-}
-
-interface ContainerGcSettings {
-  readonly ageMsMin: number;
-  readonly perContainerMax: number;
-  /** Negative: no limit. */
-  readonly nodeMax: number;
 }
 
 export type ContainerLogSettings =
