@@ -165,6 +165,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
   if (cgroups === undefined) return;
   const { clock, files, runtime, tracer } = ports;
   const { admittedPods, podOutcomes, podRuntimeStatus, sourcesReady, mountState, volumesKnown } = cells;
+  const { reclaimRequests, containersReclaimed } = cells;
   const directories = {
     rootDir: options.directories.root,
     podLogsDir: options.directories.podLogs,
@@ -179,6 +180,9 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
     tracer,
     events,
     sourcesReady,
+    reclaimRequests,
+    containersReclaimed,
+    policy: options.containerGc,
     nodeName: options.node.name,
     containerLogLinks: directories.containerLogLinks,
     inspect: (uid, signal) => parts.runtimeCache.inspect(uid, signal),

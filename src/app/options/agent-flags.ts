@@ -28,7 +28,6 @@ const REMOVED = "will be removed in 1.25 or later.";
 const cadvisor = (type: AgentFlagType, initial: string) =>
   flag(type, initial, accepted("Deckhand has no cAdvisor"), CADVISOR);
 const plugins = unimplemented("credential provider plugins");
-const deadContainers = unimplemented("other limits of dead containers; each container keeps its last one");
 
 export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", supported),
@@ -53,9 +52,9 @@ export const AGENT_FLAGS = {
   "image-credential-provider-config": flag("string", "", plugins),
   kubeconfig: flag("string", "", supported),
   "lock-file": flag("string", "", supported),
-  "maximum-dead-containers": flag("int32", "-1", deadContainers, EVICTION),
-  "maximum-dead-containers-per-container": flag("int32", "1", deadContainers, EVICTION),
-  "minimum-container-ttl-duration": flag("duration", "0s", deadContainers, EVICTION),
+  "maximum-dead-containers": flag("int32", "-1", supported, EVICTION),
+  "maximum-dead-containers-per-container": flag("int32", "1", supported, EVICTION),
+  "minimum-container-ttl-duration": flag("duration", "0s", supported, EVICTION),
   "node-ip": flag("string", "", supported),
   "node-labels": flag("labels", "", supported),
   "root-dir": flag("string", "/var/lib/kubelet", supported),

@@ -117,6 +117,7 @@ for (const [flag, fault] of [
     "--eviction-minimum-reclaim=memory.available=0%",
     "eviction percentage minimum reclaim memory.available must be positive: 0%",
   ],
+  ["--minimum-container-ttl-duration=-1s", "failed to create kubelet: invalid minimum garbage collection age: -1s"],
   ["--exit-on-lock-contention", "cannot exit on lock file contention: no lock file specified"],
   ["--cgroup-driver=x", 'invalid cgroup driver "x"'],
 ] as const) {

@@ -3,12 +3,13 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { parseCpuSet } from "../../base/cpu-set.ts";
-import { DurationError } from "../../base/duration.ts";
+import { DurationError, formatGoDuration } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { parseQuantity, QuantityError, quantityValue } from "../../base/quantity.ts";
 import { unsafeSysctlsFault } from "../../domain/admission/sysctls.ts";
 import { IDS_UNIT } from "../../domain/container-config/user-namespace.ts";
+import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import { CompileFault } from "./compile-fault.ts";
 import type {
@@ -71,11 +72,7 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "n
       volumesEveryMs: toMs(config.volumeStatsAggPeriod),
       groups: { kubelet: config.kubeletCgroups, runtime: agent.text("runtime-cgroups"), misc: config.systemCgroups },
     },
-    containerGc: {
-      ageMsMin: toMs(agent.value("minimum-container-ttl-duration", 0n)),
-      perContainerMax: agent.value("maximum-dead-containers-per-container", 1),
-      nodeMax: agent.value("maximum-dead-containers", -1),
-    },
+    containerGc: containerGcOf(agent),
     containerLogs: containerLogsOf(config),
     healthz:
       config.healthzPort > 0
@@ -348,6 +345,19 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
     const known = error instanceof ThresholdFault || error instanceof QuantityError || error instanceof DurationError;
     throw known ? new CompileFault(error.message, { cause: error }) : error;
   }
+}
+
+function containerGcOf(agent: AgentSettings): ContainerGcPolicy {
+  const age = agent.value("minimum-container-ttl-duration", 0n);
+  if (age < 0n)
+    throw new CompileFault(
+      `failed to create kubelet: invalid minimum garbage collection age: ${formatGoDuration(age)}`,
+    );
+  return {
+    ageMsMin: toMs(age),
+    perContainerMax: agent.value("maximum-dead-containers-per-container", 1),
+    nodeMax: agent.value("maximum-dead-containers", -1),
+  };
 }
 
 const INT64_MAX = 2n ** 63n - 1n;

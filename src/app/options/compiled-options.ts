@@ -7,6 +7,7 @@ import type { Quantity } from "../../base/quantity.ts";
 import type { UndecidedPods } from "../../domain/admission/undecided-pods.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import type { ThresholdSettings } from "../../domain/eviction/thresholds.ts";
+import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { ImageGcPolicy } from "../../domain/images/image-gc.ts";
 import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
@@ -28,7 +29,7 @@ export interface CompiledOptions {
   readonly managers: ManagerSettings;
   readonly reserved: ReservedSettings;
   readonly eviction: EvictionSettings;
-  readonly containerGc: ContainerGcSettings;
+  readonly containerGc: ContainerGcPolicy;
   readonly containerLogs: ContainerLogSettings;
   readonly stats: StatsSettings;
   readonly healthz: HealthzSettings;
@@ -211,13 +212,6 @@ export interface EvictionSettings extends ThresholdSettings {
   readonly conditionHoldMs: number;
   /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;
-}
-
-interface ContainerGcSettings {
-  readonly ageMsMin: number;
-  readonly perContainerMax: number;
-  /** Negative: no limit. */
-  readonly nodeMax: number;
 }
 
 export type ContainerLogSettings =

@@ -1,17 +1,30 @@
 /**
- * Removes dead containers and sandboxes together with their logs: at once when a pod has one too many or has
- * terminated, and for all pods every minute. Reads `podRuntimeStatus` and `podOutcomes`. Only the pod's worker decides
- * that a pod is finished, so no exit is removed before it is published.
+ * Removes dead containers and sandboxes together with their logs: at once when a pod has one too many or was removed,
+ * and those beyond the limits every minute. At the request of eviction, the containers of completed pods go as well; an
+ * answer always follows. Only the pod's worker decides that a pod is finished, so no exit is removed before it is
+ * published.
  */
 
 import { errorText } from "../../base/error-text.ts";
+import { isDefined } from "../../base/is-defined.ts";
+import { raceAbort, unlessShutDown } from "../../concurrency/abort.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
-import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
+import { settleAll } from "../../concurrency/settle-all.ts";
 import { pause } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { type GcPlan, gcPlan } from "../../domain/housekeeping/container-gc.ts";
+import type { ReclaimReport, ReclaimRequests } from "../../domain/eviction/reclaim.ts";
+import {
+  type ContainerGcPolicy,
+  type GcPlan,
+  type GcPod,
+  gcPlan,
+  type PodStanding,
+  surplusOf,
+} from "../../domain/housekeeping/container-gc.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { logLinkName } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -35,51 +48,121 @@ export interface ContainerGcOptions {
   readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly sourcesReady: Latest<boolean>;
+  readonly reclaimRequests: Latest<ReclaimRequests>;
+  readonly containersReclaimed: LatestCell<ReclaimReport>;
+  readonly policy: ContainerGcPolicy;
   readonly containerLogLinks: string;
   /** Inspects the pod now, bypassing any cached result. */
   readonly inspect: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
 }
 
 const EVERY_MS = 60_000;
+/** A request of eviction is answered after this time at the latest; removals that take longer continue. */
+const ANSWER_MS = 60_000;
 /** Scope name of the Go kubelet's container GC in traces. */
 const SCOPE = "k8s.io/kubernetes/pkg/kubelet/kuberuntime";
 
-export async function collectContainers(options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> {
-  const { podRuntimeStatus, podOutcomes, admittedPods, clock, log } = options;
-  const loop = new KeyedLoop<string>({
-    clock,
-    turn: (uid, { signal }) => collectPod(uid, options, signal),
-    onBug: (uid, error) => log.error("Unexpected error while removing a pod's dead containers", error, { uid }),
-    shutdown,
-  });
-  for (const table of [podRuntimeStatus, podOutcomes, admittedPods]) loop.watch(table, (uid: string) => loop.wake(uid));
-  await loop.run(async () => {
-    while (!shutdown.aborted) {
-      for (const uid of podRuntimeStatus.keys()) loop.wake(uid);
-      await pause(clock, EVERY_MS, shutdown);
-    }
-  });
-}
+export const collectContainers = (options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> =>
+  new ContainerGc(options, shutdown).run();
 
-async function collectPod(uid: string, options: ContainerGcOptions, signal: AbortSignal): Promise<void> {
-  const known = options.podRuntimeStatus.get(uid);
-  const ended = podHasEnded(uid, options);
-  if (known === undefined || ended === undefined) return;
-  const plan = gcPlan(known, ended);
-  if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
-  const span = {
-    scope: SCOPE,
-    name: "Containers/GarbageCollect",
-    attributes: { "k8s.pod.uid": uid },
-    parent: "none",
-  } as const;
-  try {
-    await inSpan(options.tracer, span, () => remove(plan, known, options, signal));
-  } catch (error) {
-    if (signal.aborted) return;
-    options.log.error("Failed to remove dead containers", error, { uid });
-    const node = nodeSubject(options.nodeName);
-    options.events.emit(node, "Warning", "ContainerGCFailed", errorText(error));
+class ContainerGc {
+  readonly #options: ContainerGcOptions;
+  readonly #shutdown: AbortSignal;
+  readonly #loop: KeyedLoop<string>;
+  /** Containers beyond the limits of the last round. */
+  #surplus: ReadonlySet<string> = new Set();
+  /** Pods of which the next turn removes everything dead, even if they still exist. */
+  readonly #reclaims = new Map<string, PromiseWithResolvers<void>>();
+
+  constructor(options: ContainerGcOptions, shutdown: AbortSignal) {
+    this.#options = options;
+    this.#shutdown = shutdown;
+    this.#loop = new KeyedLoop<string>({
+      clock: options.clock,
+      turn: (uid, { signal }) => this.#turn(uid, signal),
+      onBug: (uid, error) =>
+        options.log.error("Unexpected error while removing a pod's dead containers", error, { uid }),
+      shutdown,
+    });
+  }
+
+  run(): Promise<void> {
+    const { podRuntimeStatus, podOutcomes, admittedPods, clock } = this.#options;
+    const loop = this.#loop;
+    for (const table of [podRuntimeStatus, podOutcomes, admittedPods])
+      loop.watch(table, (uid: string) => loop.wake(uid));
+    const everyMinute = async () => {
+      while (!this.#shutdown.aborted) {
+        this.#round();
+        await pause(clock, EVERY_MS, this.#shutdown);
+      }
+    };
+    return loop.run(() => Promise.all([everyMinute(), unlessShutDown(this.#shutdown, () => this.#answer())]));
+  }
+
+  #round(): void {
+    const { policy, clock, podRuntimeStatus } = this.#options;
+    const uids = [...podRuntimeStatus.keys()];
+    const pods = uids.map((uid) => gcPodOf(uid, this.#options)).filter(isDefined);
+    this.#surplus = surplusOf(pods, { policy, nowWallMs: clock.wallMs() });
+    for (const uid of uids) this.#loop.wake(uid);
+  }
+
+  async #answer(): Promise<void> {
+    const { reclaimRequests, containersReclaimed, sourcesReady } = this.#options;
+    for (let seen = reclaimRequests.version; ; seen = await reclaimRequests.changed(seen, this.#shutdown)) {
+      const number = reclaimRequests.value.containers;
+      if (number <= containersReclaimed.value.number) continue;
+      const error = sourcesReady.value ? await this.#reclaim() : "not every source of pods has been read";
+      containersReclaimed.set({ number, freedBytes: 0n, error });
+    }
+  }
+
+  /** Returns what went wrong. The runtime does not report how much space a removal has freed. */
+  async #reclaim(): Promise<string | undefined> {
+    const { podRuntimeStatus, clock, log } = this.#options;
+    log.info(2, "Attempting to delete unused containers");
+    for (const uid of podRuntimeStatus.keys()) this.#reclaims.set(uid, Promise.withResolvers());
+    const turns = [...this.#reclaims.values()].map(({ promise }) => promise);
+    this.#round();
+    try {
+      await withDeadline(clock, ANSWER_MS, this.#shutdown, (signal) => raceAbort(settleAll(turns), signal));
+      return undefined;
+    } catch (error) {
+      this.#shutdown.throwIfAborted();
+      return errorText(error);
+    }
+  }
+
+  async #turn(uid: string, signal: AbortSignal): Promise<void> {
+    const { log, events, nodeName } = this.#options;
+    const reclaim = this.#reclaims.get(uid);
+    this.#reclaims.delete(uid);
+    try {
+      await this.#collect(uid, reclaim !== undefined, signal);
+      reclaim?.resolve();
+    } catch (error) {
+      reclaim?.reject(error);
+      if (signal.aborted) return;
+      log.error("Failed to remove dead containers", error, { uid });
+      events.emit(nodeSubject(nodeName), "Warning", "ContainerGCFailed", errorText(error));
+    }
+  }
+
+  async #collect(uid: string, underPressure: boolean, signal: AbortSignal): Promise<void> {
+    const { policy, clock, tracer } = this.#options;
+    const known = gcPodOf(uid, this.#options);
+    if (known === undefined) return;
+    const pod = underPressure && known.standing === "completed" ? { ...known, standing: "removed" as const } : known;
+    const plan = gcPlan(pod, { policy, nowWallMs: clock.wallMs(), surplus: this.#surplus });
+    if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
+    const span = {
+      scope: SCOPE,
+      name: "Containers/GarbageCollect",
+      attributes: { "k8s.pod.uid": uid },
+      parent: "none",
+    } as const;
+    await inSpan(tracer, span, () => remove(plan, pod.view, this.#options, signal));
   }
 }
 
@@ -101,19 +184,26 @@ async function remove(
   await options.inspect(known.uid, signal);
 }
 
-/** Undefined: not decided yet. */
-function podHasEnded(
+/** Undefined: the pod is unknown to the runtime, or its standing is not decided yet. */
+function gcPodOf(uid: string, options: ContainerGcOptions): GcPod | undefined {
+  const view = options.podRuntimeStatus.get(uid);
+  const standing = standingOf(uid, options);
+  return view === undefined || standing === undefined ? undefined : { view, standing };
+}
+
+function standingOf(
   uid: string,
   { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions,
-): boolean | undefined {
+): PodStanding | undefined {
   const outcome = podOutcomes.get(uid);
-  const admitted = admittedPods.get(uid);
-  if (admitted === undefined)
-    return sourcesReady.value && (outcome === undefined || outcome.lifecycle.kind === "finished") ? true : undefined;
+  if (admittedPods.get(uid) === undefined) {
+    const isFinished = outcome === undefined || outcome.lifecycle.kind === "finished";
+    return sourcesReady.value && isFinished ? "removed" : undefined;
+  }
   if (outcome === undefined) return undefined;
-  // A pod that completed by itself keeps its last containers, for their logs, as long as the API server has the pod.
   const { lifecycle } = outcome;
-  return lifecycle.kind === "finished" && lifecycle.why.kind !== "completed";
+  if (lifecycle.kind !== "finished") return "active";
+  return lifecycle.why.kind === "completed" ? "completed" : "removed";
 }
 
 /** Removes a container's log, its rotated logs and its symlink. */

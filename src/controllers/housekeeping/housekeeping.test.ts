@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeCgroups } from "../../../sim/fake-cgroups.ts";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { admittedVerdict, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { admittedVerdict, pod } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
@@ -12,9 +12,6 @@ import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { HostFileError } from "../../ports/host-files.ts";
-import { RuntimeError } from "../../ports/runtime-error.ts";
-import { noTracer } from "../../ports/tracer.ts";
-import { collectContainers } from "./container-gc.ts";
 import { cleanUpOrphans } from "./orphan-cleanup.ts";
 
 const [ROOT, LOGS, LINKS] = ["/root", "/logs", "/links"] as const;
@@ -35,7 +32,7 @@ function world() {
     sourcesReady: new LatestCell(true),
   };
   const directories = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };
-  const common = { ...cells, ...directories, files: files.port, clock, log, tracer: noTracer };
+  const common = { ...cells, ...directories, files: files.port, clock, log };
   return { clock, end, files, log, cells, common };
 }
 
@@ -131,91 +128,6 @@ test("[6.11] a directory that cannot be removed does not block the others; failu
   assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["a", "b"]);
   assert.equal(log.lines.length, 1);
   assert.match(log.lines[0] ?? "", /Failed to remove orphaned directories of pods: remove .*busy \{"failed":2\}$/);
-  end.abort(new Error("over"));
-  await running;
-});
-
-test("[19.1] dead containers are collected when observed and every minute; a failure emits ContainerGCFailed", async () => {
-  const { clock, end, cells, common } = world();
-  const removed: string[] = [];
-  const reported: string[] = [];
-  let trouble: Error | undefined = new RuntimeError("RemoveContainer", "unknown", "device is busy");
-  const dead = view(
-    [sandbox()],
-    [0, 1, 2].map((restartCount) => instance("app", "exited", { restartCount })),
-  );
-  const lifecycle = { kind: "running" } as const;
-  const running = collectContainers(
-    {
-      ...common,
-      runtime: {
-        removeContainer: (id) => {
-          if (trouble !== undefined) return Promise.reject(trouble);
-          removed.push(id);
-          return Promise.resolve();
-        },
-        removeSandbox: () => Promise.resolve(),
-      },
-      events: {
-        emit: ({ kind, name }, type, reason, message) =>
-          void reported.push([kind, name, type, reason, message].join(" ")),
-      },
-      nodeName: "n1",
-      inspect: () => Promise.resolve(dead),
-    },
-    end.signal,
-  );
-  const verdict = admittedVerdict(pod());
-  cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
-  cells.podOutcomes.set(dead.uid, {
-    uid: dead.uid,
-    lifecycle,
-    view: dead,
-    waiting: new Map(),
-    resets: new Map(),
-    postStartDue: new Set(),
-    messages: new Map(),
-  });
-  cells.podRuntimeStatus.set(dead.uid, dead);
-  await clock.advance(0);
-  assert.deepEqual([...new Set(reported)], [`Node n1 Warning ContainerGCFailed ${trouble.message}`]);
-  assert.match(trouble.message, /device is busy/);
-  trouble = undefined;
-  await clock.advance(60_000);
-  assert.deepEqual(new Set(removed), new Set(["app-0", "app-1"]));
-  end.abort(new Error("over"));
-  await running;
-});
-
-test("[19.1] containers of a completed pod are collected as soon as the pod is deleted", async () => {
-  const { clock, end, cells, common } = world();
-  const removed: string[] = [];
-  const dead = view([sandbox({ state: "notReady" })], [instance("app", "exited")]);
-  const lifecycle = { kind: "finished", why: { kind: "completed" } } as const;
-  const verdict = admittedVerdict(pod());
-  cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
-  cells.podOutcomes.set(dead.uid, {
-    uid: dead.uid,
-    lifecycle,
-    view: dead,
-    waiting: new Map(),
-    resets: new Map(),
-    postStartDue: new Set(),
-    messages: new Map(),
-  });
-  cells.podRuntimeStatus.set(dead.uid, dead);
-  const runtime = {
-    removeContainer: async (id: string) => void removed.push(id),
-    removeSandbox: async (id: string) => void removed.push(id),
-  };
-  const inspect = async () => dead;
-  const options = { ...common, runtime, events: { emit: () => {} }, nodeName: "n1", inspect };
-  const running = collectContainers(options, end.signal);
-  await clock.advance(1_000);
-  assert.deepEqual(removed, []);
-  cells.admittedPods.delete(dead.uid);
-  await clock.advance(0);
-  assert.equal(removed.length, 2);
   end.abort(new Error("over"));
   await running;
 });
