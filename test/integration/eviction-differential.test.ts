@@ -1,0 +1,207 @@
+/**
+ * Evicts pods for memory and for their own limits of local storage: the same pods as the Go kubelet, with the same
+ * status, events and metrics. The memory of all pods together is limited, so that a few hundred megabytes are a
+ * shortage while the machine itself has enough.
+ */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, suite, test } from "node:test";
+import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { pause } from "../cluster/wait.ts";
+import { Recording } from "../golden/recording.ts";
+import { deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
+import { BothAgents } from "../support/both-agents.ts";
+import { type ClusterPods, conditionOf, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { readExposition } from "../support/exposition.ts";
+import { neutralStatus } from "../support/normal-form.ts";
+
+const recording = Recording.open("eviction-differential");
+
+const MIB = 2 ** 20;
+/** The limit of all pods together; 100Mi of it are the threshold. */
+const PODS_BYTES = 600 * MIB;
+const EVICTED_MS = 90_000;
+/** Longer than the interval at which either agent checks limits of local storage. */
+const STORAGE_ROUND_MS = 25_000;
+
+/** Holds that much memory until it is killed. */
+const holding = (megabytes: number): string =>
+  `head -c ${megabytes * MIB} /dev/zero | tail -c ${megabytes * MIB} | sleep 100000 & ${SLEEPER.command.at(-1) ?? ""}`;
+
+const user = (megabytes: number, requests: Readonly<Record<string, string>>): Partial<PodSpec> => ({
+  containers: [{ ...sh(holding(megabytes)), resources: { requests } }],
+});
+
+/** Within the limit together. */
+const USERS: Readonly<Record<string, Partial<PodSpec>>> = {
+  "within-request": user(100, { memory: "150Mi" }),
+  "above-request": user(100, { memory: "10Mi" }),
+  "without-request": user(130, {}),
+};
+/** Brings the pods above the limit. */
+const BURST = user(190, { memory: "100Mi" });
+
+const written = (megabytes: number, path: string): string =>
+  `head -c ${megabytes * MIB} /dev/zero > ${path}; ${SLEEPER.command.at(-1) ?? ""}`;
+const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
+
+const STORERS: Readonly<Record<string, { readonly evicted: boolean; readonly spec: Partial<PodSpec> }>> = {
+  "empty-dir": {
+    evicted: true,
+    spec: {
+      containers: [{ ...sh(written(4, "/scratch/data")), ...scratch }],
+      volumes: [{ name: "scratch", emptyDir: { sizeLimit: "1Mi" } }],
+    },
+  },
+  "small-empty-dir": {
+    evicted: false,
+    spec: {
+      containers: [{ ...sh(written(1, "/scratch/data")), ...scratch }],
+      volumes: [{ name: "scratch", emptyDir: { sizeLimit: "8Mi" } }],
+    },
+  },
+  "container-limit": {
+    evicted: true,
+    spec: {
+      containers: [
+        { ...sh(written(4, "/data")), resources: { limits: { "ephemeral-storage": "2Mi" } } },
+        { ...SLEEPER, name: "other", resources: { limits: { "ephemeral-storage": "64Mi" } } },
+      ],
+    },
+  },
+  "pod-limit": {
+    evicted: true,
+    spec: {
+      containers: [
+        {
+          ...sh(written(6, "/scratch/data")),
+          ...scratch,
+          resources: { limits: { "ephemeral-storage": "5Mi" } },
+        },
+      ],
+      volumes: [{ name: "scratch", emptyDir: {} }],
+    },
+  },
+};
+
+let world: BothAgents;
+let pods: ClusterPods;
+
+before(async () => {
+  const reserved = (await memoryTotalBytes()) - PODS_BYTES;
+  const configuration = {
+    enforceNodeAllocatable: ["pods"],
+    kubeReserved: { memory: String(reserved) },
+    evictionHard: { "memory.available": "100Mi" },
+    evictionPressureTransitionPeriod: "20s",
+    volumeStatsAggPeriod: "5s",
+  };
+  world = await BothAgents.start({ configuration }, { criProxy: false });
+  ({ pods } = world);
+});
+
+after(() => world.end());
+
+async function memoryTotalBytes(): Promise<number> {
+  const text = await readFile("/proc/meminfo", "utf8");
+  return Number(/^MemTotal:\s+(\d+) kB$/m.exec(text)?.[1] ?? assert.fail(text)) * 1024;
+}
+
+async function createOnAll(name: string, spec: Partial<PodSpec>): Promise<void> {
+  for (const side of SIDES)
+    await pods.create(podOn(NODES[side], nameOn(side, name), { restartPolicy: "Never", ...spec }));
+}
+
+const isEvicted = ({ status }: Pod): boolean => status?.phase === "Failed" && status.reason === "Evicted";
+
+const evicted = (name: string, side: Side): Promise<Pod> =>
+  pods.first(nameOn(side, name), "was evicted", isEvicted, EVICTED_MS);
+
+/** Sizes differ from run to run; the threshold does not. */
+const withoutSizes = (text: string): string =>
+  text.replaceAll(/(?<what>available: |was using )\d+(?:Ki|Mi|Gi)?/g, "$<what>SIZE");
+
+/** The final status, the conditions about the eviction and the event of an evicted pod. */
+async function evictionOf(name: string, side: Side): Promise<object> {
+  const pod = await evicted(name, side);
+  const { reason, message = "", phase } = pod.status ?? {};
+  const { status, reason: cause, message: why = "" } = conditionOf(pod, "DisruptionTarget") ?? {};
+  const events = (await pods.eventsOf(nameOn(side, name))).filter((event) => event.reason === "Evicted");
+  return {
+    phase,
+    reason,
+    message: withoutSizes(message),
+    disruption: status === undefined ? "none" : { status, cause, why: withoutSizes(why) },
+    events: events.map(({ type, message: text = "", metadata }) => {
+      const { offending_containers_usage: usage, ...annotations } = metadata?.annotations ?? {};
+      return { type, text: withoutSizes(text), annotations, hasUsage: usage !== undefined };
+    }),
+  };
+}
+
+const phaseOf = (name: string, side: Side) => pods.latest(nameOn(side, name))?.status?.phase;
+
+async function evictionsCounted(side: Side): Promise<Readonly<Record<string, number>>> {
+  const text = await world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/metrics`);
+  const samples = readExposition(text).get("kubelet_evictions")?.samples ?? [];
+  return Object.fromEntries(samples.map(({ labels, value }) => [Object.values(labels).join(), value]));
+}
+
+void suite("evicted pods", () => {
+  test("[17.7] [21.9] every pod above a limit of local storage is evicted, the others run", async () => {
+    for (const [name, { spec }] of Object.entries(STORERS)) await createOnAll(name, spec);
+    for (const [name, one] of Object.entries(STORERS).filter(([, { evicted: is }]) => is)) {
+      assert.ok(one.evicted);
+      await recording.check(`${name}: eviction`, (side) => evictionOf(name, side));
+    }
+    await pause(STORAGE_ROUND_MS);
+    for (const side of SIDES) assert.equal(phaseOf("small-empty-dir", side), "Running");
+    await recording.check("storage: evictions counted", evictionsCounted);
+    for (const name of Object.keys(STORERS)) for (const side of SIDES) await pods.delete(nameOn(side, name));
+    for (const name of Object.keys(STORERS)) for (const side of SIDES) await pods.gone(nameOn(side, name));
+  });
+
+  test("[17.2] [17.5] [17.6] evicts the pod that uses most memory above its request, and only that pod", async () => {
+    for (const [name, spec] of Object.entries(USERS)) await createOnAll(name, spec);
+    for (const name of Object.keys(USERS)) for (const side of SIDES) await pods.running(nameOn(side, name));
+    await createOnAll("burst", BURST);
+    await recording.check("memory: eviction", (side) => evictionOf("without-request", side));
+    for (const side of SIDES) {
+      for (const name of ["within-request", "above-request", "burst"])
+        assert.equal(phaseOf(name, side), "Running", name);
+    }
+    await recording.check("memory: evictions counted", evictionsCounted);
+  });
+
+  test("[17.8] [3.11] the node has MemoryPressure while memory is short and for the transition period after that", async () => {
+    await recording.check("memory: node condition", async (side) => {
+      const text = await world.cluster.kubectl("get", "node", NODES[side], "-o", "json");
+      const { conditions } = (JSON.parse(text) as { status: { conditions: readonly Record<string, string>[] } }).status;
+      const found = conditions.find(({ type }) => type === "MemoryPressure");
+      return { status: found?.["status"], reason: found?.["reason"], message: found?.["message"] };
+    });
+    await recording.check("memory: a BestEffort pod is rejected", async (side) => {
+      await pods.create(podOn(NODES[side], nameOn(side, "late"), { containers: [SLEEPER] }));
+      const pod = await pods.first(nameOn(side, "late"), "was rejected", isEvicted, EVICTED_MS);
+      return neutralStatus(pod);
+    });
+  });
+
+  deckhandTest(
+    "[17.6] explain pod and explain node show the measurement and the ranking behind an eviction",
+    async () => {
+      const side = "deckhand";
+      const name = nameOn(side, "without-request");
+      const node = world.node(side);
+      const explained = async (...args: readonly string[]) =>
+        (await node.run(process.execPath, "src/app/main.ts", "explain", ...args)).stdout.replaceAll(/\s+/g, " ");
+      const ofPod = await explained("pod", `default/${name}`);
+      assert.match(ofPod, /Evicted: The node was low on resource: memory/);
+      assert.match(ofPod, /allocatableMemory\.available was \d+ of \d+, below 104857600/);
+      assert.match(
+        await explained("node"),
+        new RegExp(`evicted at [0-9:]+: default/${name}: The node was low on resource`),
+      );
+    },
+  );
+});
