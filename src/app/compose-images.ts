@@ -1,6 +1,9 @@
 /** Wires the removal of unused images, and the plan that the local socket serves. */
 import type { ImageGcOptions } from "../controllers/images/image-gc.ts";
+import { reportImageGc } from "../controllers/images/image-gc-plan.ts";
 import type { ImageGcReading } from "../controllers/images/image-gc-state.ts";
+import type { LocalRoute } from "../server/local-socket.ts";
+import { GC_PLAN } from "./commands/gc.ts";
 import type { Wiring } from "./wiring.ts";
 
 const imageGcReading = ({ ports, cells }: Pick<Wiring, "ports" | "cells">): ImageGcReading => ({
@@ -28,4 +31,17 @@ export const imageGcOptions = (wiring: Wiring): ImageGcOptions => ({
   reclaimRequests: wiring.cells.reclaimRequests,
   imagesReclaimed: wiring.cells.imagesReclaimed,
   imageRecords: wiring.cells.imageRecords,
+});
+
+/**
+ * What the next run would do, from the same inputs and by the same plan. It uses the uncounted ports: a command of the
+ * operator changes no metrics.
+ */
+export const imageGcRoute = ({ ports, options, cells }: Pick<Wiring, "ports" | "options" | "cells">): LocalRoute => ({
+  path: GC_PLAN,
+  answer: (_query, signal) =>
+    reportImageGc(
+      { ...imageGcReading({ ports, cells }), sourcesReady: cells.sourcesReady, policy: options.images.gc },
+      signal,
+    ),
 });

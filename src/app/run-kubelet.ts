@@ -10,6 +10,7 @@ import { swapFault } from "../domain/resources/swap.ts";
 import { type Watchdog, watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
 import { type HealthCheck, logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
+import { type LocalSocketParts, localSocketPath, runLocalSocket } from "../server/local-socket.ts";
 import { statsRoutes } from "../server/stats/stats-routes.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
@@ -21,6 +22,7 @@ import { type ApiClients, connectApi, type ReviewClients } from "./api-clients.t
 import type { StartKubelet } from "./commands/io.ts";
 import { compose, type Kubelet } from "./compose.ts";
 import { certificateFamilies } from "./compose-identity.ts";
+import { imageGcRoute } from "./compose-images.ts";
 import { composeMetricsServer } from "./compose-metrics-server.ts";
 import { serverLoops } from "./compose-server.ts";
 import { loopsCheck, runService } from "./compose-service.ts";
@@ -107,6 +109,7 @@ async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
     kubelet.run(signal),
     ...loops.map((loop) => loop(signal)),
     runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, signal),
+    runLocalSocket(localSocketPath(options.directories.root), localSocketParts(parts, kubelet), signal),
     runService(service, [...healthChecks, loopsCheck(kubelet.heartbeats)], ready, signal),
     watchMemory(memory, (error) => lifetime.fail(error), signal),
   ]);
@@ -144,6 +147,14 @@ function serversOf(
   });
   return { checks, loops };
 }
+
+/** What commands of the operator can query. */
+const localSocketParts = ({ ports, options, processLog }: AgentParts, { cells }: Kubelet): LocalSocketParts => ({
+  clock: hostClock,
+  log: processLog.of("server"),
+  files: ports.files,
+  routes: [imageGcRoute({ ports, options, cells })],
+});
 
 function memoryInUse(): number {
   const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
@@ -208,7 +219,7 @@ async function makeDirectories(
   { files, mounts }: KubeletPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const owned = ["pods", "plugins", "deckhand"].map((name) => `${directories.root}/${name}`);
+  const owned = ["pods", "plugins"].map((name) => `${directories.root}/${name}`);
   await files.makeDirectory(directories.root, DIRECTORY_MODE);
   await mounts.share(directories.root, signal).catch((error: unknown) => {
     throw new Error(`error configuring root directory: ${errorText(error)}`, { cause: error });
@@ -216,6 +227,7 @@ async function makeDirectories(
   for (const directory of [...owned, directories.podLogs]) {
     await files.makeDirectory(directory, DIRECTORY_MODE);
   }
+  await files.makeDirectory(`${directories.root}/deckhand`, 0o700);
   await files.makeDirectory("/var/log/containers", 0o755);
   if (gates.ContainerCheckpoint) await files.makeDirectory(checkpointDirectory({ directories }), 0o700);
 }

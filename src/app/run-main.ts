@@ -32,6 +32,7 @@ export function runMain(): Promise<number> {
         (await import("./doctor/run-in-child.ts")).doctorInChild(args, io, helperCommand(DOCTOR_HELPER)),
       explainPorts: { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
       readEmbeddedDoc,
+      askAgent: async (...args) => (await import("./ask-agent.ts")).askAgent(...args),
       runKubectl: async (args) => (await import("./run-kubectl.ts")).runKubectl(args),
     },
   );

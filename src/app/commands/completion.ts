@@ -18,6 +18,7 @@ const FLAGS_OF: Readonly<Record<string, readonly string[]>> = {
   "orphans clean": ["--help", ...KUBELET_FLAGS],
   "explain pod": ["--namespace", "--uid", ...EXPLAIN_FLAGS],
   "explain node": EXPLAIN_FLAGS,
+  "gc plan": ["--output", "--root-dir", "--help"],
   version: ["--output", "--help"],
 };
 

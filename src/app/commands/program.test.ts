@@ -37,6 +37,7 @@ async function run(name: string, ...args: readonly string[]) {
     explainPorts,
     readEmbeddedDoc: embeddedDoc,
     runKubectl: nobody,
+    askAgent: async (rootDir) => ({ kind: "noAgent", path: `${rootDir}/deckhand/control.sock` }),
   });
   return { exitCode, ...said, started };
 }
@@ -97,7 +98,16 @@ void test("deckhand licences and sbom print the shipped document or an error", a
 });
 
 void test("deckhand exits with 2 without a subcommand or with an unknown one", async () => {
-  for (const args of [[], ["nope"], ["explain"], ["orphans", "nope"], ["version", "--output=xml"]]) {
+  for (const args of [
+    [],
+    ["nope"],
+    ["explain"],
+    ["gc"],
+    ["gc", "plan", "--output=xml"],
+    ["gc", "plan", "extra"],
+    ["orphans", "nope"],
+    ["version", "--output=xml"],
+  ]) {
     const { exitCode, stderr } = await run("deckhand", ...args);
     assert.deepEqual([exitCode, stderr === ""], [2, false], args.join(" "));
   }
@@ -117,6 +127,8 @@ void test("every command prints its own help and starts nothing", async () => {
     "orphans list",
     "orphans explain",
     "orphans clean",
+    "gc",
+    "gc plan",
     "licences",
     "sbom",
     "version",
@@ -129,6 +141,15 @@ void test("every command prints its own help and starts nothing", async () => {
     assert.deepEqual([exitCode, stderr, started.length], [0, "", 0], command);
     assert.match(stdout, /^(?:.*\n)*?Usage:/, command);
   }
+});
+
+void test("[9.10] gc plan says so and exits with 1 when no agent runs", async () => {
+  const { exitCode, stdout, stderr } = await run("deckhand", "gc", "plan", "--root-dir", "/elsewhere/");
+  assert.deepEqual([exitCode, stdout], [1, ""]);
+  assert.equal(
+    stderr,
+    "error: no agent runs with the root directory /elsewhere: nothing listens on /elsewhere/deckhand/control.sock\n",
+  );
 });
 
 void test("[1.5] config check prints each value with its origin, and no secret", async (t) => {

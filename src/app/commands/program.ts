@@ -5,10 +5,12 @@
 import { Argument, Command, CommanderError, Option } from "commander";
 import { errorText } from "../../base/error-text.ts";
 import type { ExplanationPorts } from "../../controllers/explain/explanations.ts";
+import type { AskAgent } from "../ask-agent.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { completionScript, SHELLS, type Shell } from "./completion.ts";
 import { configCheckCommand } from "./config-check.ts";
 import { explainNodeCommand, explainPodCommand } from "./explain.ts";
+import { gcPlanCommand } from "./gc.ts";
 import type { CommandIo, EmbeddedDoc, ReadEmbeddedDoc, StartKubelet } from "./io.ts";
 import { kubectlWhyCommand, type RunKubectl } from "./kubectl-why.ts";
 import { kubeletCommand } from "./kubelet.ts";
@@ -28,6 +30,7 @@ export interface CommandParts {
   readonly explainPorts: ExplanationPorts;
   readonly readEmbeddedDoc: ReadEmbeddedDoc;
   readonly runKubectl: RunKubectl;
+  readonly askAgent: AskAgent;
 }
 
 const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
@@ -66,6 +69,7 @@ export async function runProgram(
   addConfigCommands(program, io, keepExitCode);
   addOrphansCommands(program, io, parts, keepExitCode);
   addExplainCommands(program, io, parts, keepExitCode);
+  addGcCommands(program, io, parts, keepExitCode);
   passThrough(program.command("doctor"), "check whether this host can run a node; takes the kubelet's flags").action(
     keepExitCode((flags) => withProgress(io, "Checking this host", () => parts.doctor(flags, io))),
   );
@@ -149,6 +153,13 @@ function addExplainCommands(
     "explain the node's conditions and what the agent waits for; works without the agent",
   ).action(
     keepExitCode((args) => withProgress(io, EXPLAIN_ACTIVITY, () => explainNodeCommand(args, io, explainPorts))),
+  );
+}
+
+function addGcCommands(program: Command, io: CommandIo, { askAgent }: CommandParts, keepExitCode: KeepExitCode): void {
+  const gc = program.command("gc").description("inspect the garbage collection of images").enablePositionalOptions();
+  passThrough(gc.command("plan"), "print which images the running agent would remove next, and why others stay").action(
+    keepExitCode((args) => withProgress(io, "Asking the agent", () => gcPlanCommand(args, io, askAgent))),
   );
 }
 

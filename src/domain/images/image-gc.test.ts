@@ -157,6 +157,13 @@ const CASES: Readonly<Record<string, Case>> = {
     deleted: "",
     kept: "a notNeeded, b notNeeded, c notNeeded",
   },
+  "a threshold of 100 percent without a maximum age removes nothing on a full disk": {
+    images: { a: {} },
+    percent: 100,
+    highPercent: 100,
+    deleted: "",
+    kept: "a notNeeded",
+  },
   "a large image first in order is enough alone": {
     images: { a: { used: 30, bytes: 500n }, b: { used: 10 } },
     percent: 95,

@@ -170,15 +170,16 @@ const sizeOf = (deletions: readonly Deletion[]): bigint =>
 function spaceToFree(
   disk: DiskUsage | undefined,
   freedBytes: bigint,
-  { highPercent, lowPercent }: ImageGcPolicy,
+  policy: ImageGcPolicy,
 ): { readonly usedPercent: number; readonly wantedBytes: bigint } {
   const { capacityBytes = 0n } = disk ?? {};
   if (disk === undefined || capacityBytes === 0n) return { usedPercent: 0, wantedBytes: 0n };
   const free = disk.availableBytes + freedBytes;
   const availableBytes = free > capacityBytes ? capacityBytes : free;
   const usedPercent = 100 - Number((availableBytes * 100n) / capacityBytes);
-  const wantedBytes = (capacityBytes * BigInt(100 - lowPercent)) / 100n - availableBytes;
-  return { usedPercent, wantedBytes: usedPercent >= highPercent && wantedBytes > 0n ? wantedBytes : 0n };
+  const wantedBytes = (capacityBytes * BigInt(100 - policy.lowPercent)) / 100n - availableBytes;
+  const isTooFull = usedPercent >= policy.highPercent && !imageGcIsOff(policy);
+  return { usedPercent, wantedBytes: isTooFull && wantedBytes > 0n ? wantedBytes : 0n };
 }
 
 /** Why the image stays, whatever its age and the space. */

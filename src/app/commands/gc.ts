@@ -1,0 +1,73 @@
+/**
+ * `deckhand gc plan`: prints which images the next run of the running agent's image garbage collection would remove,
+ * and why the others stay. The agent makes the plan; nothing is removed.
+ */
+import { parseArgs } from "node:util";
+import { errorText } from "../../base/error-text.ts";
+import { imageGcReportText, parseImageGcReport } from "../../domain/images/image-gc-report.ts";
+import type { AskAgent } from "../ask-agent.ts";
+import { AGENT_FLAGS } from "../options/agent-flags.ts";
+import type { CommandIo } from "./io.ts";
+import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
+
+const USAGE = `Usage: deckhand gc plan [-o text|json] [--root-dir DIRECTORY]
+
+Prints which images the agent's next run of image garbage collection would remove, in which order, and why the others stay.
+It asks the running agent and removes nothing.
+
+  -o, --output text|json      output format (default text)
+      --root-dir DIRECTORY    the agent's root directory (default ${AGENT_FLAGS["root-dir"].initial})
+
+Exit codes: 0 ok, 1 no agent runs or it cannot tell, 2 usage error.
+`;
+
+const FAILED = 1;
+const USAGE_ERROR = 2;
+/** The path of the plan on the agent's local socket. */
+export const GC_PLAN = "/gc/plan";
+
+export async function gcPlanCommand(args: readonly string[], io: CommandIo, ask: AskAgent): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    io.stdout(USAGE);
+    return 0;
+  }
+  let flags: Flags;
+  try {
+    flags = parse(args);
+  } catch (error) {
+    io.stderr(`error: ${errorText(error)}\n\n${USAGE}`);
+    return USAGE_ERROR;
+  }
+  const { rootDir, output } = flags;
+  const answer = await ask(rootDir, GC_PLAN);
+  switch (answer.kind) {
+    case "noAgent":
+      io.stderr(`error: no agent runs with the root directory ${rootDir}: nothing listens on ${answer.path}\n`);
+      return FAILED;
+    case "failed":
+      io.stderr(`error: ${answer.why}\n`);
+      return FAILED;
+    case "answered": {
+      const report = parseImageGcReport(answer.body);
+      io.stdout(output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : imageGcReportText(report));
+      return 0;
+    }
+  }
+}
+
+interface Flags {
+  readonly output: OutputFormat;
+  readonly rootDir: string;
+}
+
+function parse(args: readonly string[]): Flags {
+  const { output, "root-dir": rootDir } = parseArgs({
+    args: [...args],
+    options: {
+      output: { type: "string", short: "o", default: "text" },
+      "root-dir": { type: "string", default: AGENT_FLAGS["root-dir"].initial },
+    },
+  }).values;
+  if (!isOutputFormat(output)) throw new Error(outputFault(output));
+  return { output, rootDir: rootDir.replace(/(?<=.)\/+$/, "") };
+}
