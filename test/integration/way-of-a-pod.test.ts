@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { ClusterPods } from "../support/cluster-pods.ts";
+import { deadContainers } from "./way-of-a-pod/dead-containers.ts";
 import { endings } from "./way-of-a-pod/endings.ts";
 import { manyPods } from "./way-of-a-pod/many-pods.ts";
 import { neverAgain } from "./way-of-a-pod/never-again.ts";
@@ -37,3 +38,5 @@ onTheNode(world);
 endings(world);
 troubles(world);
 neverAgain(world);
+// Last, because it starts the agent with other flags.
+deadContainers(world);

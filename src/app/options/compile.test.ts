@@ -117,7 +117,6 @@ for (const [flag, fault] of [
     "--eviction-minimum-reclaim=memory.available=0%",
     "eviction percentage minimum reclaim memory.available must be positive: 0%",
   ],
-  ["--minimum-container-ttl-duration=-1s", "failed to create kubelet: invalid minimum garbage collection age: -1s"],
   ["--exit-on-lock-contention", "cannot exit on lock file contention: no lock file specified"],
   ["--cgroup-driver=x", 'invalid cgroup driver "x"'],
 ] as const) {
@@ -125,6 +124,17 @@ for (const [flag, fault] of [
     assert.ok(faultOf([flag]).startsWith(`failed to run Kubelet: ${fault}`), faultOf([flag]));
   });
 }
+
+void test("[19.10] the limits of dead containers are as their flags set them; a negative minimum age is rejected", () => {
+  assert.deepEqual(optionsOf().containerGc, { ageMsMin: 0, perContainerMax: 1, nodeMax: -1 });
+  const limits = ["--maximum-dead-containers=9", "--maximum-dead-containers-per-container=2"];
+  const { containerGc } = optionsOf(...limits, "--minimum-container-ttl-duration=1m30s");
+  assert.deepEqual(containerGc, { ageMsMin: 90_000, perContainerMax: 2, nodeMax: 9 });
+  assert.equal(
+    faultOf(["--minimum-container-ttl-duration=-1s"]),
+    "failed to run Kubelet: failed to create kubelet: invalid minimum garbage collection age: -1s",
+  );
+});
 
 void test("[1.25] [1.26] --healthz-port=0 and --enable-server=false disable their servers", () => {
   assert.deepEqual(optionsOf("--healthz-port=0").healthz, { kind: "off" });
