@@ -4,7 +4,6 @@ import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
 import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
 import { runRuntimeClasses } from "../controllers/cluster-objects/runtime-classes.ts";
 import { runServices } from "../controllers/cluster-objects/services.ts";
-import { EvictionLoop } from "../controllers/eviction/eviction.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
 import { runCsiNode } from "../controllers/node/csi-node.ts";
 import { type LeaseParts, runLease } from "../controllers/node/lease.ts";
@@ -20,6 +19,7 @@ import { type NodeUsageParts, runNodeUsage } from "../controllers/stats/node-usa
 import { evictionThresholds } from "../domain/eviction/thresholds.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import type { Journal } from "../ports/journal.ts";
+import { evictionLoop } from "./compose-eviction.ts";
 import { nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
 import type { ApiPorts, Loop, Wiring } from "./wiring.ts";
 
@@ -100,36 +100,6 @@ const nodeUsageParts = ({ ports, options, cells, watched }: Wiring): NodeUsagePa
   reclaimed: [cells.imagesReclaimed, cells.containersReclaimed],
   memorySignal: options.eviction.memorySignal,
 });
-
-const evictionLoop = ({ ports, options, cells, events, metrics, stats }: Wiring, journal: Journal): EvictionLoop =>
-  new EvictionLoop({
-    clock: ports.clock,
-    log: ports.logOf("eviction"),
-    events,
-    journal,
-    metrics: metrics.evictions,
-    usage: stats,
-    nodeUsage: cells.nodeUsage,
-    pressure: cells.pressure,
-    sourcesReady: cells.sourcesReady,
-    admittedPods: cells.admittedPods,
-    podOutcomes: cells.podOutcomes,
-    evictions: cells.endRequests.eviction,
-    reclaimRequests: cells.reclaimRequests,
-    imagesReclaimed: cells.imagesReclaimed,
-    containersReclaimed: cells.containersReclaimed,
-    settings: {
-      hard: options.eviction.hard,
-      soft: options.eviction.soft,
-      minReclaims: options.eviction.minReclaims,
-      nodeName: options.node.name,
-      enforcesPods: options.cgroups.enforced.has("pods"),
-      conditionHoldMs: options.eviction.conditionHoldMs,
-      maxPodGraceSeconds: options.eviction.maxPodGraceSeconds,
-      localStorage: options.node.localStorage,
-      memorySignal: options.eviction.memorySignal,
-    },
-  });
 
 const thresholdsOf = ({ eviction, cgroups }: Wiring["options"]) =>
   evictionThresholds(eviction, { enforcesPods: cgroups.enforced.has("pods"), layout: "shared" });

@@ -21,6 +21,7 @@ import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi, type ReviewClients } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
 import { compose, type Kubelet } from "./compose.ts";
+import { whatIfRoute } from "./compose-eviction.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { imageGcRoute } from "./compose-images.ts";
 import { composeMetricsServer } from "./compose-metrics-server.ts";
@@ -149,11 +150,11 @@ function serversOf(
 }
 
 /** What commands of the operator can query. */
-const localSocketParts = ({ ports, options, processLog }: AgentParts, { cells }: Kubelet): LocalSocketParts => ({
+const localSocketParts = ({ ports, options, processLog }: AgentParts, { cells, stats }: Kubelet): LocalSocketParts => ({
   clock: hostClock,
   log: processLog.of("server"),
   files: ports.files,
-  routes: [imageGcRoute({ ports, options, cells })],
+  routes: [imageGcRoute({ ports, options, cells }), whatIfRoute({ options, cells, stats })],
 });
 
 function memoryInUse(): number {

@@ -19,6 +19,10 @@ const FLAGS_OF: Readonly<Record<string, readonly string[]>> = {
   "explain pod": ["--namespace", "--uid", ...EXPLAIN_FLAGS],
   "explain node": EXPLAIN_FLAGS,
   "gc plan": ["--output", "--root-dir", "--help"],
+  "eviction what-if": [
+    ...["--memory", "--allocatable-memory", "--nodefs", "--nodefs-inodes", "--imagefs", "--imagefs-inodes", "--pid"],
+    ...["--output", "--root-dir", "--help"],
+  ],
   version: ["--output", "--help"],
 };
 

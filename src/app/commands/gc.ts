@@ -7,6 +7,7 @@ import { errorText } from "../../base/error-text.ts";
 import { imageGcReportText, parseImageGcReport } from "../../domain/images/image-gc-report.ts";
 import type { AskAgent } from "../ask-agent.ts";
 import { AGENT_FLAGS } from "../options/agent-flags.ts";
+import { printAnswer } from "./agent-answer.ts";
 import type { CommandIo } from "./io.ts";
 import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
 
@@ -21,7 +22,6 @@ It asks the running agent and removes nothing.
 Exit codes: 0 ok, 1 no agent runs or it cannot tell, 2 usage error.
 `;
 
-const FAILED = 1;
 const USAGE_ERROR = 2;
 /** The path of the plan on the agent's local socket. */
 export const GC_PLAN = "/gc/plan";
@@ -40,19 +40,7 @@ export async function gcPlanCommand(args: readonly string[], io: CommandIo, ask:
   }
   const { rootDir, output } = flags;
   const answer = await ask(rootDir, GC_PLAN);
-  switch (answer.kind) {
-    case "noAgent":
-      io.stderr(`error: no agent runs with the root directory ${rootDir}: nothing listens on ${answer.path}\n`);
-      return FAILED;
-    case "failed":
-      io.stderr(`error: ${answer.why}\n`);
-      return FAILED;
-    case "answered": {
-      const report = parseImageGcReport(answer.body);
-      io.stdout(output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : imageGcReportText(report));
-      return 0;
-    }
-  }
+  return printAnswer(answer, { io, rootDir, output }, { parse: parseImageGcReport, text: imageGcReportText });
 }
 
 interface Flags {

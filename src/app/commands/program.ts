@@ -9,6 +9,7 @@ import type { AskAgent } from "../ask-agent.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { completionScript, SHELLS, type Shell } from "./completion.ts";
 import { configCheckCommand } from "./config-check.ts";
+import { whatIfCommand } from "./eviction.ts";
 import { explainNodeCommand, explainPodCommand } from "./explain.ts";
 import { gcPlanCommand } from "./gc.ts";
 import type { CommandIo, EmbeddedDoc, ReadEmbeddedDoc, StartKubelet } from "./io.ts";
@@ -70,6 +71,7 @@ export async function runProgram(
   addOrphansCommands(program, io, parts, keepExitCode);
   addExplainCommands(program, io, parts, keepExitCode);
   addGcCommands(program, io, parts, keepExitCode);
+  addEvictionCommands(program, io, parts, keepExitCode);
   passThrough(program.command("doctor"), "check whether this host can run a node; takes the kubelet's flags").action(
     keepExitCode((flags) => withProgress(io, "Checking this host", () => parts.doctor(flags, io))),
   );
@@ -161,6 +163,19 @@ function addGcCommands(program: Command, io: CommandIo, { askAgent }: CommandPar
   passThrough(gc.command("plan"), "print which images the running agent would remove next, and why others stay").action(
     keepExitCode((args) => withProgress(io, "Asking the agent", () => gcPlanCommand(args, io, askAgent))),
   );
+}
+
+function addEvictionCommands(
+  program: Command,
+  io: CommandIo,
+  { askAgent }: CommandParts,
+  keepExitCode: KeepExitCode,
+): void {
+  const eviction = program.command("eviction").description("inspect the eviction of pods").enablePositionalOptions();
+  passThrough(
+    eviction.command("what-if"),
+    "print which pods the running agent would evict if other amounts were available",
+  ).action(keepExitCode((args) => withProgress(io, "Asking the agent", () => whatIfCommand(args, io, askAgent))));
 }
 
 function addCompletionCommand(program: Command, io: CommandIo): void {

@@ -7,26 +7,24 @@
  * evicted.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import { EVICTED } from "../../domain/eviction/evicted.ts";
-import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type EndRequest, EXCEEDED_GRACE_PERIOD, latenessMs } from "../../domain/pod/end-request.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
+import { type ActivePodsParts, activePods } from "./active-pods.ts";
 
 /** How long an evicted pod may take to be cleaned up before another one is evicted. */
 const CLEANUP_MS = 30_000;
 /** The kernel updates its statistics of freed memory every two seconds: earlier measurements may evict too many pods. */
 const SETTLE_MS = 2000;
 
-export interface EvictedPodsParts {
+export interface EvictedPodsParts extends ActivePodsParts {
   readonly clock: Clock;
   readonly events: EventSink;
-  readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
-  readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly evictions: LatestTable<string, EndRequest>;
 }
 
@@ -48,13 +46,7 @@ export class EvictedPods {
 
   /** Pods that an eviction may end: admitted, not terminated, and not evicted already. */
   candidates(): readonly Pod[] {
-    const { admittedPods, podOutcomes } = this.#parts;
-    return admittedPods.keys().flatMap((uid) => {
-      const admitted = admittedPods.get(uid);
-      const lifecycle = podOutcomes.get(uid)?.lifecycle;
-      const isActive = admitted?.verdict.kind === "admitted" && (lifecycle === undefined || !hasEnded(lifecycle));
-      return isActive && !this.#isEvicted(uid) ? [admitted.pod] : [];
-    });
+    return activePods(this.#parts).filter(({ metadata }) => !this.#isEvicted(metadata?.uid ?? ""));
   }
 
   evict(pod: Pod, message: string, graceSeconds: number): void {
