@@ -17,7 +17,7 @@ export function randomPods(count: number, seed: number): readonly PodSpec[] {
   return Array.from({ length: count }, () => randomPod(draw));
 }
 
-type Draw = <T>(from: readonly T[]) => T;
+export type Draw = <T>(from: readonly T[]) => T;
 
 function randomPod(draw: Draw): PodSpec {
   const names = ["a", "b", "c"].slice(0, draw([1, 1, 2, 3]));
@@ -56,7 +56,8 @@ const given = (name: string, amount: string | undefined) => (amount === undefine
 const smallCpu = (amounts: Readonly<Record<string, string>>) =>
   ["1001m", "2.5", "0.333"].includes(amounts["cpu"] ?? "") ? { ...amounts, cpu: "20m" } : amounts;
 
-function seededDraw(seed: number): Draw {
+/** The same seed gives the same choices. */
+export function seededDraw(seed: number): Draw {
   let state = seed >>> 0;
   return (from) => {
     state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) >>> 0;
