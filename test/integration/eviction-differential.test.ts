@@ -6,8 +6,9 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
-import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
-import { pause } from "../cluster/wait.ts";
+import type { Node, NodeCondition, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { DECKHAND_MAIN } from "../cluster/node.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
 import { Recording } from "../golden/recording.ts";
 import { deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
@@ -21,12 +22,17 @@ const MIB = 2 ** 20;
 /** The limit of all pods together; 100Mi of it are the threshold. */
 const PODS_BYTES = 600 * MIB;
 const EVICTED_MS = 90_000;
+/** The Go kubelet publishes conditions with its next status report. */
+const CONDITION_MS = 30_000;
 /** Longer than the interval at which either agent checks limits of local storage. */
 const STORAGE_ROUND_MS = 25_000;
 
+/** Does nothing until it is killed. A container that exits with 0 would leave the pod Succeeded in the Go kubelet. */
+const STAY = "while :; do sleep 1000 & wait; done";
+
 /** Holds that much memory until it is killed. */
 const holding = (megabytes: number): string =>
-  `head -c ${megabytes * MIB} /dev/zero | tail -c ${megabytes * MIB} | sleep 100000 & ${SLEEPER.command.at(-1) ?? ""}`;
+  `head -c ${megabytes * MIB} /dev/zero | tail -c ${megabytes * MIB} | sleep 100000 & ${STAY}`;
 
 const user = (megabytes: number, requests: Readonly<Record<string, string>>): Partial<PodSpec> => ({
   containers: [{ ...sh(holding(megabytes)), resources: { requests } }],
@@ -41,8 +47,7 @@ const USERS: Readonly<Record<string, Partial<PodSpec>>> = {
 /** Brings the pods above the limit. */
 const BURST = user(190, { memory: "100Mi" });
 
-const written = (megabytes: number, path: string): string =>
-  `head -c ${megabytes * MIB} /dev/zero > ${path}; ${SLEEPER.command.at(-1) ?? ""}`;
+const written = (megabytes: number, path: string): string => `head -c ${megabytes * MIB} /dev/zero > ${path}; ${STAY}`;
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 
 const STORERS: Readonly<Record<string, { readonly evicted: boolean; readonly spec: Partial<PodSpec> }>> = {
@@ -93,7 +98,7 @@ before(async () => {
     enforceNodeAllocatable: ["pods"],
     kubeReserved: { memory: String(reserved) },
     evictionHard: { "memory.available": "100Mi" },
-    evictionPressureTransitionPeriod: "20s",
+    evictionPressureTransitionPeriod: "60s",
     volumeStatsAggPeriod: "5s",
   };
   world = await BothAgents.start({ configuration }, { criProxy: false });
@@ -175,10 +180,13 @@ void suite("evicted pods", () => {
 
   test("[17.8] [3.11] the node has MemoryPressure while memory is short and for the transition period after that", async () => {
     await recording.check("memory: node condition", async (side) => {
-      const text = await world.cluster.kubectl("get", "node", NODES[side], "-o", "json");
-      const { conditions } = (JSON.parse(text) as { status: { conditions: readonly Record<string, string>[] } }).status;
-      const found = conditions.find(({ type }) => type === "MemoryPressure");
-      return { status: found?.["status"], reason: found?.["reason"], message: found?.["message"] };
+      let found: NodeCondition | undefined;
+      await waitUntil(`${NODES[side]} to have MemoryPressure`, CONDITION_MS, async () => {
+        const node = JSON.parse(await world.cluster.kubectl("get", "node", NODES[side], "-o", "json")) as Node;
+        found = node.status?.conditions?.find(({ type }) => type === "MemoryPressure");
+        return found?.status === "True";
+      });
+      return { status: found?.status, reason: found?.reason, message: found?.message };
     });
     await recording.check("memory: a BestEffort pod is rejected", async (side) => {
       await pods.create(podOn(NODES[side], nameOn(side, "late"), { containers: [SLEEPER] }));
@@ -194,7 +202,7 @@ void suite("evicted pods", () => {
       const name = nameOn(side, "without-request");
       const node = world.node(side);
       const explained = async (...args: readonly string[]) =>
-        (await node.run(process.execPath, "src/app/main.ts", "explain", ...args)).stdout.replaceAll(/\s+/g, " ");
+        (await node.run(process.execPath, DECKHAND_MAIN, "explain", ...args)).stdout.replaceAll(/\s+/g, " ");
       const ofPod = await explained("pod", `default/${name}`);
       assert.match(ofPod, /Evicted: The node was low on resource: memory/);
       assert.match(ofPod, /allocatableMemory\.available was \d+ of \d+, below 104857600/);

@@ -3,9 +3,9 @@ import { suite, test } from "node:test";
 import { containerStats, filesOf, namedPod, podStats, statsByUid } from "../../../test/support/eviction-stats.ts";
 import { container, pod } from "../../../test/support/pods.ts";
 import type { Pod, PodSpec } from "../../api/gen/core-v1.ts";
+import type { FilesystemLayout } from "../node/pressure.ts";
 import type { PodStats } from "../stats/summary-shape.ts";
 import { storageViolators } from "./local-storage.ts";
-import type { FilesystemLayout } from "./thresholds.ts";
 
 const MIB = 2 ** 20;
 const limited = (limit: string, name = "app") =>

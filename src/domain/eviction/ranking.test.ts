@@ -11,10 +11,9 @@ import {
 } from "../../../test/support/eviction-stats.ts";
 import { container } from "../../../test/support/pods.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { Signal } from "../node/pressure.ts";
+import type { FilesystemLayout, Signal } from "../node/pressure.ts";
 import type { PodStats } from "../stats/summary-shape.ts";
 import { rankPods } from "./ranking.ts";
-import type { FilesystemLayout } from "./thresholds.ts";
 
 const requesting = (requests: Readonly<Record<string, string>>) => [container("app", { resources: { requests } })];
 

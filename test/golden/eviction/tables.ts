@@ -6,8 +6,7 @@
  * Go's sort keeps the order of equal elements only up to twelve elements, so no two pods of a larger table are equal.
  */
 import type { Container, Pod, PodSpec, Volume } from "../../../src/api/gen/core-v1.ts";
-import type { FilesystemLayout } from "../../../src/domain/eviction/thresholds.ts";
-import type { Signal } from "../../../src/domain/node/pressure.ts";
+import type { FilesystemLayout, Signal } from "../../../src/domain/node/pressure.ts";
 import type { ContainerStats, FsStats, PodStats, VolumeStats } from "../../../src/domain/stats/summary-shape.ts";
 import { type Draw, seededDraw } from "../../support/random-pods.ts";
 
