@@ -34,6 +34,7 @@ export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", supported),
   "cert-dir": flag("string", "/var/lib/kubelet/pki", supported),
   "deckhand-compatibility": flag("string", "strict", supported),
+  "deckhand-memory-signal": flag("string", "working-set", supported),
   "deckhand-serving-fallback": flag("bool", "true", supported),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),

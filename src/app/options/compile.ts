@@ -20,6 +20,7 @@ import type {
   IdentitySettings,
   ImageSettings,
   ManagerSettings,
+  MemorySignal,
   NodeSettings,
   PodSettings,
   Reservation,
@@ -331,6 +332,8 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
       minReclaims: parseReclaims(config.evictionMinimumReclaim ?? {}),
       hard: parseThresholds(config.evictionHard ?? {}),
       soft: parseSoftThresholds(config.evictionSoft ?? {}, config.evictionSoftGracePeriod ?? {}),
+      maxPodGraceSeconds: config.evictionMaxPodGracePeriod,
+      memorySignal: memorySignalOf(agent),
       conditionHoldMs: toMs(config.evictionPressureTransitionPeriod),
       outOfAllocatable: !agent.value("experimental-allocatable-ignore-eviction", false),
     };
@@ -338,6 +341,14 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
     const known = error instanceof ThresholdFault || error instanceof QuantityError || error instanceof DurationError;
     throw known ? new CompileFault(error.message, { cause: error }) : error;
   }
+}
+
+function memorySignalOf(agent: AgentSettings): MemorySignal {
+  const signal = agent.text("deckhand-memory-signal");
+  if (signal === "working-set" || signal === "mem-available") return signal;
+  throw new CompileFault(
+    `invalid --deckhand-memory-signal ${goQuote(signal)}, expected "working-set" or "mem-available"`,
+  );
 }
 
 const INT64_MAX = 2n ** 63n - 1n;

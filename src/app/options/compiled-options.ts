@@ -201,7 +201,16 @@ export interface ReservedSettings extends ReservedCpus {
   readonly systemCgroup: string;
 }
 
+/**
+ * What memory.available is. "working-set": the capacity without the working set, as in the Go kubelet. "mem-available":
+ * the kernel's own estimate MemAvailable, which also counts memory that it can reclaim.
+ */
+export type MemorySignal = "working-set" | "mem-available";
+
 export interface EvictionSettings extends ThresholdSettings {
+  /** The longest grace period of a pod that is evicted for a soft threshold. */
+  readonly maxPodGraceSeconds: number;
+  readonly memorySignal: MemorySignal;
   readonly conditionHoldMs: number;
   /** True: the hard thresholds are subtracted from allocatable. */
   readonly outOfAllocatable: boolean;

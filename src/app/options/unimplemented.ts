@@ -16,21 +16,11 @@ interface Feature {
 const isFilled = (table: object | undefined): boolean => Object.keys(table ?? {}).length > 0;
 
 const FEATURES: Readonly<Record<string, Feature>> = {
-  "eviction of pods": {
-    consequence: "below a threshold the node reports pressure and rejects new pods, but evicts none",
-    fields: ["evictionHard", "evictionSoft"],
-    isOn: ({ evictionHard, evictionSoft }) => isFilled(evictionHard) || isFilled(evictionSoft),
-  },
   "garbage collection of images": {
     consequence: "unused images stay until somebody removes them",
     fields: ["imageGCHighThresholdPercent", "imageMaximumGCAge"],
     isOn: ({ imageGCHighThresholdPercent, imageMaximumGCAge }) =>
       imageGCHighThresholdPercent < 100 || imageMaximumGCAge > 0n,
-  },
-  "limits of local storage": {
-    consequence: "a pod that exceeds its ephemeral-storage limit or the sizeLimit of an emptyDir is not evicted",
-    fields: ["localStorageCapacityIsolation"],
-    isOn: ({ localStorageCapacityIsolation }) => localStorageCapacityIsolation,
   },
   "CSI volumes and device plugins": {
     consequence: "a pod that uses a CSI volume waits, and no extended resource is registered",

@@ -65,7 +65,7 @@ function podViolation(pod: Pod, stats: PodStats): StorageViolation | undefined {
   return { limit: "ephemeralpodfs.limit", message };
 }
 
-/** Writable layers count only if they are on the file system of the agent, as upstream. Init containers are not checked. */
+/** As upstream: writable layers count only in the layout "shared", and init containers are not checked. */
 function containerViolation(pod: Pod, stats: PodStats, layout: FilesystemLayout): StorageViolation | undefined {
   for (const { name, logs, rootfs } of stats.containers) {
     const container = specOf(pod).containers.find((one) => one.name === name);
