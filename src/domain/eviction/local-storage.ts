@@ -9,9 +9,11 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../../base/quantity.ts";
+import type { EndRequest } from "../pod/end-request.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podLimits, specOf } from "../resources/pod-resources.ts";
 import type { FsStats, PodStats } from "../stats/summary-shape.ts";
+import { EVICTED, IMMEDIATE_GRACE_SECONDS } from "./message.ts";
 import type { StatsOf } from "./ranking.ts";
 import type { FilesystemLayout } from "./thresholds.ts";
 
@@ -24,7 +26,8 @@ export interface StorageViolation {
   readonly message: string;
 }
 
-export interface StorageViolator extends StorageViolation {
+/** The request for the pod's worker. The event has no annotations, and the pod no condition DisruptionTarget. */
+export interface StorageViolator extends StorageViolation, EndRequest {
   readonly pod: Pod;
 }
 
@@ -39,7 +42,9 @@ export const storageViolators = (
     .flatMap((pod) => {
       const stats = statsOf(pod.metadata?.uid ?? "");
       const violation = stats === undefined ? undefined : violationOf(pod, stats, layout);
-      return violation === undefined ? [] : [{ pod, ...violation }];
+      return violation === undefined
+        ? []
+        : [{ pod, reason: EVICTED, graceSeconds: IMMEDIATE_GRACE_SECONDS, ...violation }];
     });
 
 const violationOf = (pod: Pod, stats: PodStats, layout: FilesystemLayout): StorageViolation | undefined =>

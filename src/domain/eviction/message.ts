@@ -9,11 +9,14 @@ import { hasPodLevelResources, specOf } from "../resources/pod-resources.ts";
 import type { ContainerStats, PodStats } from "../stats/summary-shape.ts";
 import { type EvictionThreshold, quantityOf, resourceOf, type StarvedResource } from "./thresholds.ts";
 
+/** The event of the node before containers, images or pods are removed. */
+export const thresholdMetMessage = (resource: StarvedResource): string => `Attempting to reclaim ${resource}`;
+
 /** The reason of the pod's status and event. */
 export const EVICTED = "Evicted";
 
-/** The event of the node before containers, images or pods are removed. */
-export const thresholdMetMessage = (resource: StarvedResource): string => `Attempting to reclaim ${resource}`;
+/** The grace period of pods that are evicted for a hard threshold or for a limit of local storage. */
+export const IMMEDIATE_GRACE_SECONDS = 1;
 
 export interface EvictionText {
   /** Of the status, the event and the condition DisruptionTarget. */
