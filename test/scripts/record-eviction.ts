@@ -1,16 +1,19 @@
-/** Records the Go kubelet's answers to the tables of `test/golden/eviction/tables.ts`. */
+/** Records the Go kubelet's answers to the tables and sequences of `test/golden/eviction`. */
+
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { FilesystemLayout } from "../../src/domain/node/pressure.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { scriptArguments } from "../../tools/script-arguments.ts";
+import { EVICTION_ROUNDS, evictionSequences } from "../golden/eviction/sequences.ts";
 import { EVICTION_ANSWERS, evictionTables } from "../golden/eviction/tables.ts";
 
 const USAGE = `Usage: node test/scripts/record-eviction.ts
 
 Builds test/golden/eviction/go with the Go kubelet's package of eviction, and writes its answers to
-test/golden/${EVICTION_ANSWERS}. Needs Go and the modules of test/cluster/parts/kubernetes.
+test/golden/${EVICTION_ANSWERS} and test/golden/${EVICTION_ROUNDS}. Needs Go and the modules of test/cluster/parts/kubernetes.
 `;
 
 const MODULE = "k8s.io/kubernetes";
@@ -19,17 +22,32 @@ const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 scriptArguments(USAGE, {});
 const directory = mkdtempSync(join(tmpdir(), "record-eviction-"));
 try {
-  const input = evictionTables().map(({ layout, ...table }) =>
-    JSON.stringify({ ...table, imageFs: layout !== "shared", split: layout === "split" }),
+  const program = build();
+  record(
+    program,
+    EVICTION_ANSWERS,
+    evictionTables().map((table) => ({ table: withDisks(table) })),
   );
-  const answers = execFileSync(build(), {
-    input: `${input.join("\n")}\n`,
+  record(
+    program,
+    EVICTION_ROUNDS,
+    evictionSequences().map((sequence) => ({ sequence: withDisks(sequence) })),
+  );
+} finally {
+  rmSync(directory, { recursive: true });
+}
+
+function withDisks<T extends { readonly layout: FilesystemLayout }>({ layout, ...rest }: T) {
+  return { ...rest, imageFs: layout !== "shared", split: layout === "split" };
+}
+
+function record(program: string, name: string, questions: readonly object[]): void {
+  const answers = execFileSync(program, {
+    input: questions.map((question) => `${JSON.stringify(question)}\n`).join(""),
     maxBuffer: OUTPUT_BYTES_MAX,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  writeFileSync(inRepository(`test/golden/${EVICTION_ANSWERS}`), answers);
-} finally {
-  rmSync(directory, { recursive: true });
+  writeFileSync(inRepository(`test/golden/${name}`), answers);
 }
 
 /**

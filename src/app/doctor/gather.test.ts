@@ -169,7 +169,7 @@ test("doctor finds nothing on a sound host, and requests only its Node and the s
   const text = await run(soundHost(), flagsOf(t));
   assert.match(
     text.stdout,
-    /^NOTE +feature-not-implemented\n[^]*eviction of pods \(evictionHard, evictionSoft\): below/m,
+    /^NOTE +feature-not-implemented\n[^]*attached volumes \(enableControllerAttachDetach\): a pod/m,
   );
   assert.match(text.stdout, /0 errors, 0 warnings, \d+ notes/);
 });

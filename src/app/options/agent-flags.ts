@@ -35,6 +35,7 @@ export const AGENT_FLAGS = {
   "deckhand-compatibility": flag("string", "strict", supported),
   "deckhand-image-gc-keep": flag("strings", "[]", supported),
   "deckhand-image-gc-keep-unreachable": flag("bool", "false", supported),
+  "deckhand-memory-signal": flag("string", "working-set", supported),
   "deckhand-serving-fallback": flag("bool", "true", supported),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),

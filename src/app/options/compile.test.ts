@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { directoryOf, faultOf, HEADER, load, machine } from "../../../test/support/options.ts";
-import { formatQuantity } from "../../base/quantity.ts";
+import { formatQuantity, parseQuantity } from "../../base/quantity.ts";
 import { accessFault } from "./server-settings.ts";
 
 const optionsOf = (...args: readonly string[]) => load(args).options;
@@ -222,6 +222,36 @@ void test("--deckhand-compatibility is strict by default; another word than stri
   assert.throws(() => optionsOf("--deckhand-compatibility=loose"), {
     message: 'failed to run Kubelet: invalid --deckhand-compatibility "loose", expected "strict" or "enhanced"',
   });
+});
+
+void test("[17.2] --deckhand-memory-signal is working-set by default; another word than mem-available is fatal", () => {
+  assert.equal(optionsOf().eviction.memorySignal, "working-set");
+  assert.equal(optionsOf("--deckhand-memory-signal=mem-available").eviction.memorySignal, "mem-available");
+  assert.throws(() => optionsOf("--deckhand-memory-signal=free"), {
+    message:
+      'failed to run Kubelet: invalid --deckhand-memory-signal "free", expected "working-set" or "mem-available"',
+  });
+});
+
+void test("[17.3] options include minimum reclaims and the longest grace period of soft evictions", () => {
+  const { eviction } = optionsOf(
+    "--eviction-soft=memory.available<1Gi",
+    "--eviction-soft-grace-period=memory.available=90s",
+    "--eviction-minimum-reclaim=memory.available=500Mi,nodefs.available=5%",
+    "--eviction-max-pod-grace-period=45",
+  );
+  assert.equal(eviction.maxPodGraceSeconds, 45);
+  assert.deepEqual(
+    eviction.soft.map(({ signal, graceMs }) => [signal, graceMs]),
+    [["memory.available", 90_000]],
+  );
+  assert.deepEqual(
+    [...eviction.minReclaims],
+    [
+      ["memory.available", { kind: "amount", amount: parseQuantity("500Mi") }],
+      ["nodefs.available", { kind: "share", share: 0.05 }],
+    ],
+  );
 });
 
 void test("[9.6] options include the working and home directories for registry credentials", () => {

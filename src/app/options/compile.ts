@@ -9,6 +9,7 @@ import { goQuote } from "../../base/go-text.ts";
 import { parseQuantity, QuantityError, quantityValue } from "../../base/quantity.ts";
 import { unsafeSysctlsFault } from "../../domain/admission/sysctls.ts";
 import { IDS_UNIT } from "../../domain/container-config/user-namespace.ts";
+import { MEMORY_SIGNALS, type MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import { CompileFault } from "./compile-fault.ts";
@@ -337,7 +338,7 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
       hard: parseThresholds(config.evictionHard ?? {}),
       soft: parseSoftThresholds(config.evictionSoft ?? {}, config.evictionSoftGracePeriod ?? {}),
       maxPodGraceSeconds: config.evictionMaxPodGracePeriod,
-      memorySignal: "working-set",
+      memorySignal: memorySignalOf(agent),
       conditionHoldMs: toMs(config.evictionPressureTransitionPeriod),
       outOfAllocatable: !agent.value("experimental-allocatable-ignore-eviction", false),
     };
@@ -358,6 +359,14 @@ function containerGcOf(agent: AgentSettings): ContainerGcPolicy {
     perContainerMax: agent.value("maximum-dead-containers-per-container", 1),
     nodeMax: agent.value("maximum-dead-containers", -1),
   };
+}
+
+function memorySignalOf(agent: AgentSettings): MemorySignal {
+  const signal = agent.text("deckhand-memory-signal");
+  const known = MEMORY_SIGNALS.find((one) => one === signal);
+  if (known !== undefined) return known;
+  const expected = MEMORY_SIGNALS.map((one) => goQuote(one)).join(" or ");
+  throw new CompileFault(`invalid --deckhand-memory-signal ${goQuote(signal)}, expected ${expected}`);
 }
 
 const INT64_MAX = 2n ** 63n - 1n;

@@ -37,6 +37,14 @@ There are no eviction thresholds.
 | a pod while the node's allocatable resources, or the RuntimeClasses that it needs, are unknown | decided after 5 seconds with what is known: rejected, or its sandbox fails and is retried | waits as long as it takes, with the reason \`WaitingForNode\` or \`WaitingForRuntimeClass\` in its status and an event |
 | at the start, a serving certificate, a client CA file, a cgroup for reserved resources or for a QoS class, or a checkpoint of allocated resources that is missing or broken; more reserved than the machine has; a taken port | the kubelet exits with an error | it starts, reports the fault and retries; a broken checkpoint is renamed to \`.corrupt\` |
 
+## --deckhand-memory-signal
+
+\`--deckhand-memory-signal\` decides what the eviction signal \`memory.available\` is:
+
+- \`working-set\` (default): the capacity without the working set of the root cgroup, as in the Go kubelet. Active page
+  cache counts as used, although the kernel can reclaim it.
+- \`mem-available\`: \`MemAvailable\` of \`/proc/meminfo\`, the kernel's own estimate of what can be used without swapping.
+
 This page is generated from the tables in \`src/app/options\`:
 \`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.
 `;

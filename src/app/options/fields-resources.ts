@@ -7,10 +7,6 @@ const qosReserved = unimplemented("memory reservations per QoS class");
 const systemCgroups = unimplemented(
   "moving system processes into their cgroups; the statistics already include those cgroups",
 );
-const eviction = unimplemented("eviction of pods");
-const hardEviction = unimplemented(
-  "eviction of pods; the node's conditions and allocatable already follow the thresholds",
-);
 
 export const resourceFields = {
   kubeletCgroups: field("string", "", "kubelet-cgroups", systemCgroups),
@@ -31,14 +27,19 @@ export const resourceFields = {
   podPidsLimit: field("int64", -1n, "pod-max-pids", supported, pointer),
   cpuCFSQuota: field("bool", true, "cpu-cfs-quota", supported, pointer),
   cpuCFSQuotaPeriod: field("duration", milliseconds(100), "cpu-cfs-quota-period", supported, pointer),
-  evictionHard: field("stringMap", undefined, "eviction-hard", hardEviction),
-  evictionSoft: field("stringMap", undefined, "eviction-soft", eviction),
-  evictionSoftGracePeriod: field("stringMap", undefined, "eviction-soft-grace-period", eviction),
+  evictionHard: field("stringMap", undefined, "eviction-hard", supported),
+  evictionSoft: field("stringMap", undefined, "eviction-soft", supported),
+  evictionSoftGracePeriod: field("stringMap", undefined, "eviction-soft-grace-period", supported),
   evictionPressureTransitionPeriod: field("duration", minutes(5), "eviction-pressure-transition-period", supported),
-  evictionMaxPodGracePeriod: field("int32", 0, "eviction-max-pod-grace-period", eviction),
-  evictionMinimumReclaim: field("stringMap", undefined, "eviction-minimum-reclaim", eviction),
+  evictionMaxPodGracePeriod: field("int32", 0, "eviction-max-pod-grace-period", supported),
+  evictionMinimumReclaim: field("stringMap", undefined, "eviction-minimum-reclaim", supported),
   mergeDefaultEvictionSettings: field("bool", false, "", supported, pointer),
-  kernelMemcgNotification: field("bool", false, "kernel-memcg-notification", eviction),
+  kernelMemcgNotification: field(
+    "bool",
+    false,
+    "kernel-memcg-notification",
+    accepted("Deckhand measures memory every second instead"),
+  ),
   failSwapOn: field("bool", true, "fail-swap-on", supported, pointer),
   "memorySwap.swapBehavior": field("string", "", "", supported),
   systemReserved: field("stringMap", undefined, "system-reserved", supported),
@@ -50,13 +51,7 @@ export const resourceFields = {
   memoryThrottlingFactor: field("float", 0.9, "", supported, pointer),
   memoryReservationPolicy: field("string", "None", "", supported, { goType: "v1beta1.MemoryReservationPolicy" }),
   failCgroupV1: field("bool", true, "fail-cgroupv1", supported, pointer),
-  localStorageCapacityIsolation: field(
-    "bool",
-    true,
-    "local-storage-capacity-isolation",
-    unimplemented("limits of local storage; the Node's capacity already follows the field"),
-    pointer,
-  ),
+  localStorageCapacityIsolation: field("bool", true, "local-storage-capacity-isolation", supported, pointer),
   oomScoreAdj: field("int32", -999, "oom-score-adj", supported, pointer),
   maxOpenFiles: field(
     "int64",

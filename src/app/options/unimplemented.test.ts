@@ -8,11 +8,9 @@ function namesFor(t: TestContext, configuration: string): readonly string[] {
   return load(["--config", path]).options.notImplemented.map((feature) => feature.split(/ \(|:/)[0] ?? "");
 }
 
-test("the defaults of a configuration file enable eight features that are not implemented", (t) => {
+test("the defaults of a configuration file enable six features that are not implemented", (t) => {
   assert.deepEqual(namesFor(t, ""), [
-    "eviction of pods",
     "garbage collection of images",
-    "limits of local storage",
     "CSI volumes and device plugins",
     "attached volumes",
     "verification of pull credentials",
@@ -22,9 +20,7 @@ test("the defaults of a configuration file enable eight features that are not im
 });
 
 test("a feature that the configuration disables is not named", (t) => {
-  const off = `evictionHard: {}
-imageGCHighThresholdPercent: 100
-localStorageCapacityIsolation: false
+  const off = `imageGCHighThresholdPercent: 100
 enableControllerAttachDetach: false
 imagePullCredentialsVerificationPolicy: NeverVerify
 enableSystemLogHandler: false
@@ -34,8 +30,7 @@ enableSystemLogHandler: false
 });
 
 test("features that are off by default are named once they are configured", (t) => {
-  const on = `evictionHard: {}
-shutdownGracePeriod: 30s
+  const on = `shutdownGracePeriod: 30s
 memoryManagerPolicy: Static
 topologyManagerPolicy: restricted
 cpuManagerPolicy: static

@@ -16,16 +16,6 @@ interface Feature {
 const isFilled = (table: object | undefined): boolean => Object.keys(table ?? {}).length > 0;
 
 const FEATURES: Readonly<Record<string, Feature>> = {
-  "eviction of pods": {
-    consequence: "below a threshold the node reports pressure and rejects new pods, but evicts none",
-    fields: ["evictionHard", "evictionSoft"],
-    isOn: ({ evictionHard, evictionSoft }) => isFilled(evictionHard) || isFilled(evictionSoft),
-  },
-  "limits of local storage": {
-    consequence: "a pod that exceeds its ephemeral-storage limit or the sizeLimit of an emptyDir is not evicted",
-    fields: ["localStorageCapacityIsolation"],
-    isOn: ({ localStorageCapacityIsolation }) => localStorageCapacityIsolation,
-  },
   "CSI volumes and device plugins": {
     consequence: "a pod that uses a CSI volume waits, and no extended resource is registered",
     fields: [],

@@ -49,11 +49,10 @@ export class EvictedPods {
     return activePods(this.#parts).filter(({ metadata }) => !this.#isEvicted(metadata?.uid ?? ""));
   }
 
-  evict(pod: Pod, message: string, graceSeconds: number): void {
-    const { evictions } = this.#parts;
+  evict(pod: Pod, { reason, message, graceSeconds }: Required<EndRequest>): void {
     const uid = pod.metadata?.uid ?? "";
     this.#track(uid, pod, graceSeconds);
-    evictions.set(uid, { reason: EVICTED, message, graceSeconds });
+    this.#parts.evictions.set(uid, { reason, message, graceSeconds });
   }
 
   /** Reports late pods and forgets finished ones. Returns whether another eviction has to wait. */

@@ -11,14 +11,7 @@ import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { nodeSubject, podSubject } from "../../domain/events/recorded-event.ts";
-import {
-  chooseVictims,
-  IMMEDIATE_GRACE_SECONDS,
-  reclaimSteps,
-  type Victim,
-  type VictimChoice,
-} from "../../domain/eviction/choose-victims.ts";
-import { EVICTED } from "../../domain/eviction/evicted.ts";
+import { chooseVictims, reclaimSteps, type Victim, type VictimChoice } from "../../domain/eviction/choose-victims.ts";
 import { hasStorageLimit, type StorageViolator, storageViolators } from "../../domain/eviction/local-storage.ts";
 import { measurementOf } from "../../domain/eviction/measurement.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
@@ -159,12 +152,13 @@ export class EvictionLoop {
     return violators.length > 0;
   }
 
-  #evictViolator({ pod, limit, message }: StorageViolator): void {
+  #evictViolator({ pod, limit, ...request }: StorageViolator): void {
     const { journal, clock, events, metrics } = this.#parts;
     const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
+    const { reason, message } = request;
     journal.note(decisionRecord(subject, { kind: "evict", signal: limit, why: message, candidates: [] }));
-    events.emit(podSubject(pod), "Warning", EVICTED, message);
-    this.#evicted.evict(pod, message, IMMEDIATE_GRACE_SECONDS);
+    events.emit(podSubject(pod), "Warning", reason, message);
+    this.#evicted.evict(pod, request);
     metrics.evictions.increment(limit);
   }
 
@@ -205,18 +199,19 @@ export class EvictionLoop {
 
   #evictVictim(
     { threshold, ranking }: VictimChoice,
-    { pod, message, annotations, graceSeconds }: Victim,
+    { pod, annotations, ...request }: Victim,
     met: readonly EvictionThreshold[],
     observations: Observations,
   ): void {
     const { journal, clock, events, metrics, settings } = this.#parts;
     const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
     const { signal } = threshold;
+    const { reason, message } = request;
     const measured = measurementOf(threshold, observations, settings.memorySignal);
     const candidates = ranking.slice(0, JOURNALED_CANDIDATES_MAX);
     journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates }));
-    events.emit(podSubject(pod), "Warning", EVICTED, message, annotations);
-    this.#evicted.evict(pod, message, graceSeconds);
+    events.emit(podSubject(pod), "Warning", reason, message, annotations);
+    this.#evicted.evict(pod, request);
     metrics.evictions.increment(signal);
     for (const each of met) {
       const atMs = observations.get(each.signal)?.atMonotonicMs;

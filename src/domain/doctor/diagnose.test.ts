@@ -226,9 +226,9 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     /"maxPod"/,
   ],
   "a feature that is not implemented": [
-    changed.configuration({ notImplemented: ["eviction of pods (evictionHard): none"] }),
+    changed.configuration({ notImplemented: ["the CPU manager (cpuManagerPolicy): none"] }),
     "feature-not-implemented",
-    /eviction/,
+    /the CPU manager/,
   ],
   "a setting without effect": [changed.configuration({ warnings: ["--x is set"] }), "configuration-warning", /--x/],
   "a missing authentication method": [

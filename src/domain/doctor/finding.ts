@@ -263,7 +263,7 @@ export const FINDINGS = {
   // Disks.
   "disk-full": error("A disk that the node writes to is full.", FREE_SPACE),
   "disk-pressure": warning(
-    "Free space is below the eviction threshold: the node reports DiskPressure and rejects new pods. Eviction is not implemented.",
+    "Free space is below the eviction threshold: the node reports DiskPressure, rejects new pods and evicts pods.",
     FREE_SPACE,
   ),
   "inodes-gone": error("A file system that the node writes to has no free inode.", FREE_SPACE),

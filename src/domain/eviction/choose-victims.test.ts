@@ -76,8 +76,11 @@ void suite("choice of victims", () => {
 
   test("[17.6] a hard threshold leaves one second of grace", () => {
     assert.deepEqual(
-      choose(pods)?.victims.map(({ graceSeconds }) => graceSeconds),
-      [1, 1],
+      choose(pods)?.victims.map(({ reason, graceSeconds }) => [reason, graceSeconds]),
+      [
+        ["Evicted", 1],
+        ["Evicted", 1],
+      ],
     );
   });
 

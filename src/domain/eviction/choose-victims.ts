@@ -5,14 +5,13 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { formatQuantity } from "../../base/quantity.ts";
 import type { FilesystemLayout, Observations, Signal } from "../node/pressure.ts";
+import type { EndRequest } from "../pod/end-request.ts";
 import { isCriticalPod, keyOf } from "../pod/pod-identity.ts";
+import { EVICTED, IMMEDIATE_GRACE_SECONDS } from "./evicted.ts";
 import { type EvictionText, evictionText } from "./message.ts";
 import { type Candidate, rankPods, type StatsOf } from "./ranking.ts";
 import type { ReclaimTarget } from "./reclaim.ts";
 import { type EvictionThreshold, isHard, resourceOf, type StarvedResource } from "./thresholds.ts";
-
-/** The grace period of pods that are evicted for a hard threshold or for a limit of local storage. */
-export const IMMEDIATE_GRACE_SECONDS = 1;
 
 /** What is removed first, in this order. Empty: pods are evicted at once. */
 export function reclaimSteps(signal: Signal, layout: FilesystemLayout): readonly ReclaimTarget[] {
@@ -41,9 +40,9 @@ export interface RankedPod {
   readonly evictable: boolean;
 }
 
-export interface Victim extends EvictionText {
+/** The request for the pod's worker, and the annotations of the event. */
+export interface Victim extends Required<EndRequest>, EvictionText {
   readonly pod: Pod;
-  /** Bounds the pod's own grace period. */
   readonly graceSeconds: number;
 }
 
@@ -77,6 +76,7 @@ export function chooseVictims(inputs: VictimInputs): VictimChoice | undefined {
   const victims = candidates.filter(isEvictable).map(
     ({ pod }): Victim => ({
       pod,
+      reason: EVICTED,
       graceSeconds: isHard(threshold) ? IMMEDIATE_GRACE_SECONDS : softGraceSeconds(pod, maxPodGraceSeconds),
       ...evictionText({ resource, met, observations }, pod, statsOf(pod.metadata?.uid ?? "")),
     }),

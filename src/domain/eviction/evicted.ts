@@ -4,6 +4,9 @@
  */
 export const EVICTED = "Evicted";
 
+/** The grace period of pods that are evicted for a hard threshold or for a limit of local storage. */
+export const IMMEDIATE_GRACE_SECONDS = 1;
+
 /** The beginning of the message of every pod that is evicted because of a threshold. */
 export const LOW_ON_RESOURCE = "The node was low on resource: ";
 

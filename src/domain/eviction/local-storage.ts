@@ -11,9 +11,11 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../../base/quantity.ts";
 import type { FilesystemLayout } from "../node/pressure.ts";
+import type { EndRequest } from "../pod/end-request.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podLimits, specOf } from "../resources/pod-resources.ts";
 import type { FsStats, PodStats } from "../stats/summary-shape.ts";
+import { EVICTED, IMMEDIATE_GRACE_SECONDS } from "./evicted.ts";
 import type { StatsOf } from "./ranking.ts";
 
 /** The values of the label `eviction_signal` that the metric of evictions has for these limits. */
@@ -25,7 +27,8 @@ export interface StorageViolation {
   readonly message: string;
 }
 
-export interface StorageViolator extends StorageViolation {
+/** The request for the pod's worker. The event has no annotations, and the pod no condition DisruptionTarget. */
+export interface StorageViolator extends StorageViolation, Required<EndRequest> {
   readonly pod: Pod;
 }
 
@@ -40,7 +43,9 @@ export const storageViolators = (
     .flatMap((pod) => {
       const stats = statsOf(pod.metadata?.uid ?? "");
       const violation = stats === undefined ? undefined : violationOf(pod, stats, layout);
-      return violation === undefined ? [] : [{ pod, ...violation }];
+      return violation === undefined
+        ? []
+        : [{ pod, reason: EVICTED, graceSeconds: IMMEDIATE_GRACE_SECONDS, ...violation }];
     });
 
 /** Pods without any limit are not measured. */
@@ -72,7 +77,7 @@ function podViolation(pod: Pod, stats: PodStats): StorageViolation | undefined {
   return { limit: "ephemeralpodfs.limit", message };
 }
 
-/** Writable layers count only if they are on the file system of the agent, as upstream. Init containers are not checked. */
+/** As upstream: writable layers count only in the layout "shared", and init containers are not checked. */
 function containerViolation(pod: Pod, stats: PodStats, layout: FilesystemLayout): StorageViolation | undefined {
   for (const { name, logs, rootfs } of stats.containers) {
     const container = specOf(pod).containers.find((one) => one.name === name);

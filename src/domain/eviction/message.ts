@@ -1,6 +1,6 @@
 /**
- * Status message, condition and event annotations of an evicted pod, with the texts of the Go kubelet: the resource that
- * the node lacks, the threshold, and which containers use more than they request.
+ * Status message, condition and event annotations of an evicted pod, with the texts of the Go kubelet: the resource
+ * that the node lacks, the threshold, and which containers use more than they request.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities, formatQuantity, parseQuantity, wholeQuantity } from "../../base/quantity.ts";

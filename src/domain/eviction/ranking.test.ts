@@ -70,7 +70,7 @@ void suite("ranking of pods", () => {
     podStats("volume", { volume: [{ name: "disk", ...filesOf(1) }] }),
     podStats("memory", { volume: ["tmpfs", "secret"].map((name) => ({ name, ...filesOf(9) })) }),
   ];
-  const inParts = [...inPart].reverse().map(({ podRef }) => namedPod(podRef.uid, { volumes }));
+  const inParts = inPart.toReversed().map(({ podRef }) => namedPod(podRef.uid, { volumes }));
   for (const [layout, filesystem, wanted] of [
     ["shared", "nodefs", ["rootfs", "logs", "volume", "memory"]],
     ["shared", "imagefs", ["rootfs", "logs", "volume", "memory"]],
@@ -107,7 +107,7 @@ void suite("ranking of pods", () => {
       namedPod("with", { containers: requesting({ memory: "1" }), overhead }),
     ];
     const used = pods.map(({ metadata }) => podStats(metadata?.uid ?? "", { memory: memoryOf(50) }));
-    assert.deepEqual(order("memory.available", [...pods].reverse(), used), ["without", "with"]);
+    assert.deepEqual(order("memory.available", pods.toReversed(), used), ["without", "with"]);
   });
 
   test("[17.5] every pod is ranked once, and equal pods keep their order", () => {

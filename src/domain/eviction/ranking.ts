@@ -122,7 +122,7 @@ function filesOf(pod: Pod, { containers, volume = [] }: PodStats, parts: readonl
   return parts.flatMap((part): readonly FsStats[] => (part === "volumes" ? ofVolumes() : ofContainers(part)));
 }
 
-/** The volume types that upstream counts: neither Secrets nor downward API and projected volumes, which are in memory. */
+/** The volume types that upstream counts. Secrets, downward API and projected volumes are in memory. */
 const isLocal = ({ hostPath, gitRepo, emptyDir, configMap }: Volume): boolean =>
   hostPath !== undefined ||
   gitRepo !== undefined ||

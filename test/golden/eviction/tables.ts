@@ -1,6 +1,6 @@
 /**
- * 1 000 tables of pods and their stats, drawn from a seed. `answers.jsonl` contains the Go kubelet's answer to each: the
- * order of eviction, the text of the first pod, the pods that exceed a limit of local storage, and what is removed
+ * 1 000 tables of pods and their stats, drawn from a seed. `answers.jsonl` contains the Go kubelet's answer to each:
+ * the order of eviction, the text of the first pod, the pods that exceed a limit of local storage, and what is removed
  * before any pod.
  *
  * Go's sort keeps the order of equal elements only up to twelve elements, so no two pods of a larger table are equal.

@@ -6,9 +6,12 @@ package eviction
 
 import (
 	"context"
+	"sort"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -25,6 +28,7 @@ type GoldenThreshold struct {
 type GoldenObservation struct {
 	Available int64 `json:"available"`
 	Capacity  int64 `json:"capacity"`
+	AtMs      int64 `json:"atMs"`
 }
 
 // GoldenTable is one question: pods with their stats, and the signal that pods are evicted for.
@@ -104,18 +108,7 @@ func Golden(table GoldenTable) (GoldenAnswer, error) {
 	if err != nil {
 		return answer, err
 	}
-	observations := signalObservations{}
-	for name, observed := range table.Observations {
-		format := resource.DecimalSI
-		switch signalToResource[evictionapi.Signal(name)] {
-		case v1.ResourceMemory, v1.ResourceEphemeralStorage:
-			format = resource.BinarySI
-		}
-		observations[evictionapi.Signal(name)] = signalObservation{
-			available: resource.NewQuantity(observed.Available, format),
-			capacity:  resource.NewQuantity(observed.Capacity, format),
-		}
-	}
+	observations := goldenObservations(table.Observations)
 
 	ranked := append([]*v1.Pod{}, table.Pods...)
 	buildSignalToRankFunc(table.ImageFs, table.Split)[signal](ranked, stats)
@@ -127,6 +120,86 @@ func Golden(table GoldenTable) (GoldenAnswer, error) {
 			evictionMessage(signalToResource[signal], ranked[0], stats, thresholds, observations)
 	}
 	return answer, nil
+}
+
+func goldenObservations(measured map[string]GoldenObservation) signalObservations {
+	observations := signalObservations{}
+	for name, observed := range measured {
+		format := resource.DecimalSI
+		switch signalToResource[evictionapi.Signal(name)] {
+		case v1.ResourceMemory, v1.ResourceEphemeralStorage:
+			format = resource.BinarySI
+		}
+		observations[evictionapi.Signal(name)] = signalObservation{
+			available: resource.NewQuantity(observed.Available, format),
+			capacity:  resource.NewQuantity(observed.Capacity, format),
+			time:      metav1.NewTime(goldenTime(observed.AtMs)),
+		}
+	}
+	return observations
+}
+
+func goldenTime(ms int64) time.Time { return time.UnixMilli(1_700_000_000_000 + ms) }
+
+// GoldenSequence is a question about thresholds: the settings, and what is measured in each round.
+type GoldenSequence struct {
+	Hard        map[string]string `json:"hard"`
+	Soft        map[string]string `json:"soft"`
+	Graces      map[string]string `json:"graces"`
+	Reclaims    map[string]string `json:"reclaims"`
+	Allocatable []string          `json:"allocatable"`
+	ImageFs     bool              `json:"imageFs"`
+	Split       bool              `json:"split"`
+	HoldMs      int64             `json:"holdMs"`
+	Rounds      []struct {
+		NowMs        int64                        `json:"nowMs"`
+		Observations map[string]GoldenObservation `json:"observations"`
+	} `json:"rounds"`
+}
+
+// GoldenRound is what one round decides: the node's conditions, and the thresholds that pods are evicted for.
+type GoldenRound struct {
+	Conditions []string `json:"conditions"`
+	Met        []string `json:"met"`
+}
+
+// GoldenRounds answers one sequence with the functions of synchronize.
+func GoldenRounds(sequence GoldenSequence) ([]GoldenRound, error) {
+	all, err := ParseThresholdConfig(
+		sequence.Allocatable, sequence.Hard, sequence.Soft, sequence.Graces, sequence.Reclaims)
+	if err != nil {
+		return nil, err
+	}
+	// The error says that a written threshold of containerfs is ignored.
+	all, _ = UpdateContainerFsThresholds(all, sequence.ImageFs, sequence.Split)
+	logger := klog.Background()
+	answers := []GoldenRound{}
+	var past []evictionapi.Threshold
+	var firstAt thresholdsObservedAt
+	var conditionsAt nodeConditionsObservedAt
+	var last signalObservations
+	for _, round := range sequence.Rounds {
+		now := goldenTime(round.NowMs)
+		observations := goldenObservations(round.Observations)
+		met := mergeThresholds(
+			thresholdsMet(logger, all, observations, false), thresholdsMet(logger, past, observations, true))
+		firstAt = thresholdsFirstObservedAt(met, firstAt, now)
+		conditionsAt = nodeConditionsLastObservedAt(nodeConditions(met), conditionsAt, now)
+		answer := GoldenRound{Conditions: []string{}, Met: []string{}}
+		hold := time.Duration(sequence.HoldMs) * time.Millisecond
+		for _, condition := range nodeConditionsObservedSince(conditionsAt, hold, now) {
+			answer.Conditions = append(answer.Conditions, string(condition))
+		}
+		past = thresholdsMetGracePeriod(logger, firstAt, now)
+		for _, threshold := range thresholdsUpdatedStats(logger, past, observations, last) {
+			answer.Met = append(answer.Met, string(threshold.Signal)+" "+threshold.GracePeriod.String())
+		}
+		last = observations
+		sort.Strings(answer.Conditions)
+		sort.Strings(answer.Met)
+		answers = append(answers, answer)
+	}
+	return answers, nil
 }
 
 func goldenThresholds(written []GoldenThreshold) ([]evictionapi.Threshold, error) {

@@ -1,6 +1,7 @@
 //go:build eviction
 
-// Reads tables from the standard input, one per line, and writes the Go kubelet's answer to each.
+// Reads questions from the standard input, one per line, and writes the Go kubelet's answer to each. A question is
+// a table of pods or a sequence of measurements.
 package main
 
 import (
@@ -13,6 +14,11 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/eviction"
 )
 
+type question struct {
+	Table    *eviction.GoldenTable    `json:"table"`
+	Sequence *eviction.GoldenSequence `json:"sequence"`
+}
+
 func main() {
 	if err := answer(os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -21,15 +27,15 @@ func main() {
 }
 
 func answer(from io.Reader, to io.Writer) error {
-	tables := json.NewDecoder(bufio.NewReader(from))
+	questions := json.NewDecoder(bufio.NewReader(from))
 	answers := json.NewEncoder(to)
 	answers.SetEscapeHTML(false)
-	for tables.More() {
-		var table eviction.GoldenTable
-		if err := tables.Decode(&table); err != nil {
+	for questions.More() {
+		var asked question
+		if err := questions.Decode(&asked); err != nil {
 			return err
 		}
-		answer, err := eviction.Golden(table)
+		answer, err := answerOf(asked)
 		if err != nil {
 			return err
 		}
@@ -38,4 +44,11 @@ func answer(from io.Reader, to io.Writer) error {
 		}
 	}
 	return nil
+}
+
+func answerOf(asked question) (any, error) {
+	if asked.Sequence != nil {
+		return eviction.GoldenRounds(*asked.Sequence)
+	}
+	return eviction.Golden(*asked.Table)
 }
