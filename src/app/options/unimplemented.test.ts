@@ -8,10 +8,9 @@ function namesFor(t: TestContext, configuration: string): readonly string[] {
   return load(["--config", path]).options.notImplemented.map((feature) => feature.split(/ \(|:/)[0] ?? "");
 }
 
-test("the defaults of a configuration file enable eight features that are not implemented", (t) => {
+test("the defaults of a configuration file enable seven features that are not implemented", (t) => {
   assert.deepEqual(namesFor(t, ""), [
     "eviction of pods",
-    "garbage collection of images",
     "limits of local storage",
     "CSI volumes and device plugins",
     "attached volumes",
@@ -23,7 +22,6 @@ test("the defaults of a configuration file enable eight features that are not im
 
 test("a feature that the configuration disables is not named", (t) => {
   const off = `evictionHard: {}
-imageGCHighThresholdPercent: 100
 localStorageCapacityIsolation: false
 enableControllerAttachDetach: false
 imagePullCredentialsVerificationPolicy: NeverVerify
