@@ -10,7 +10,7 @@ const busy = new RuntimeError("RemoveImage", "unknown", "busy");
 const down = new RuntimeError("ListImages", "unavailable", "down");
 
 void suite("removal of unused images", () => {
-  test("[9.10] every five minutes removes the least recently used images from the high threshold down to the low one", async () => {
+  test("[9.10] [22.3] every five minutes removes the least recently used images from the high threshold down to the low one", async () => {
     const world = imageGcWorld();
     for (const id of ["a", "b", "c"]) world.load(id);
     world.containers.set("1", { ...instance("app", "exited"), id: "1", imageId: "a" });
