@@ -21,9 +21,11 @@ const LINES = readFileSync(inRepository("docs/garbage-collection.md"), "utf8")
 const [PLAN = "", PLAN_JSON = ""] = LINES;
 const LIMIT_MS = 60_000;
 const forever = new AbortController().signal;
-/** Every disk is too full for these thresholds. */
-const FULL = { imageGCHighThresholdPercent: 1, imageGCLowThresholdPercent: 0 };
-const KEEP = "--deckhand-image-gc-keep=*/deckhand/served-3";
+/** Every disk is too full for these thresholds. The first run removes the images that the harness has loaded. */
+const OPTIONS = {
+  configuration: { imageGCHighThresholdPercent: 1, imageGCLowThresholdPercent: 0 },
+  flags: ["--deckhand-image-gc-keep=*/deckhand/served-3", "--minimum-image-ttl-duration=0s"],
+};
 
 let cluster: Cluster;
 let node: ClusterNode;
@@ -49,8 +51,7 @@ async function imagesOnNode(): Promise<readonly string[]> {
 }
 
 before(async () => {
-  const options = { configuration: { ...FULL, imageMinimumGCAge: "1s" }, flags: [KEEP] };
-  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options }] });
+  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options: OPTIONS }] });
   node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
   pods = await ClusterPods.of(cluster);
 });
@@ -86,10 +87,7 @@ void suite("removal of unused images", () => {
     assert.equal(statSync(socket).mode & 0o777, 0o600);
 
     // A run follows the start at once.
-    await cluster.changeAgent(node.name, "deckhand", {
-      configuration: FULL,
-      flags: [KEEP, "--minimum-image-ttl-duration=0s"],
-    });
+    await cluster.changeAgent(node.name, "deckhand", OPTIONS);
     const left = report.keep.map(({ id }) => id).toSorted();
     await waitUntil(
       "the planned images to be removed",
