@@ -172,6 +172,10 @@ void suite("removal of unused images", () => {
     const { stop } = world.start();
     await world.clock.advance(FIVE_MINUTES_MS);
     assert.deepEqual([world.removed, world.tracer.finished.length], [[], 0]);
+    world.faults.set("listImages", down);
+    await world.clock.advance(2 * FIVE_MINUTES_MS);
+    world.faults.clear();
+    assert.deepEqual(world.events, []);
     world.cells.reclaimRequests.set({ containers: 0, images: 1 });
     await world.clock.advance(0);
     assert.deepEqual(world.removed, ["a"]);
