@@ -83,7 +83,7 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
 /** The test of the command runs its examples against a running node. */
 function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string | undefined {
   const isTyped =
-    ["orphans", "explain", "doctor"].includes(command) &&
+    ["orphans", "explain", "doctor", "gc"].includes(command) &&
     read(`test/integration/${command}.test.ts`).includes(`"deckhand ${command} "`);
   return isTyped ? undefined : `no test types "deckhand ${command} ${verb}"`;
 }

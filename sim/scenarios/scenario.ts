@@ -40,6 +40,8 @@ export interface Stage {
 
 export interface Scenario {
   readonly name: string;
+  /** The agent, if it is not a kubelet with the default options. */
+  readonly agent?: AgentFactory;
   /** Sets up the world before the agent first starts. */
   readonly before?: (stage: Stage) => void;
   readonly steps: readonly (readonly [atMs: number, act: (stage: Stage) => void | Promise<void>])[];
@@ -79,7 +81,7 @@ const POD_KIND = kindOf(pods);
 
 export async function play(
   scenario: Scenario,
-  { seed = 1, agent = kubelet, crashAt }: PlayOptions = {},
+  { seed = 1, agent = scenario.agent ?? kubelet, crashAt }: PlayOptions = {},
 ): Promise<Outcome> {
   let calls = 0;
   let crashed = false;

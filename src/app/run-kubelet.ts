@@ -41,6 +41,8 @@ import { requiredFilesFault } from "./required-files.ts";
 import type { KubeletPorts, Loop } from "./wiring.ts";
 
 const DIRECTORY_MODE = 0o750;
+/** Of the journal, the lock and the local socket. */
+const OWN_DIRECTORY_MODE = 0o700;
 
 export const runKubelet: StartKubelet = async (options, processLog) => {
   const startedWallMs = hostClock.wallMs();
@@ -228,7 +230,10 @@ async function makeDirectories(
   for (const directory of [...owned, directories.podLogs]) {
     await files.makeDirectory(directory, DIRECTORY_MODE);
   }
-  await files.makeDirectory(`${directories.root}/deckhand`, 0o700);
+  // An earlier version created it with another mode.
+  const own = `${directories.root}/deckhand`;
+  await files.makeDirectory(own, OWN_DIRECTORY_MODE);
+  await files.setMode(own, OWN_DIRECTORY_MODE);
   await files.makeDirectory("/var/log/containers", 0o755);
   if (gates.ContainerCheckpoint) await files.makeDirectory(checkpointDirectory({ directories }), 0o700);
 }

@@ -94,6 +94,7 @@ export function imageWorld(limits: Partial<PullLimits> = {}) {
     settled,
     pulls,
     pullsUnderWay,
+    unreachableRegistries,
     referencedObjects,
     inspection,
     podOf,

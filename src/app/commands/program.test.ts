@@ -154,7 +154,7 @@ void test("[9.10] gc plan says so and exits with 1 when no agent runs", async ()
 
 void test("[1.5] config check prints each value with its origin, and no secret", async (t) => {
   const directory = directoryOf(t, {
-    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nimageMaximumGCAge: 1h\n`,
+    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nshutdownGracePeriod: 30s\n`,
   });
   const path = join(directory, "c.yaml");
   const { exitCode, stdout, stderr } = await run(
@@ -178,15 +178,15 @@ void test("[1.5] config check prints each value with its origin, and no secret",
     assert.ok(lines.includes(line), `${line} in\n${stdout}`);
   }
   assert.ok(!stdout.includes("canary"));
-  const waits = "is set, but needs a feature that is not implemented: garbage collection of images";
+  const waits = "is set, but needs a feature that is not implemented: graceful shutdown of the node";
   const [warning, ...notes] = stderr.trimEnd().split("\n");
-  assert.equal(warning, `warning: imageMaximumGCAge (${path}) ${waits}`);
-  assert.ok(notes.some((note) => note.startsWith("note: not implemented: garbage collection of images (")));
+  assert.equal(warning, `warning: shutdownGracePeriod (${path}) ${waits}`);
+  assert.ok(notes.some((note) => note.startsWith("note: not implemented: graceful shutdown of the node (")));
   const json = await run("deckhand", "config", "check", "-o", "json", "--config", path, "--root-dir=/r");
   const checked = JSON.parse(json.stdout) as Record<"fields" | "flags", readonly object[]> &
     Record<"warnings" | "notImplemented", readonly string[]>;
   assert.equal(checked.notImplemented.length, notes.length);
-  assert.deepEqual(checked.warnings, [`imageMaximumGCAge (${path}) ${waits}`]);
+  assert.deepEqual(checked.warnings, [`shutdownGracePeriod (${path}) ${waits}`]);
   assert.deepEqual(
     checked.fields.find((field) => "name" in field && field.name === "maxPods"),
     { name: "maxPods", value: 5, origin: path },

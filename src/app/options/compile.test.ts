@@ -369,3 +369,24 @@ void test("[14.11] memory QoS follows its feature gate and needs cgroup v2", (t)
   const old = load([gate, "--fail-cgroupv1=false"], { ...machine, cgroupVersion: 1 });
   assert.equal(old.options.cgroups.memoryQos, undefined);
 });
+
+void test("[9.10] [9.11] the settings of image garbage collection come from fields and flags; a glob may be given several times", (t) => {
+  const initial = { highPercent: 85, lowPercent: 80, ageMsMin: 120_000, ageMsMax: 0, keep: [], keepUnreachable: false };
+  assert.deepEqual(optionsOf().images.gc, initial);
+  const fields = "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 60\n";
+  const ages = "imageMinimumGCAge: 1m\nimageMaximumGCAge: 24h\n";
+  const directory = directoryOf(t, { "c.yaml": HEADER + fields + ages });
+  const globs = [
+    "--deckhand-image-gc-keep=*/a:*",
+    "--deckhand-image-gc-keep=b,c",
+    "--deckhand-image-gc-keep-unreachable",
+  ];
+  assert.deepEqual(optionsOf(`--config=${directory}/c.yaml`, ...globs).images.gc, {
+    highPercent: 70,
+    lowPercent: 60,
+    ageMsMin: 60_000,
+    ageMsMax: 86_400_000,
+    keep: ["*/a:*", "b", "c"],
+    keepUnreachable: true,
+  });
+});

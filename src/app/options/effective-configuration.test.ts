@@ -140,11 +140,11 @@ void test("[1.7] [1.8] nodeStatusReportFrequency follows the update frequency, s
 
 void test("a field without effect or implementation warns with its origin unless it has its default", (t) => {
   const directory = directoryOf(t, {
-    "c.yaml": `${HEADER}imageMaximumGCAge: 1h\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
+    "c.yaml": `${HEADER}shutdownGracePeriod: 30s\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
   });
   const path = join(directory, "c.yaml");
   assert.deepEqual(load(["--config", path]).options.warnings, [
     `hairpinMode (${path}) is set without effect: it has no effect in the Go kubelet either`,
-    `imageMaximumGCAge (${path}) is set, but needs a feature that is not implemented: garbage collection of images`,
+    `shutdownGracePeriod (${path}) is set, but needs a feature that is not implemented: graceful shutdown of the node`,
   ]);
 });

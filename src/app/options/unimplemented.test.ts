@@ -8,9 +8,8 @@ function namesFor(t: TestContext, configuration: string): readonly string[] {
   return load(["--config", path]).options.notImplemented.map((feature) => feature.split(/ \(|:/)[0] ?? "");
 }
 
-test("the defaults of a configuration file enable six features that are not implemented", (t) => {
+test("the defaults of a configuration file enable five features that are not implemented", (t) => {
   assert.deepEqual(namesFor(t, ""), [
-    "garbage collection of images",
     "CSI volumes and device plugins",
     "attached volumes",
     "verification of pull credentials",
@@ -20,8 +19,7 @@ test("the defaults of a configuration file enable six features that are not impl
 });
 
 test("a feature that the configuration disables is not named", (t) => {
-  const off = `imageGCHighThresholdPercent: 100
-enableControllerAttachDetach: false
+  const off = `enableControllerAttachDetach: false
 imagePullCredentialsVerificationPolicy: NeverVerify
 enableSystemLogHandler: false
 `;

@@ -10,7 +10,7 @@ const busy = new RuntimeError("RemoveImage", "unknown", "busy");
 const down = new RuntimeError("ListImages", "unavailable", "down");
 
 void suite("removal of unused images", () => {
-  test("[9.10] every five minutes removes the least recently used images from the high threshold down to the low one", async () => {
+  test("[9.10] [22.3] every five minutes removes the least recently used images from the high threshold down to the low one", async () => {
     const world = imageGcWorld();
     for (const id of ["a", "b", "c"]) world.load(id);
     world.containers.set("1", { ...instance("app", "exited"), id: "1", imageId: "a" });
@@ -172,6 +172,10 @@ void suite("removal of unused images", () => {
     const { stop } = world.start();
     await world.clock.advance(FIVE_MINUTES_MS);
     assert.deepEqual([world.removed, world.tracer.finished.length], [[], 0]);
+    world.faults.set("listImages", down);
+    await world.clock.advance(2 * FIVE_MINUTES_MS);
+    world.faults.clear();
+    assert.deepEqual(world.events, []);
     world.cells.reclaimRequests.set({ containers: 0, images: 1 });
     await world.clock.advance(0);
     assert.deepEqual(world.removed, ["a"]);

@@ -73,7 +73,8 @@ export async function collectImages(options: ImageGcOptions, shutdown: AbortSign
       }
       if (clock.monotonicMs() >= dueMs) {
         dueMs = clock.monotonicMs() + EVERY_MS;
-        hasFailed = !(await collectPeriodically(options, hasFailed, shutdown));
+        if (imageGcIsOff(options.policy)) await observe(options, shutdown);
+        else hasFailed = !(await collectPeriodically(options, hasFailed, shutdown));
       }
       const cells = [{ cell: reclaimRequests, seen }];
       await waitForChange(clock, cells, Math.max(0, dueMs - clock.monotonicMs()), shutdown);
@@ -87,20 +88,17 @@ async function collectPeriodically(
   hasFailed: boolean,
   shutdown: AbortSignal,
 ): Promise<boolean> {
-  const { log, events, nodeName, policy, tracer } = options;
+  const { log, events, nodeName, tracer } = options;
+  const span = { scope: SCOPE, name: "Images/GarbageCollect", parent: "none" } as const;
   try {
-    if (imageGcIsOff(policy)) await observe(options, shutdown);
-    else {
-      const span = { scope: SCOPE, name: "Images/GarbageCollect", parent: "none" } as const;
-      await inSpan(tracer, span, () => collect(options, shutdown));
-    }
+    await inSpan(tracer, span, () => collect(options, shutdown));
     log.info(hasFailed ? 1 : 4, "Image garbage collection succeeded");
     return true;
   } catch (error) {
     if (shutdown.aborted) throw error;
     if (hasFailed) {
       log.error("Image garbage collection failed multiple times in a row", error);
-      if (!imageGcIsOff(policy)) events.emit(nodeSubject(nodeName), "Warning", "ImageGCFailed", rpcText(error));
+      events.emit(nodeSubject(nodeName), "Warning", "ImageGCFailed", rpcText(error));
     } else {
       log.error("Image garbage collection failed once. Stats initialization may not have completed yet", error);
     }
@@ -110,7 +108,12 @@ async function collectPeriodically(
 
 /** Eviction needs the age of the images although none is removed periodically. */
 async function observe(options: ImageGcOptions, signal: AbortSignal): Promise<void> {
-  options.imageRecords.set(stateOf(await readImages(options, signal), undefined, options).records);
+  try {
+    options.imageRecords.set(stateOf(await readImages(options, signal), undefined, options).records);
+  } catch (error) {
+    signal.throwIfAborted();
+    options.log.info(0, "Failed to monitor images", { err: rpcText(error) });
+  }
 }
 
 /** Throws an error with everything that failed, in the Go kubelet's words. */

@@ -266,3 +266,20 @@ test("a pull waits for a Secret that is not read yet, until it is read or the re
   assert.equal(world.clock.timersPending, 0);
   await world.finish();
 });
+
+test("[9.10] a registry counts as unreachable from a pull that could not reach it until one that could", async () => {
+  const world = imageWorld();
+  const { ensure, calls, clock, unreachableRegistries } = world;
+  await ensure({ image: "r.example:5000/a:1" });
+  await ensure({ image: "busybox", requester: "other" });
+  await after(world, () => {
+    calls[0]?.fail("failed to do request: dial tcp 198.18.0.1:5000: connect: connection refused");
+    calls[1]?.fail("docker.io/library/busybox:latest: not found");
+  });
+  assert.deepEqual([...unreachableRegistries.value], ["r.example:5000"]);
+  await clock.advance(60_000);
+  await ensure({ image: "r.example:5000/b:1", requester: "third" });
+  await after(world, () => calls[2]?.succeed());
+  assert.deepEqual([...unreachableRegistries.value], []);
+  await world.finish();
+});
