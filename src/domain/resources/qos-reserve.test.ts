@@ -14,8 +14,10 @@ const pod = (memory: string | undefined, { limited = false, phase = "Running" } 
   };
 };
 
-const limits = (pods: readonly Pod[], percentage: bigint, allocatableBytes = 8n * GIB) =>
-  Object.fromEntries(qosMemoryLimits(pods, percentage, allocatableBytes).map(([name, bytes]) => [name.at(-1), bytes]));
+const limits = (pods: readonly Pod[], percentage: bigint, allocatableBytes = 8n * GIB): Record<string, bigint> =>
+  Object.fromEntries(
+    qosMemoryLimits(pods, percentage, allocatableBytes).map(([name, bytes]) => [name.at(-1) ?? "", bytes]),
+  );
 
 void suite("memory that is reserved per QoS class", () => {
   const pods = [
