@@ -352,7 +352,7 @@ void test("[14.15] memory of higher QoS classes is reserved as soon as a pod is 
   const { clock, pods, admittedPods, errors, ready, end } = world({ ...plain, qosReservedMemory: 50n });
   const limits = () =>
     ["burstable", "besteffort"].map((tier) => pods.valuesOf(["kubepods", tier]).memoryLimitBytes ?? 0n);
-  const besteffort = ["kubepods", "besteffort"];
+  const use = (name: CgroupName, bytes: bigint) => pods.fill(name, bytes);
   const requests = { cpu: "1", memory: "1Gi" };
   const containers = [{ name: "a", resources: { requests, limits: requests } }];
   await ready();
@@ -360,14 +360,14 @@ void test("[14.15] memory of higher QoS classes is reserved as soon as a pod is 
   admittedPods.set("a", { pod: { spec: { containers } }, verdict: { kind: "admitted" } });
   await clock.advance(0);
   assert.deepEqual(limits(), [5n * 2n ** 29n, 5n * 2n ** 29n]);
-  pods.fill(besteffort, 11n * 2n ** 28n);
+  use(["kubepods", "besteffort"], 11n * 2n ** 28n);
   admittedPods.set("b", {
     pod: { spec: { containers: [{ name: "b", resources: { requests } }] } },
     verdict: { kind: "admitted" },
   });
   await clock.advance(0);
   assert.deepEqual(limits(), [5n * 2n ** 29n, 11n * 2n ** 28n]);
-  pods.fill(besteffort, 0n);
+  use(["kubepods", "besteffort"], 0n);
   pods.refusal = new Error("busy");
   await clock.advance(60_000);
   assert.deepEqual(errors.slice(1), ["Failed to reserve QoS requests", "Failed to reserve QoS requests"]);
