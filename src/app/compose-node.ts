@@ -58,6 +58,7 @@ const imageListParts = ({ ports, cells, watched }: Wiring): Parameters<typeof ru
 });
 
 function resourcesOf({ ports, options, cells, events, watched }: Wiring): ResourcesController {
+  const { qosReservedMemory } = options.cgroups;
   const settings: NodeGroupSettings = {
     nodeName: options.node.name,
     cgroupRoot: parseCgroupPath(options.cgroups.root),
@@ -67,6 +68,7 @@ function resourcesOf({ ports, options, cells, events, watched }: Wiring): Resour
     kubeReservedCgroup: options.reserved.kubeCgroup,
     // The cgroups above pods are not throttled (no memory.high), so allocatable memory does not matter for them.
     ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
+    ...(qosReservedMemory !== undefined && { qosReservedMemory }),
   };
   const log = ports.logOf("resources");
   const { clock, machine } = ports;

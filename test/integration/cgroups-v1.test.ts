@@ -4,6 +4,8 @@ import { spawn } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { QosReserve } from "../../src/controllers/resources/qos-reserve.ts";
 import type { CgroupName } from "../../src/domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
@@ -29,6 +31,8 @@ interface Opened {
   readonly parent: string;
   readonly text: (name: CgroupName, controller: string, file: string) => Promise<string>;
   readonly start: (name: CgroupName) => Promise<number>;
+  /** Starts a process in the cgroup that uses this much memory. */
+  readonly fill: (name: CgroupName, bytes: bigint) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -60,6 +64,18 @@ async function open(label: string): Promise<Opened> {
       }
       return child.pid ?? 0;
     },
+    async fill(name, bytes) {
+      const held = `Buffer.alloc(${bytes}, 1); process.stdout.write("ready"); setInterval(() => kept, 1e9)`;
+      // The process joins the cgroup before it allocates: memory is charged to the cgroup that first touches it.
+      const code = `process.stdin.once("data", () => { globalThis.kept = ${held}; })`;
+      const child = spawn(process.execPath, ["-e", code], { stdio: ["pipe", "pipe", "ignore"] });
+      await new Promise((resolve) => child.once("spawn", resolve));
+      for (const { path } of hierarchies.mounts) {
+        await writeFile(join(path, cgroups.pathOf(name), "cgroup.procs"), String(child.pid));
+      }
+      child.stdin.end("go");
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+    },
     async close() {
       for (const child of await cgroups.children([])) await cgroups.destroy([child], forever);
       await removeCgroup(`/${parent}`);
@@ -75,7 +91,7 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async () => {
-  const { cgroups, mounts, parent, text, start, close } = await open("contract");
+  const { cgroups, parent, text, start, fill, close } = await open("contract");
   return {
     cgroups,
     podPath: `${parent}/a/b/pod1-2`,
@@ -92,18 +108,7 @@ cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async (
     },
     start,
     isAlive,
-    async fill(name, bytes) {
-      const held = `Buffer.alloc(${bytes}, 1); process.stdout.write("ready"); setInterval(() => kept, 1e9)`;
-      // The process joins the cgroup before it allocates: memory is charged to the cgroup that first touches it.
-      const code = `process.stdin.once("data", () => { globalThis.kept = ${held}; })`;
-      const child = spawn(process.execPath, ["-e", code], { stdio: ["pipe", "pipe", "ignore"] });
-      await new Promise((resolve) => child.once("spawn", resolve));
-      for (const { path } of mounts) {
-        await writeFile(join(path, cgroups.pathOf(name), "cgroup.procs"), String(child.pid));
-      }
-      child.stdin.end("go");
-      await new Promise((resolve) => child.stdout.once("data", resolve));
-    },
+    fill,
     close,
   };
 });
@@ -177,6 +182,29 @@ void suite("cgroup v1 of the kernel", () => {
     });
     assert.equal(await text(["tight", "child"], "cpu", "cpu.shares"), "77");
     assert.equal(await text(["tight", "child"], "pids", "pids.max"), "9");
+  });
+
+  test("[14.15] QoS cgroups get the limits that the reservation leaves them; one that uses more gets what it uses", async () => {
+    const { cgroups, text, fill } = opened;
+    const MIB = 2 ** 20;
+    const errors: unknown[] = [];
+    const reserve = new QosReserve(50n, { info: () => {}, error: (_message, error) => errors.push(error) });
+    const limitOf = async (tier: string) =>
+      Number(await text(["kubepods", tier], "memory", "memory.limit_in_bytes")) / MIB;
+    const podOf = (memory: string, limited: boolean): Pod => {
+      const requests = { cpu: "1", memory };
+      return { spec: { containers: [{ name: "a", resources: { requests, ...(limited && { limits: requests }) } }] } };
+    };
+    const pods = [podOf("200Mi", true), podOf("100Mi", false)];
+    for (const tier of ["burstable", "besteffort"]) await cgroups.apply(["kubepods", tier], {});
+    await reserve.apply(cgroups, pods, BigInt(1000 * MIB), { always: true });
+    assert.deepEqual([await limitOf("burstable"), await limitOf("besteffort")], [900, 850]);
+    await fill(["kubepods", "besteffort"], 80n * 2n ** 20n);
+    await reserve.apply(cgroups, pods, BigInt(160 * MIB), { always: true });
+    const kept = await limitOf("besteffort");
+    assert.equal(await limitOf("burstable"), 60);
+    assert.ok(kept >= 80 && kept < 160, `${kept} MiB`);
+    assert.deepEqual(errors, []);
   });
 
   test("[14.14] destroy kills a process that keeps forking and all its children", async () => {

@@ -199,17 +199,17 @@ describe("the ledger file", () => {
     test(`rejects ${what}`, () => assert.throws(() => ledgerOf(state), message));
   }
 
-  test("contains every id once: 317 behaviors by priority and 64 contracts", () => {
+  test("contains every id once: 318 behaviors by priority and 64 contracts", () => {
     const ledger = parseLedger(read("compat/ledger.yaml"));
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
-    assert.deepEqual(byPriority, { P0: 102, P1: 95, P2: 60, P3: 60, contract: 64, all: 381 });
+    assert.deepEqual(byPriority, { P0: 102, P1: 95, P2: 60, P3: 61, contract: 64, all: 382 });
     const frozen = parseIds(read("compat/ids.yaml"));
     const problems = checkLedger(ledger, frozen, [], unchanged).problems;
     assert.deepEqual(
       problems.filter((problem) => !/no recorded run holds|no proof ran Deckhand on real parts/.test(problem)),
       [],
     );
-    assert.equal(frozen.size, 381);
+    assert.equal(frozen.size, 382);
   });
 
   test("lists only test files that exist", () => {

@@ -136,6 +136,16 @@ void test("[19.10] the limits of dead containers are as their flags set them; a 
   );
 });
 
+void test("[14.15] --qos-reserved has no effect without its gate, and must be valid even then", () => {
+  assert.equal(optionsOf("--qos-reserved=memory=40%").cgroups.qosReservedMemory, undefined);
+  const gated = optionsOf("--qos-reserved=memory=40%", "--feature-gates=QOSReserved=true");
+  assert.equal(gated.cgroups.qosReservedMemory, 40n);
+  assert.equal(
+    faultOf(["--qos-reserved=cpu=40%"]),
+    'failed to run Kubelet: --qos-reserved value failed to parse: cannot reserve "cpu" resource',
+  );
+});
+
 void test("[1.25] [1.26] --healthz-port=0 and --enable-server=false disable their servers", () => {
   assert.deepEqual(optionsOf("--healthz-port=0").healthz, { kind: "off" });
   assert.deepEqual(optionsOf("--healthz-bind-address=::1").healthz, { kind: "on", address: "::1", port: 10248 });

@@ -11,6 +11,7 @@ import { unsafeSysctlsFault } from "../../domain/admission/sysctls.ts";
 import { IDS_UNIT } from "../../domain/container-config/user-namespace.ts";
 import { MEMORY_SIGNALS, type MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
+import { parseQosReserved, QosReservedError } from "../../domain/resources/qos-reserve.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import { CompileFault } from "./compile-fault.ts";
 import type {
@@ -261,6 +262,7 @@ function cgroupsOf({ config, gates, machine: { cgroupVersion } }: Compilable): C
   if (cgroupVersion === 1 && config["memorySwap.swapBehavior"] === "LimitedSwap") {
     throw new CompileFault("swap feature is enabled and LimitedSwap but it is only supported with cgroupv2");
   }
+  const reservedMemory = qosReservedOf(config.qosReserved ?? {});
   return {
     version: cgroupVersion,
     driver,
@@ -279,8 +281,19 @@ function cgroupsOf({ config, gates, machine: { cgroupVersion } }: Compilable): C
             throttlingFactor: config.memoryThrottlingFactor,
           }
         : undefined,
+    qosReservedMemory: gates.QOSReserved ? reservedMemory : undefined,
     oomScoreAdj: config.oomScoreAdj,
   };
+}
+
+/** The setting must be valid even without its gate. */
+function qosReservedOf(written: Readonly<Record<string, string>>): bigint | undefined {
+  try {
+    return parseQosReserved(written);
+  } catch (error) {
+    if (!(error instanceof QosReservedError)) throw error;
+    throw new CompileFault(`--qos-reserved value failed to parse: ${error.message}`, { cause: error });
+  }
 }
 
 /**

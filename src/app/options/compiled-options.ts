@@ -182,6 +182,8 @@ export interface CgroupSettings {
   readonly failSwapOn: boolean;
   /** Undefined without the gate MemoryQoS, and on cgroup v1. */
   readonly memoryQos: { readonly tiered: boolean; readonly throttlingFactor: number } | undefined;
+  /** Percentage of the memory requests that is reserved. Undefined without the gate QOSReserved. */
+  readonly qosReservedMemory: bigint | undefined;
   readonly oomScoreAdj: number;
 }
 

@@ -3,7 +3,6 @@ import { accepted, field, pointer, supported, unimplemented } from "./field.ts";
 import { milliseconds, minutes, seconds } from "./value-types.ts";
 
 const managers = unimplemented("the CPU, memory and topology managers");
-const qosReserved = unimplemented("memory reservations per QoS class");
 const systemCgroups = unimplemented(
   "moving system processes into their cgroups; the statistics already include those cgroups",
 );
@@ -22,7 +21,7 @@ export const resourceFields = {
   topologyManagerPolicy: field("string", "none", "topology-manager-policy", managers),
   topologyManagerScope: field("string", "container", "topology-manager-scope", managers),
   topologyManagerPolicyOptions: field("stringMap", undefined, "topology-manager-policy-options", managers),
-  qosReserved: field("stringMap", undefined, "qos-reserved", qosReserved),
+  qosReserved: field("stringMap", undefined, "qos-reserved", supported),
   reservedMemory: field("memoryReservations", undefined, "reserved-memory", managers),
   podPidsLimit: field("int64", -1n, "pod-max-pids", supported, pointer),
   cpuCFSQuota: field("bool", true, "cpu-cfs-quota", supported, pointer),

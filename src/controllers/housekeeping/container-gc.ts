@@ -121,7 +121,7 @@ class ContainerGc {
   /** Returns what went wrong. The runtime does not report how much space a removal has freed. */
   async #reclaim(): Promise<string | undefined> {
     const { podRuntimeStatus, clock, log } = this.#options;
-    log.info(2, "Attempting to delete unused containers");
+    log.info(0, "Attempting to delete unused containers");
     for (const uid of podRuntimeStatus.keys()) this.#reclaims.set(uid, Promise.withResolvers());
     const turns = [...this.#reclaims.values()].map(({ promise }) => promise);
     this.#round();

@@ -26,6 +26,8 @@ export interface NodeGroupSettings {
   readonly kubeReservedCgroup: string;
   /** Set only with the feature gate and on cgroup v2. */
   readonly memoryQos?: MemoryQos;
+  /** Percentage of the memory requests that is reserved for their QoS classes. Set only with the feature gate. */
+  readonly qosReservedMemory?: bigint;
 }
 
 export const hugepageSizesOf = ({ hugepages }: MachineFacts): readonly string[] =>

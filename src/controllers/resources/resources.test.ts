@@ -347,3 +347,32 @@ void test("an unreadable machine leaves the node's limits unchanged, and the QoS
   assert.deepEqual([reported, pods.valuesOf(["kubepods", "burstable"]).cpuShares], [[], 2]);
   await end();
 });
+
+void test("[14.15] memory of higher QoS classes is reserved as soon as a pod is admitted; a class in need keeps what it uses", async () => {
+  const { clock, pods, admittedPods, errors, ready, end } = world({ ...plain, qosReservedMemory: 50n });
+  const limits = () =>
+    ["burstable", "besteffort"].map((tier) => pods.valuesOf(["kubepods", tier]).memoryLimitBytes ?? 0n);
+  const use = (name: CgroupName, bytes: bigint) => pods.fill(name, bytes);
+  const requests = { cpu: "1", memory: "1Gi" };
+  const containers = [{ name: "a", resources: { requests, limits: requests } }];
+  await ready();
+  assert.deepEqual(limits(), [3n * 2n ** 30n, 3n * 2n ** 30n], "4 GiB without the reservation of 1 GiB");
+  admittedPods.set("a", { pod: { spec: { containers } }, verdict: { kind: "admitted" } });
+  await clock.advance(0);
+  assert.deepEqual(limits(), [5n * 2n ** 29n, 5n * 2n ** 29n]);
+  use(["kubepods", "besteffort"], 11n * 2n ** 28n);
+  admittedPods.set("b", {
+    pod: { spec: { containers: [{ name: "b", resources: { requests } }] } },
+    verdict: { kind: "admitted" },
+  });
+  await clock.advance(0);
+  assert.deepEqual(limits(), [5n * 2n ** 29n, 11n * 2n ** 28n]);
+  use(["kubepods", "besteffort"], 0n);
+  pods.refusal = new Error("busy");
+  await clock.advance(60_000);
+  assert.deepEqual(errors.slice(1), ["Failed to reserve QoS requests", "Failed to reserve QoS requests"]);
+  pods.refusal = undefined;
+  await clock.advance(60_000);
+  assert.deepEqual(limits(), [5n * 2n ** 29n, 2n ** 31n]);
+  await end();
+});

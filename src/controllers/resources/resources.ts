@@ -23,6 +23,7 @@ import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { MisconfigurationError } from "../../domain/misconfiguration.ts";
 import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import { unreservedMemoryBytes } from "../../domain/resources/node-allocatable.ts";
 import type { QosCgroupState } from "../../domain/resources/qos-cgroup-state.ts";
 import { qosCgroupValues } from "../../domain/resources/qos-cgroups.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
@@ -31,6 +32,7 @@ import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Machine } from "../../ports/machine.ts";
 import { allPods, hugepageSizesOf, type NodeGroupSettings, type ReservedGroup, reservedGroups } from "./node-groups.ts";
+import { QosReserve } from "./qos-reserve.ts";
 
 const EVERY_MS = 60_000;
 const UNTIL_READY = { firstMs: 1000, maxMs: EVERY_MS };
@@ -66,12 +68,17 @@ export class ResourcesController {
   /** What an event has reported as enforced, so that each is reported once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
+  /** 0 until the machine's capacity was read. */
+  #allocatableMemoryBytes = 0n;
+  readonly #qosReserve: QosReserve | undefined;
   /** The pod-dependent values of each QoS cgroup as last applied. */
   readonly #appliedQosCgroups = new Map<CgroupName, string>();
 
   constructor(options: ResourcesOptions) {
     this.#options = options;
     this.#hasStarted = !options.misconfigurationIsFatal;
+    const { qosReservedMemory } = options.settings;
+    this.#qosReserve = qosReservedMemory === undefined ? undefined : new QosReserve(qosReservedMemory, options.log);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -108,6 +115,7 @@ export class ResourcesController {
     try {
       const facts = await machine.facts();
       this.#hugepageSizes = hugepageSizesOf(facts);
+      this.#allocatableMemoryBytes = unreservedMemoryBytes(facts.memoryBytes, settings.reservations);
       reserved = reservedGroups(facts, settings);
       const [name, values] = allPods(facts, settings);
       await this.#enforce(
@@ -153,6 +161,7 @@ export class ResourcesController {
         await cgroups.apply(name, values);
         this.#appliedQosCgroups.set(name, wanted);
       }
+      await this.#qosReserve?.apply(cgroups, pods, this.#allocatableMemoryBytes, { always });
       if (this.#hasStarted) this.#letPodsStart();
       return undefined;
     } catch (error) {

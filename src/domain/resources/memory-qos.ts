@@ -65,13 +65,19 @@ export function tierMemoryFiles(
   pods: Iterable<Pod>,
   { tiered }: MemoryQos,
 ): { readonly all: ReadonlyMap<string, string>; readonly burstable: ReadonlyMap<string, string> } {
+  const { guaranteed, burstable } = requestedMemoryBytes(tiered ? pods : []);
+  return { all: new Map([[MIN, String(guaranteed + burstable)]]), burstable: new Map([[LOW, String(burstable)]]) };
+}
+
+/** What the pods of each QoS class request together. */
+export function requestedMemoryBytes(pods: Iterable<Pod>): { readonly guaranteed: bigint; readonly burstable: bigint } {
   let [guaranteed, burstable] = [0n, 0n];
-  for (const pod of tiered ? pods : []) {
+  for (const pod of pods) {
     const qosClass = podQosClass(pod);
     if (qosClass === "Guaranteed") guaranteed += requestOf(pod);
     if (qosClass === "Burstable") burstable += requestOf(pod);
   }
-  return { all: new Map([[MIN, String(guaranteed + burstable)]]), burstable: new Map([[LOW, String(burstable)]]) };
+  return { guaranteed, burstable };
 }
 
 function requestOf(pod: Pod): bigint {

@@ -110,6 +110,10 @@ export interface NodeCgroupInputs {
   readonly onlineCpus?: string;
 }
 
+/** Memory that is not reserved, whether the reservations are enforced or not. */
+export const unreservedMemoryBytes = (memoryBytes: bigint, reservations: Reservations): bigint =>
+  quantityValue(without(wholeQuantity(memoryBytes, "BinarySI"), reservedOf(reservations, "memory")));
+
 /** The limits of the cgroup that holds all pods. */
 export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
   const left = (name: string, total: Quantity) =>

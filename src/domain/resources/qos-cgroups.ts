@@ -20,7 +20,7 @@ export function qosCgroupValues(
   hugepageSizes: readonly string[],
   memoryQos?: MemoryQos,
 ): readonly (readonly [CgroupName, CgroupValues])[] {
-  const pods = all.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
+  const pods = occupyingPods(all);
   const hugepageLimitBytes = new Map(hugepageSizes.map((size) => [size, UNBOUNDED_BYTES]));
   const kept = memoryQos === undefined ? undefined : tierMemoryFiles(pods, memoryQos);
   return [
@@ -32,6 +32,10 @@ export function qosCgroupValues(
     [BEST_EFFORT, { cpuShares: NO_SHARES, hugepageLimitBytes }],
   ];
 }
+
+/** Pods that have not terminated. */
+export const occupyingPods = (all: readonly Pod[]): readonly Pod[] =>
+  all.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
 
 function burstableMilliCpu(pods: readonly Pod[]): bigint {
   let milliCpu = 0n;

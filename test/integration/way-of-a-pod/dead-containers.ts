@@ -18,7 +18,7 @@ export function deadContainers(world: () => World): void {
     return all
       .filter(({ state }) => state === "exited")
       .map(({ metadata }) => metadata.attempt)
-      .toSorted();
+      .toSorted((a, b) => a - b);
   };
   const changeAgent = (...flags: readonly string[]) =>
     world().cluster.changeAgent(world().node.name, "deckhand", {
