@@ -8,7 +8,7 @@ import type { KubeletPorts } from "./wiring.ts";
 /** No port is called before a loop runs, except for the time: composition starts to watch the loops. */
 const log = { info: () => {}, error: () => {} };
 const anything = new Proxy({}, { get: () => () => assert.fail("nothing is asked yet") });
-const clock = { monotonicMs: () => 0 };
+const clock = { monotonicMs: () => 0, wallMs: () => 0 };
 const ports = { runtime: anything, images: anything, clock, logOf: () => log } as unknown as KubeletPorts;
 
 function loops(...args: readonly string[]): number {

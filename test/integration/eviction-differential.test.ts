@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
-import type { Node, NodeCondition, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import type { Event, Node, NodeCondition, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { Recording } from "../golden/recording.ts";
@@ -187,6 +187,13 @@ void suite("evicted pods", () => {
         return found?.status === "True";
       });
       return { status: found?.status, reason: found?.reason, message: found?.message };
+    });
+    await recording.check("memory: event of the node", async (side) => {
+      const selector = `--field-selector=involvedObject.kind=Node,involvedObject.name=${NODES[side]}`;
+      const text = await world.cluster.kubectl("get", "events", "--all-namespaces", selector, "-o", "json");
+      const { items } = JSON.parse(text) as { readonly items: readonly Event[] };
+      const met = items.filter(({ reason }) => reason === "EvictionThresholdMet");
+      return [...new Set(met.map(({ type, message }) => `${type} ${message}`))];
     });
     await recording.check("memory: a BestEffort pod is rejected", async (side) => {
       await pods.create(podOn(NODES[side], nameOn(side, "late"), { containers: [SLEEPER] }));

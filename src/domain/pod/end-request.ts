@@ -42,6 +42,7 @@ export const latenessMs = (graceSeconds: number): number => Math.max(LATENESS_MS
 
 const LATENESS_MS_MIN = 10_000;
 
+/** The event that a requester emits for a pod that is late. */
 export const EXCEEDED_GRACE_PERIOD = {
   reason: "ExceededGracePeriod",
   message: "Container runtime did not kill the pod within specified grace period.",
