@@ -14,6 +14,7 @@ import { deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.t
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, conditionOf, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 import { readExposition } from "../support/exposition.ts";
+import { withRuntime } from "../support/node-runtime.ts";
 import { neutralStatus } from "../support/normal-form.ts";
 
 const recording = Recording.open("eviction-differential");
@@ -24,6 +25,9 @@ const PODS_BYTES = 600 * MIB;
 const EVICTED_MS = 90_000;
 /** The Go kubelet publishes conditions with its next status report. */
 const CONDITION_MS = 30_000;
+/** The Go kubelet removes dead containers every minute. */
+const REMOVED_MS = 90_000;
+const forever = new AbortController().signal;
 /** Longer than the interval at which either agent checks limits of local storage. */
 const STORAGE_ROUND_MS = 25_000;
 
@@ -146,9 +150,11 @@ async function evictionOf(name: string, side: Side): Promise<object> {
 
 const phaseOf = (name: string, side: Side) => pods.latest(nameOn(side, name))?.status?.phase;
 
+const metricsOf = async (side: Side) =>
+  readExposition(await world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/metrics`));
+
 async function evictionsCounted(side: Side): Promise<Readonly<Record<string, number>>> {
-  const text = await world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/metrics`);
-  const samples = readExposition(text).get("kubelet_evictions")?.samples ?? [];
+  const samples = (await metricsOf(side)).get("kubelet_evictions")?.samples ?? [];
   return Object.fromEntries(samples.map(({ labels, value }) => [Object.values(labels).join(), value]));
 }
 
@@ -200,6 +206,37 @@ void suite("evicted pods", () => {
       const pod = await pods.first(nameOn(side, "late"), "was rejected", isEvicted, EVICTED_MS);
       return neutralStatus(pod);
     });
+  });
+
+  test("[11.4] [17.9] an evicted pod's conditions, and the age of the stats that it was evicted for", async () => {
+    await recording.check("memory: conditions of the evicted pod", async (side) => {
+      const { conditions = [] } = (await evicted("without-request", side)).status ?? {};
+      return conditions.map(({ type, status, reason }) => `${type} ${status} ${reason ?? ""}`).toSorted();
+    });
+    await recording.check("memory: signals whose stats' age was measured", async (side) => {
+      const samples = (await metricsOf(side)).get("kubelet_eviction_stats_age_seconds")?.samples ?? [];
+      const counts = samples.filter(({ name }) => name.endsWith("_count"));
+      return counts.map(({ labels, value }) => `${Object.values(labels).join()} ${value}`);
+    });
+  });
+
+  test("[17.1] the thresholds of the configuration replace all defaults", async () => {
+    await recording.check("thresholds", async (side) => {
+      const text = await world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/configz`);
+      const { kubeletconfig } = JSON.parse(text) as { readonly kubeletconfig: Readonly<Record<string, unknown>> };
+      return kubeletconfig["evictionHard"];
+    });
+  });
+
+  test("[7.24] [19.1] containers of an evicted pod are removed from the runtime", async () => {
+    for (const side of SIDES) {
+      const uid = pods.latest(nameOn(side, "without-request"))?.metadata?.uid ?? assert.fail("the pod still exists");
+      await withRuntime(world.node(side), async (runtime) => {
+        const labels = { "io.kubernetes.pod.uid": uid };
+        const areGone = async () => (await runtime.listContainers({ labels }, forever)).length === 0;
+        await waitUntil(`no container of ${uid}`, REMOVED_MS, areGone, 1_000);
+      });
+    }
   });
 
   deckhandTest(
