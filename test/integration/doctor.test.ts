@@ -33,7 +33,7 @@ const OF_THE_MACHINE: readonly FindingName[] = ["cgroup-v1", "overlay-missing", 
  * Fields that the harness configures for the Go kubelet, and that Deckhand does not implement yet. Only warnings about
  * these fields are ignored.
  */
-const OF_THE_HARNESS = ["evictionHard", "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "volumePluginDir"];
+const OF_THE_HARNESS = ["evictionHard", "volumePluginDir"];
 const isLeftOut = ({ name, seen }: Finding) =>
   OF_THE_MACHINE.includes(name) ||
   name === "feature-not-implemented" ||
