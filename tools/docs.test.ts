@@ -80,11 +80,18 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
   return undefined;
 }
 
-/** The test of the command runs its examples against a running node. */
+/** The test of each command, which runs the command's examples against a running node. */
+const TYPISTS: Readonly<Record<string, string>> = {
+  orphans: "orphans",
+  explain: "explain",
+  doctor: "doctor",
+  gc: "gc",
+  eviction: "eviction-differential",
+};
+
 function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string | undefined {
-  const isTyped =
-    ["orphans", "explain", "doctor", "gc"].includes(command) &&
-    read(`test/integration/${command}.test.ts`).includes(`"deckhand ${command} "`);
+  const file = TYPISTS[command];
+  const isTyped = file !== undefined && read(`test/integration/${file}.test.ts`).includes(`"deckhand ${command} "`);
   return isTyped ? undefined : `no test types "deckhand ${command} ${verb}"`;
 }
 

@@ -4,9 +4,12 @@
  * shortage while the machine itself has enough.
  */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
 import type { Event, Node, NodeCondition, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import type { WhatIfReport } from "../../src/domain/eviction/what-if-report.ts";
+import { inRepository } from "../../tools/repository.ts";
 import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { Recording } from "../golden/recording.ts";
@@ -148,6 +151,13 @@ async function evictionOf(name: string, side: Side): Promise<object> {
   };
 }
 
+/** The command lines of the document. */
+const WHAT_IF_LINES = readFileSync(inRepository("docs/eviction.md"), "utf8")
+  .split("\n")
+  .filter((line) => line.startsWith("deckhand eviction "));
+
+const type = (line: string) => world.node("deckhand").run(process.execPath, DECKHAND_MAIN, ...line.split(" ").slice(1));
+
 const phaseOf = (name: string, side: Side) => pods.latest(nameOn(side, name))?.status?.phase;
 
 const metricsOf = async (side: Side) =>
@@ -244,9 +254,8 @@ void suite("evicted pods", () => {
     async () => {
       const side = "deckhand";
       const name = nameOn(side, "without-request");
-      const node = world.node(side);
       const explained = async (...args: readonly string[]) =>
-        (await node.run(process.execPath, DECKHAND_MAIN, "explain", ...args)).stdout.replaceAll(/\s+/g, " ");
+        (await type(`deckhand explain ${args.join(" ")}`)).stdout.replaceAll(/\s+/g, " ");
       const ofPod = await explained("pod", `default/${name}`);
       assert.match(ofPod, /Evicted: The node was low on resource: memory/);
       assert.match(ofPod, /allocatableMemory\.available was \d+ of \d+, below 104857600/);
@@ -256,4 +265,19 @@ void suite("evicted pods", () => {
       );
     },
   );
+
+  deckhandTest("[17.5] eviction what-if names the pods that would be evicted, as documented", async () => {
+    assert.equal(WHAT_IF_LINES.length, 2);
+    const answers: string[] = [];
+    for (const line of WHAT_IF_LINES) {
+      const { stdout, stderr, code } = await type(line);
+      assert.equal(code, 0, stderr);
+      answers.push(stdout);
+    }
+    const [text = "", json = ""] = answers;
+    const first = `default/${nameOn("deckhand", "burst")}`;
+    assert.match(text, new RegExp(`^memory\\.available: \\d+ available, the threshold is 104857600\n`));
+    assert.match(text, new RegExp(`\n +1\\. ${first} \\(usage \\d+, request 100Mi, priority 0\\)\n`));
+    assert.equal((JSON.parse(json) as WhatIfReport).victims.length, 0, "1 % of this machine is above the threshold");
+  });
 });

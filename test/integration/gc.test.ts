@@ -62,7 +62,7 @@ after(async () => {
 });
 
 void suite("removal of unused images", () => {
-  test("[9.10] the plan names what the agent's next run removes from the runtime; images of pods, pinned images and kept ones stay", async () => {
+  test("[9.10] [27.3.11] the plan names what the agent's next run removes from the runtime; images of pods, pinned images and kept ones stay", async () => {
     assert.equal(LINES.length, 2);
     const podOf = (name: string, index: number) =>
       podOn(node.name, name, { containers: [{ ...SLEEPER, image: imageOf(index) }] });
