@@ -39,8 +39,11 @@ const ignoresDeletion = changed((ports) =>
   }),
 );
 
+/** Longer than a call that was sent before the journal said that the pod terminates may take. */
+const LATE_MS = 100;
+
 /** Creates one more container before a sandbox is stopped, and one more sandbox before a sandbox is removed. */
-const startsAtTheEnd = changed(({ runtime }) => {
+const startsAtTheEnd = changed(({ runtime, clock }) => {
   const sandboxes = new Map<string, { readonly config: SandboxConfig; readonly handler: string }>();
   const containers = new Map<string, Parameters<typeof runtime.createContainer>>();
   return {
@@ -58,6 +61,7 @@ const startsAtTheEnd = changed(({ runtime }) => {
         const [, config, sandboxConfig] = containers.get(id) ?? [];
         containers.delete(id);
         if (config !== undefined && sandboxConfig !== undefined) {
+          await sleep(clock, LATE_MS, signal);
           const again = { ...config, metadata: { ...config.metadata, attempt: config.metadata.attempt + 1 } };
           await runtime.createContainer(id, again, sandboxConfig, signal);
         }

@@ -51,8 +51,13 @@ const USERS: Readonly<Record<string, Partial<PodSpec>>> = {
   "above-request": user(100, { memory: "10Mi" }),
   "without-request": user(130, {}),
 };
-/** Brings the pods above the limit. */
-const BURST = user(190, { memory: "100Mi" });
+/**
+ * Brings the pods above the limit, after both agents have measured all of them: the Go kubelet measures every ten
+ * seconds and evicts a pod without stats first.
+ */
+const BURST: Partial<PodSpec> = {
+  containers: [{ ...sh(`sleep 30; ${holding(230)}`), resources: { requests: { memory: "150Mi" } } }],
+};
 
 const written = (megabytes: number, path: string): string => `head -c ${megabytes * MIB} /dev/zero > ${path}; ${STAY}`;
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
