@@ -19,7 +19,7 @@ const UNUSED = Array.from({ length: 8 }, (_, index) => `unused-${index}`);
 const IMAGES = { runs: "busybox", waits: "preloaded", pulls: "slow" } as const;
 const KEPT = ["busybox", "preloaded", "slow", "kept.example/tools:1", "pinned"];
 
-export const IMAGE_GC_FLAGS = [
+const IMAGE_GC_FLAGS = [
   `--image-gc-high-threshold=${HIGH_PERCENT}`,
   `--image-gc-low-threshold=${LOW_PERCENT}`,
   "--minimum-image-ttl-duration=0s",

@@ -1,6 +1,8 @@
 /** `deckhand completion bash|zsh|fish`: prints a script that completes commands and flags in that shell. */
+
 import type { Command } from "commander";
 import { FLAGS } from "../options/flag-table.ts";
+import { WHAT_IF_FLAGS } from "./eviction.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -19,10 +21,7 @@ const FLAGS_OF: Readonly<Record<string, readonly string[]>> = {
   "explain pod": ["--namespace", "--uid", ...EXPLAIN_FLAGS],
   "explain node": EXPLAIN_FLAGS,
   "gc plan": ["--output", "--root-dir", "--help"],
-  "eviction what-if": [
-    ...["--memory", "--allocatable-memory", "--nodefs", "--nodefs-inodes", "--imagefs", "--imagefs-inodes", "--pid"],
-    ...["--output", "--root-dir", "--help"],
-  ],
+  "eviction what-if": [...WHAT_IF_FLAGS, "--output", "--root-dir", "--help"],
   version: ["--output", "--help"],
 };
 

@@ -21,6 +21,9 @@ const SIGNALS = {
   pid: "pid.available",
 } as const;
 
+/** For the completion of shells. */
+export const WHAT_IF_FLAGS: readonly string[] = Object.keys(SIGNALS).map((flag) => `--${flag}`);
+
 const USAGE = `Usage: deckhand eviction what-if [--memory 80Mi] [--nodefs 5%] ... [-o text|json] [--root-dir DIRECTORY]
 
 Prints which pods the running agent would evict if these amounts were available, in their order. Nothing is evicted. An

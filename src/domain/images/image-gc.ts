@@ -213,7 +213,7 @@ export const registryOf = (name: string): string => name.slice(0, Math.max(0, na
  * Whether the glob matches the whole of a tag, a digest, a name without tag and digest, or the ID of the image. An
  * asterisk stands for any text, slashes included; every other character stands for itself.
  */
-export function matchesImage(glob: string, image: Image): boolean {
+function matchesImage(glob: string, image: Image): boolean {
   const names = namesOf(image);
   return [image.id, ...names, ...names.map(untagged)].some((name) => matchesGlob(glob, name));
 }
