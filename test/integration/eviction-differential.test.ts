@@ -280,9 +280,9 @@ void suite("evicted pods", () => {
       answers.push(stdout);
     }
     const [text = "", json = ""] = answers;
-    const first = `default/${nameOn("deckhand", "burst")}`;
+    const first = `default/${nameOn("deckhand", "above-request")}`;
     assert.match(text, new RegExp(`^memory\\.available: \\d+ available, the threshold is 104857600\n`));
-    assert.match(text, new RegExp(`\n +1\\. ${first} \\(usage \\d+, request 100Mi, priority 0\\)\n`));
+    assert.match(text, new RegExp(`\n +1\\. ${first} \\(usage \\d+, request 10Mi, priority 0\\)\n`));
     assert.equal((JSON.parse(json) as WhatIfReport).victims.length, 0, "1 % of this machine is above the threshold");
   });
 });
