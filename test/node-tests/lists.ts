@@ -23,6 +23,7 @@ export const listNames = [
   "podresources",
   "dra",
   "cri-proxy",
+  "standalone",
   "other",
 ] as const;
 export type ListName = (typeof listNames)[number];
@@ -70,7 +71,17 @@ const CHOICES: Readonly<Record<Exclude<ListName, "other">, Choice>> = {
   podresources: named(/\] POD Resources\b/i),
   dra: labelled("Feature:DynamicResourceAllocation"),
   "cri-proxy": labelled("Feature:CriProxy"),
+  standalone: labelled("Feature:StandaloneMode"),
 };
+
+/** Flags of the program without which the tests of a list skip themselves. */
+const FLAGS: Readonly<Partial<Record<ListName, readonly string[]>>> = {
+  "cri-proxy": ["--cri-proxy-enabled=true"],
+  standalone: ["--standalone-mode=true"],
+};
+
+export const flagsOf = (list: ListName | undefined): readonly string[] =>
+  list === undefined ? [] : (FLAGS[list] ?? []);
 
 /** The tests of a list, in the order of the tree. */
 export const testsOf = (list: ListName, tree: readonly TreeTest[]): readonly TreeTest[] =>

@@ -38,6 +38,8 @@ import type { TreeTest } from "./tree.ts";
 export interface NodeRunOptions extends ProgressOutput {
   readonly agent: "go" | "deckhand";
   readonly tests: readonly TreeTest[];
+  /** Further flags of e2e_node.test. */
+  readonly flags: readonly string[];
   /** How many of the tests that are not serial run at once. */
   readonly procs: number;
   /** Tests that should pass. Those that fail are run once more, and the report shows both results. */
@@ -125,10 +127,10 @@ class NodeRun {
 
   async #part(name: string, tests: readonly TreeTest[], procs: number): Promise<readonly TestOutcome[]> {
     if (tests.length === 0) return [];
-    const { directory, signal } = this.#options;
+    const { directory, flags, signal } = this.#options;
     const sinceMs = performance.now();
     const over = new AbortController();
-    const run: SuiteRun = { name, tests, procs, directory, onLine: (line) => this.#onLine(name, line) };
+    const run: SuiteRun = { name, tests, flags, procs, directory, onLine: (line) => this.#onLine(name, line) };
     const info = this.#lookAtNode(run, over.signal);
     try {
       const report = await runSuite(this.#node, run, signal);

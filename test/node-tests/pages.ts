@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { plain, table } from "../conformance/markdown.ts";
 import { mergeOutcomes, type Report, type TestOutcome } from "../conformance/results.ts";
-import { agentName, explainedFailures, failuresByFeature, score, sideBySide } from "../conformance/sections.ts";
+import { agentName, type Explained, explainedFailures, score, sideBySide } from "../conformance/sections.ts";
 import { type ListName, listNames, testsOf } from "./lists.ts";
-import { places, readCannotRun, readResults, readTree } from "./places.ts";
+import { places, readCannotRun, readExplained, readResults, readTree } from "./places.ts";
 import type { CannotRun } from "./selection.ts";
 import type { TreeTest } from "./tree.ts";
 
@@ -15,6 +15,7 @@ export interface Recorded {
   readonly cannotRun: CannotRun;
   readonly go: ReadonlyMap<ListName, Report>;
   readonly deckhand: ReadonlyMap<ListName, Report>;
+  readonly explained: Readonly<Record<Report["agent"], Explained>>;
 }
 
 export const recorded = (root = repositoryRoot): Recorded => ({
@@ -22,15 +23,16 @@ export const recorded = (root = repositoryRoot): Recorded => ({
   cannotRun: readCannotRun(root),
   go: readResults(root, "go"),
   deckhand: readResults(root, "deckhand"),
+  explained: { go: readExplained(root, "go"), deckhand: readExplained(root, "deckhand") },
 });
 
 export function writePage(root = repositoryRoot): void {
   writeFileSync(join(root, places.page), nodeTestsPage(recorded(root)));
 }
 
-export function nodeTestsPage({ tree, cannotRun, go, deckhand }: Recorded): string {
+export function nodeTestsPage(known: Recorded): string {
+  const { cannotRun, go, deckhand, explained } = known;
   const agents = [merged("go", go), merged("deckhand", deckhand)] as const;
-  const [goTests, deckhandTests] = agents;
   return [
     "# Upstream's node tests",
     "",
@@ -42,14 +44,15 @@ that skips itself at run time has failed. Lists run separately, so each has its 
     "",
     "## Passed, by list",
     "",
-    ...byList({ tree, cannotRun, go, deckhand }),
+    ...byList(known),
     "",
     "## Runs",
     "",
     ...runs([...go.entries(), ...deckhand.entries()]),
     "",
-    ...section(`${agentName(goTests)}: failing tests`, explainedFailures(goTests, {})),
-    ...section(`${agentName(deckhandTests)}: failing tests`, failuresByFeature(deckhandTests, goTests)),
+    ...agents.flatMap((report) =>
+      section(`${agentName(report)}: failing tests`, explainedFailures(report, explained[report.agent])),
+    ),
     ...section("Tests that cannot run on the development machine", excluded(cannotRun)),
     "## Test by test",
     "",
@@ -63,7 +66,7 @@ that skips itself at run time has failed. Lists run separately, so each has its 
 }
 
 /** A report with the tests of all lists. */
-function merged(agent: Report["agent"], lists: ReadonlyMap<ListName, Report>): Report {
+export function merged(agent: Report["agent"], lists: ReadonlyMap<ListName, Report>): Report {
   const tests = [...lists.values()].reduce<readonly TestOutcome[]>(
     (all, report) => mergeOutcomes(all, report.tests),
     [],

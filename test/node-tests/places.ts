@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseJson, record, text } from "../../tools/shape.ts";
 import { readReport } from "../conformance/report-file.ts";
 import type { Report } from "../conformance/results.ts";
+import type { Explained } from "../conformance/sections.ts";
 import { type ListName, listNames } from "./lists.ts";
 import type { CannotRun } from "./selection.ts";
 import { parseTree, type TreeTest } from "./tree.ts";
@@ -12,6 +13,8 @@ export const places = {
   /** Every test of upstream's program, with its labels. */
   tree: "test/node-tests/tree.txt",
   cannotRun: "test/node-tests/cannot-run.json",
+  /** Why an agent fails a test, by agent and test. */
+  explained: "test/node-tests/explained.json",
   /** One report per agent and list. */
   results: "test/node-tests/results",
   passing: "test/node-tests/passing.txt",
@@ -27,6 +30,12 @@ export const readTree = (root: string): readonly TreeTest[] => parseTree(readFil
 export function readCannotRun(root: string): CannotRun {
   const file = join(root, places.cannotRun);
   return record(parseJson(readFileSync(file, "utf8")), file, text);
+}
+
+export function readExplained(root: string, agent: Report["agent"]): Explained {
+  const file = join(root, places.explained);
+  const agents = record(parseJson(readFileSync(file, "utf8")), file, (causes, where) => record(causes, where, text));
+  return agents[agent] ?? {};
 }
 
 /** The recorded results of an agent, by list. */

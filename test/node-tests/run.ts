@@ -14,7 +14,7 @@ import { passingText, raised, readNames, regressions } from "../conformance/ratc
 import { markdownReport } from "../conformance/report.ts";
 import { writeReport } from "../conformance/report-file.ts";
 import { passed, type Report } from "../conformance/results.ts";
-import { type ListName, listNames, testsOf } from "./lists.ts";
+import { flagsOf, type ListName, listNames, testsOf } from "./lists.ts";
 import { nodeTestParts, runNodeTests } from "./node-run.ts";
 import { writePage } from "./pages.ts";
 import { places, readCannotRun, readTree, resultFile } from "./places.ts";
@@ -44,6 +44,7 @@ interface Wanted {
   /** Of the run's directory. */
   readonly name: string;
   readonly tests: readonly TreeTest[];
+  readonly flags: readonly string[];
   /** The list whose results are kept. */
   readonly kept: ListName | undefined;
 }
@@ -73,7 +74,7 @@ function task(argv: readonly string[]): Task | undefined {
   if (subset ? focus !== undefined || list !== undefined : focus === undefined && list === undefined) return undefined;
   const tree = readTree(repositoryRoot);
   const among = list === undefined ? tree : testsOf(list, tree);
-  const common = { agent, procs } as const;
+  const common = { agent, procs, flags: flagsOf(list) } as const;
   if (subset) return { ...common, name: "subset", tests: subsetOf(tree), kept: undefined };
   if (focus === undefined) return { ...common, name: list ?? "", tests: among, kept: list };
   const expression = new RegExp(focus);
@@ -144,6 +145,7 @@ async function run(wanted: Wanted): Promise<number> {
   const { report, problems } = await runNodeTests(parts, {
     agent: wanted.agent,
     tests,
+    flags: wanted.flags,
     procs: wanted.procs,
     expected: new Set(wanted.agent === "go" ? [] : passingNow()),
     directory,

@@ -59,6 +59,8 @@ const baseConfiguration = (node: ClusterNode): object => ({
 
 export interface SuiteRun extends Omit<GinkgoRun, "focus"> {
   readonly tests: readonly TreeTest[];
+  /** Further flags of e2e_node.test. */
+  readonly flags: readonly string[];
 }
 
 /** The directory of a run's own files: the kubelet's log (`kubelet.log`) and the services' (`services.log`). */
@@ -120,4 +122,5 @@ const programFlags = (suiteNode: SuiteNode, run: SuiteRun): readonly string[] =>
   `--kubelet-flags=--node-ip=${suiteNode.node.address}`,
   `--kubelet-config-file=${suiteNode.configuration}`,
   `--report-dir=${reportDirectory(run)}`,
+  ...run.flags,
 ];
