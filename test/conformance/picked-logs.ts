@@ -2,6 +2,7 @@
  * Extracts from the logs of a node the lines about failed tests: those that name one of a test's namespaces, pods,
  * sandboxes or containers. A line goes to the directory of each test that it is about.
  */
+import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { appendFile, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,13 +12,15 @@ const TOKEN = /[a-z0-9]+(?:-[a-z0-9]+)*/g;
 /** The ID of a container or sandbox, or the UID of a pod. */
 const ID = /^(?:[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const NAME_CHARS = 120;
+const HASH_CHARS = 8;
 
-/** A test's name as a directory name. */
-export const directoryName = (test: string): string =>
-  test
-    .replaceAll(/[^A-Za-z0-9]+/g, "-")
-    .replaceAll(/^-|-$/g, "")
-    .slice(0, NAME_CHARS);
+/** A test's name as a directory name. Two long names that begin alike differ by the hash of the whole name. */
+export function directoryName(test: string): string {
+  const name = test.replaceAll(/[^A-Za-z0-9]+/g, "-").replaceAll(/^-|-$/g, "");
+  if (name.length <= NAME_CHARS) return name;
+  const hash = createHash("sha256").update(test).digest("hex").slice(0, HASH_CHARS);
+  return `${name.slice(0, NAME_CHARS - HASH_CHARS - 1)}-${hash}`;
+}
 
 export interface NodeLogs {
   readonly runtime: string;

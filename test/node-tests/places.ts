@@ -38,12 +38,17 @@ export function readExplained(root: string, agent: Report["agent"]): Explained {
   return agents[agent] ?? {};
 }
 
-/** The recorded results of an agent, by list. */
+/** The recorded results of an agent, by list, without tests of which it became known later that they cannot run. */
 export function readResults(root: string, agent: Report["agent"]): ReadonlyMap<ListName, Report> {
+  const cannotRun = readCannotRun(root);
+  const known = (report: Report): Report => ({
+    ...report,
+    tests: report.tests.filter(({ name }) => !Object.hasOwn(cannotRun, name)),
+  });
   return new Map(
     listNames.flatMap((list) => {
       const file = join(root, resultFile(agent, list));
-      return existsSync(file) ? [[list, readReport(file)] as const] : [];
+      return existsSync(file) ? [[list, known(readReport(file))] as const] : [];
     }),
   );
 }
