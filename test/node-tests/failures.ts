@@ -11,6 +11,13 @@ const NAMESPACE = /namespace "(?<name>[a-z0-9-]+)"/gi;
 /** Namespaces that no test has for itself. */
 const SHARED: ReadonlySet<string> = new Set(["default", "kube-system", "kube-public", "kube-node-lease"]);
 
+/** The namespaces that a test with this output had for itself. */
+export const namespacesOf = (output: string): readonly string[] =>
+  [...output.matchAll(NAMESPACE)].flatMap(({ groups }) => {
+    const name = groups?.["name"];
+    return name === undefined || SHARED.has(name) ? [] : [name];
+  });
+
 export async function saveFailures(report: unknown, directory: string, logs: NodeLogs): Promise<void> {
   const outputs = new Map(readReportedTests(report).map(({ name, output }) => [name, output]));
   const picked = new PickedLogs();
@@ -21,10 +28,7 @@ export async function saveFailures(report: unknown, directory: string, logs: Nod
     await mkdir(own, { recursive: true });
     await writeFile(join(own, "test.txt"), `${test.name}\n${test.failure ?? "no message"}\n`);
     await writeFile(join(own, "output.txt"), output);
-    for (const { groups } of output.matchAll(NAMESPACE)) {
-      const name = groups?.["name"];
-      if (name !== undefined && !SHARED.has(name)) picked.own(name, own);
-    }
+    for (const namespace of namespacesOf(output)) picked.own(namespace, own);
     picked.learn(output, own);
   }
   await picked.pick(logs);

@@ -23,6 +23,7 @@ import {
 } from "../conformance/results.ts";
 import type { ProgressOutput } from "../conformance/run-watch.ts";
 import { saveFailures } from "./failures.ts";
+import { removeLeftFiles } from "./left-files.ts";
 import { isSerial } from "./lists.ts";
 import {
   CGROUP_DRIVER,
@@ -136,6 +137,7 @@ class NodeRun {
       const report = await runSuite(this.#node, run, signal);
       this.#problems.push(...suiteProblems(report).map((problem) => `the ${name} tests: ${problem}`));
       await this.#saveFailures(report, run);
+      await removeLeftFiles(report);
       return readGinkgoReport(report);
     } finally {
       over.abort();
