@@ -25,7 +25,7 @@ const FEATURES: readonly (readonly [named: RegExp, rows: readonly string[]])[] =
   [/is literal|字面意思/, []],
 ];
 
-const GENERATED = /^docs\/(?:compatibility|configuration|conformance|proofs)/;
+const GENERATED = /^docs\/(?:compatibility|configuration|conformance|node-tests|proofs)/;
 const pages = documents.filter((path) => !GENERATED.test(path) && path !== "CHANGELOG.md");
 
 const { rows } = parseLedger(readFileSync(inRepository("compat/ledger.yaml"), "utf8"));

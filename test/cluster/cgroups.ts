@@ -3,7 +3,7 @@
  * finds each process by its cgroup, not by its name.
  */
 import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { exists } from "./cache.ts";
 import { waitUntil } from "./wait.ts";
 
@@ -14,6 +14,37 @@ export async function hierarchies(): Promise<readonly string[]> {
   const v1 = points("cgroup");
   return v1.length > 0 ? v1 : points("cgroup2");
 }
+
+/**
+ * Shell lines that replace the mounts of all v1 hierarchies by mounts that begin at the cgroup namespace of the shell.
+ */
+export async function mountOwnHierarchies(): Promise<readonly string[]> {
+  return ownHierarchyMounts(await readFile("/proc/self/mounts", "utf8"));
+}
+
+/** From the content of /proc/self/mounts. */
+export function ownHierarchyMounts(source: string): readonly string[] {
+  const mounts = source.split("\n").map((line) => line.split(" "));
+  const v1 = mounts.filter((mount) => mount[2] === "cgroup");
+  if (v1.length === 0) throw new Error("a node with its own cgroups needs cgroup v1 on this machine");
+  const [top] = v1.map((mount) => dirname(mount[1] ?? ""));
+  return [
+    `umount --recursive ${top}`,
+    `mount -t tmpfs tmpfs ${top}`,
+    ...v1.flatMap(([, point, , options = ""]) => [
+      `mkdir ${point}`,
+      `mount -t cgroup -o ${hierarchyOptions(options)} cgroup ${point}`,
+    ]),
+  ];
+}
+
+/** The options that identify a hierarchy: its controllers, or its name. */
+function hierarchyOptions(options: string): string {
+  const own = options.split(",").filter((option) => !GENERIC_OPTIONS.test(option));
+  return [...(own.some((option) => option.startsWith("name=")) ? ["none"] : []), ...own].join(",");
+}
+
+const GENERIC_OPTIONS = /^(?:r[ow]|relatime|no.*|xattr|clone_children|release_agent=.*)$/;
 
 /** In a hybrid setup the v2 hierarchy exists beside v1, and a runtime may leave directories there too. */
 async function allHierarchies(): Promise<readonly string[]> {

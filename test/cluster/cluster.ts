@@ -7,7 +7,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CertificateFiles, issueClientCertificate, pki } from "./certificates.ts";
-import { cgroupsLeft, makeCgroup } from "./cgroups.ts";
+import { cgroupsLeft, makeCgroup, mountOwnHierarchies } from "./cgroups.ts";
 import { type CommandResult, command, tryCommand } from "./command.ts";
 import {
   etcd,
@@ -34,6 +34,7 @@ import {
   importImages,
   kubeProxy,
   makeNodeDirectories,
+  makeServiceCgroup,
   nodeAgent,
 } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
@@ -50,6 +51,11 @@ export interface NodeOptions {
   readonly options?: AgentOptions;
   /** Routes the agent's CRI calls through a proxy in this process, which records them and can inject faults. */
   readonly criProxy?: boolean;
+  /**
+   * The node's cgroup is the root of every hierarchy that its programs see, as on a machine of its own. Its runtime runs
+   * in a cgroup below it. Needs cgroup v1.
+   */
+  readonly ownCgroups?: boolean;
   /** Added to the runtime's usual environment; these values win. */
   readonly runtimeEnv?: Readonly<Record<string, string>>;
 }
@@ -245,10 +251,11 @@ class ClusterBuilder {
     const controlPlane = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
     await joinMachine(layout, controlPlane.pid);
     const anchors: ComponentRecord[] = [];
-    for (const { layout: node, options } of nodes) {
+    for (const { layout: node, options, ownCgroups } of nodes) {
       await makeNodeDirectories(node);
       await makeCgroup(node.cgroupParent);
-      const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node));
+      const mounts = ownCgroups === true ? await mountOwnHierarchies() : undefined;
+      const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node, mounts));
       const pids = { controlPlane: controlPlane.pid, node: held.pid };
       await joinNode(layout, node, pids, options?.dualStack ?? false);
       for (const [index, other] of anchors.entries()) {
@@ -282,9 +289,11 @@ class ClusterBuilder {
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
   }
 
-  async #runtime({ layout: node, runtimeEnv = {}, options }: PlacedNode, archives: readonly string[]): Promise<void> {
+  async #runtime(placed: PlacedNode, archives: readonly string[]): Promise<void> {
+    const { layout: node, runtimeEnv = {}, options, ownCgroups } = placed;
     const program = await containerd(this.#layout, node, this.#parts, options?.dualStack ?? false);
-    await this.#start({ ...program, env: { ...program.env, ...runtimeEnv } }, `anchor@${node.name}`);
+    const cgroup = ownCgroups === true ? { cgroup: await makeServiceCgroup(node, "containerd") } : {};
+    await this.#start({ ...program, ...cgroup, env: { ...program.env, ...runtimeEnv } }, `anchor@${node.name}`);
     await importImages(node, this.#parts, archives);
   }
 
@@ -420,7 +429,7 @@ async function startAlso(layout: ClusterLayout, program: Program, anchorName: st
 const launchOf = (layout: ClusterLayout, program: Program, held: ComponentRecord | undefined): Launch => ({
   ...program,
   ...(held === undefined ? {} : { anchor: held }),
-  cgroup: partsCgroup(layout),
+  cgroup: program.cgroup ?? partsCgroup(layout),
   logFile: join(layout.directory, "logs", `${program.name}.log`),
 });
 

@@ -14,6 +14,8 @@ export interface Program {
   readonly part?: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The existing cgroup that it runs in; unless given, the one of all programs of the cluster. */
+  readonly cgroup?: string;
   readonly ready: ReadyCheck;
 }
 

@@ -7,6 +7,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { builtBundle } from "../support/built-program.ts";
 import { issueClientCertificate, pki, writeKubeconfig } from "./certificates.ts";
+import { makeCgroup } from "./cgroups.ts";
 import { command } from "./command.ts";
 import { compatibilityFlags } from "./compatibility.ts";
 import type { Program } from "./control-plane.ts";
@@ -20,10 +21,10 @@ export type Agent = (typeof AGENTS)[number];
 
 /**
  * The process that keeps namespaces alive. All other programs of a node, or of the control plane, enter the namespaces
- * through it.
+ * through it. With `ownCgroups`, the lines of `mountOwnHierarchies`, it also has a cgroup namespace.
  */
-export function anchor(name: string, hostname: string, box?: NodeLayout): Program {
-  const script = ["mount --make-rshared /", `hostname ${hostname}`];
+export function anchor(name: string, hostname: string, box?: NodeLayout, ownCgroups?: readonly string[]): Program {
+  const script = ["mount --make-rshared /", `hostname ${hostname}`, ...(ownCgroups ?? [])];
   if (box !== undefined) {
     script.push(
       `mount --bind ${join(box.directory, "lib")} /var/lib`,
@@ -34,15 +35,25 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
       `ln -s ${box.containerdSocket} /run/containerd/containerd.sock`,
     );
   }
-  const unshare = ["unshare", "--net", "--mount", "--uts", "--propagation", "private", "--"];
+  const namespaces = ["--net", "--mount", "--uts", ...(ownCgroups === undefined ? [] : ["--cgroup"])];
+  const unshare = ["unshare", ...namespaces, "--propagation", "private", "--"];
   const command = [...unshare, "/bin/sh", "-ec", `${script.join("\n")}\nexec sleep infinity`];
-  return { name, command, ready: { kind: "became", program: "sleep" } };
+  // The cgroup in which a process creates a cgroup namespace is the root of that namespace.
+  const cgroup = ownCgroups === undefined || box === undefined ? {} : { cgroup: box.cgroupParent };
+  return { name, command, ...cgroup, ready: { kind: "became", program: "sleep" } };
 }
 
 export async function makeNodeDirectories(node: NodeLayout): Promise<void> {
   for (const directory of ["lib", "log", "log/pods", "cni"])
     await mkdir(join(node.directory, directory), { recursive: true });
   await makeSysctls(node.directory);
+}
+
+/** Makes the cgroup of a program on a node with its own cgroups, where a service manager would put a service. */
+export async function makeServiceCgroup({ cgroupParent }: NodeLayout, name: string): Promise<string> {
+  const cgroup = `${cgroupParent}/system.slice/${name}.service`;
+  await makeCgroup(cgroup);
+  return cgroup;
 }
 
 export async function containerd(

@@ -1,7 +1,8 @@
 /**
  * The programs of a real cluster, built from pinned Go modules.
  *
- * Each upstream has its own go.mod under `parts/`, because their dependency versions conflict. The programs of one
+ * An upstream has its own go.mod under `parts/`, because their dependency versions conflict; two of the same module share
+ * one. The programs of one
  * upstream are one cache entry, keyed by its go.mod, go.sum, our sources, the build settings and the Go version; a
  * second run finds it. A cold build takes 20 minutes on two cores, so it reports its progress.
  */
@@ -19,6 +20,8 @@ interface Upstream {
   readonly env: Readonly<Record<string, string>>;
   readonly flags: readonly string[];
   readonly linkerFlags: string;
+  /** The directory of its go.mod, if that is another upstream's. */
+  readonly module?: string;
   /** Our files beside its go.mod that are built with it. */
   readonly sources?: readonly string[];
 }
@@ -82,13 +85,20 @@ const upstreams = {
       agnhost: "k8s.io/kubernetes/test/images/agnhost",
     },
   },
-  // Upstream's own tests, and programs that exist only in their images.
-  conformance: {
+  conformance: { ...kubernetes, programs: { "e2e.test": "k8s.io/kubernetes/test/e2e" } },
+  "node-tests": {
     ...kubernetes,
+    module: "conformance",
+    programs: { "e2e_node.test": "k8s.io/kubernetes/test/e2e_node" },
+  },
+  // What runs upstream's own tests, and programs that exist only in their images.
+  "test-tools": {
+    ...kubernetes,
+    module: "conformance",
     programs: {
-      "e2e.test": "k8s.io/kubernetes/test/e2e",
       ginkgo: "github.com/onsi/ginkgo/v2/ginkgo",
       nnp: "k8s.io/kubernetes/test/images/nonewprivs",
+      "sample-device-plugin": "k8s.io/kubernetes/test/images/sample-device-plugin",
     },
   },
   "sample-apiserver": { ...pure, programs: { "sample-apiserver": "k8s.io/sample-apiserver" } },
@@ -168,7 +178,10 @@ export async function moduleDirectory(name: UpstreamName, module: string): Promi
   return Dir;
 }
 
-const partDirectory = (name: UpstreamName) => join(import.meta.dirname, "parts", name);
+function partDirectory(name: UpstreamName): string {
+  const { module = name }: Upstream = upstreams[name];
+  return join(import.meta.dirname, "parts", module);
+}
 
 function upstreamOf(program: ProgramName): UpstreamName {
   for (const [name, upstream] of Object.entries(upstreams)) {

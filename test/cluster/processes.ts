@@ -15,7 +15,7 @@ export interface Launch {
   readonly part?: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** The process whose network, mount and UTS namespaces the program shares. */
+  /** The process whose network, mount, UTS and cgroup namespaces the program shares. */
   readonly anchor?: { readonly name: string; readonly pid: number };
   readonly cgroup: string;
   readonly logFile: string;
@@ -23,7 +23,7 @@ export interface Launch {
 }
 
 /** Namespaces that an anchor keeps alive and its programs enter. */
-const ENTERED = ["--net", "--mount", "--uts"] as const;
+const ENTERED = ["--net", "--mount", "--uts", "--cgroup"] as const;
 
 export async function launch({
   name,

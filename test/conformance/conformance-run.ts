@@ -57,7 +57,7 @@ const LEFT_BY_JOBS = "/tmp/job-e2e";
 
 export async function runConformance(options: RunOptions): Promise<RunResult> {
   const { agent, directory, say, signal } = options;
-  const parts = await buildParts(say, [...CLUSTER_UPSTREAMS, "conformance", "sample-apiserver"]);
+  const parts = await buildParts(say, [...CLUSTER_UPSTREAMS, "conformance", "test-tools", "sample-apiserver"]);
   const images = await conformanceImages(parts, say);
   await mkdir(directory, { recursive: true });
   const cluster = await startCluster({

@@ -1,6 +1,7 @@
 /**
- * The images upstream's Conformance and NodeConformance tests name, made without the internet and served under those names. What each
- * holds follows upstream's test/images, as far as the tests look; names that must not be found are not here.
+ * The images that upstream's Conformance and NodeConformance tests and its node tests name, made without the internet
+ * and served under those names. What each holds follows upstream's test/images, as far as the tests look; names that
+ * must not be found are not here.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -39,6 +40,7 @@ import {
 import { moduleDirectory, type Parts } from "../cluster/parts.ts";
 import { busyboxProgram } from "./images/busybox.ts";
 import { type DebianBase, debianBase, debianPackage } from "./images/debian.ts";
+import { FILE_SETTINGS_SOURCE, NGINX_SETTINGS, OS_RELEASE } from "./images/file-settings.ts";
 import { keyFor, made, type Report } from "./images/making.ts";
 
 /** In the node's runtime from the start; all others are pulled. */
@@ -55,7 +57,7 @@ export async function conformanceImages(parts: Parts, report: Report): Promise<I
   const nginx = await debianPackage("nginx", base, report);
   const upstreamFiles = UPSTREAM_FILES.map((path) => join(upstream, "test", "images", path));
   const key = await keyFor(
-    [...PROGRAMS.map((name) => parts.path(name)), busybox, ...upstreamFiles, import.meta.filename, ...PIECES_SOURCES],
+    [...PROGRAMS.map((name) => parts.path(name)), busybox, ...upstreamFiles, ...SOURCES],
     [base, perl, nginx].map((piece) => ("diffId" in piece ? piece : piece.layer).blob.digest),
   );
   const entry = await made({ kind: "images", key, report }, async (scratch) => {
@@ -79,7 +81,8 @@ const isImported = (name: string) => (IMPORTED as readonly string[]).includes(na
 const imageOf = (name: string, { layers, config }: Recipe): BuiltImage =>
   buildImage({ names: [name], layers, config: { ...config, Labels: { "deckhand.name": name } } });
 
-const PROGRAMS = ["agnhost", "coredns", "etcd", "nnp", "sample-apiserver"] as const;
+const PROGRAMS = ["agnhost", "coredns", "etcd", "nnp", "sample-apiserver", "sample-device-plugin"] as const;
+const SOURCES = [import.meta.filename, FILE_SETTINGS_SOURCE, ...PIECES_SOURCES];
 
 const UPSTREAM_FILES = [
   "agnhost/porter/localhost.crt",
@@ -102,6 +105,7 @@ interface Pieces {
   readonly perl: Layer;
   readonly nginx: readonly Layer[];
   readonly sampleApiserver: Layer;
+  readonly sampleDevicePlugin: Layer;
   readonly etcd: Layer;
 }
 
@@ -131,6 +135,12 @@ const RECIPES: Readonly<Record<string, (pieces: Pieces) => Recipe>> = {
   "registry.k8s.io/pause:3.10": pause,
   [BUSYBOX_IMAGE]: busybox,
   "docker.io/library/busybox:1.36": busybox,
+  // Named by node tests only.
+  "registry.k8s.io/e2e-test-images/busybox:1.36.1-1": busybox,
+  "registry.k8s.io/e2e-test-images/sample-device-plugin:1.7": ({ sampleDevicePlugin }) => ({
+    layers: [sampleDevicePlugin],
+    config: { Entrypoint: ["/sampledeviceplugin", "-alsologtostderr"], Env: [PATH] },
+  }),
   [AGNHOST_IMAGE]: agnhost,
   "registry.k8s.io/e2e-test-images/agnhost:2.55": agnhost,
   "registry.k8s.io/e2e-test-images/kitten:1.8": (pieces) => picture(pieces.kitten, pieces),
@@ -197,6 +207,8 @@ async function gather(from: Ingredients): Promise<Pieces> {
       directory("uploads"),
       ...(await upstream("agnhost")),
       { kind: "symlink", path: "usr/local/bin/iperf", target: "/usr/bin/iperf" },
+      // Upstream's image has a busybox.
+      await program("usr/local/bin/nmeter", from.busybox),
       ...agnhostUser(base),
       ...fakeRegistry("pause", "testing", imageOf(PAUSE_IMAGE, { layers: [pause], config: PAUSE_CONFIG })),
     ]),
@@ -212,6 +224,10 @@ async function gather(from: Ingredients): Promise<Pieces> {
     sampleApiserver: plainLayer([
       directory("tmp", 0o1777),
       await program("sample-apiserver", parts.path("sample-apiserver")),
+    ]),
+    sampleDevicePlugin: plainLayer([
+      directory("tmp", 0o1777),
+      await program("sampledeviceplugin", parts.path("sample-device-plugin")),
     ]),
     etcd: plainLayer([
       directory("tmp", 0o1777),
@@ -261,40 +277,3 @@ function directoriesAbove(files: readonly LayerEntry[], top: string): readonly L
   paths.delete(top);
   return [...paths].toSorted().map((path) => directory(path));
 }
-
-/** A test that mounts the image as a volume looks for this name in it. */
-const OS_RELEASE: readonly LayerEntry[] = [
-  text("etc/os-release", 'NAME="Alpine Linux"\nID=alpine\nPRETTY_NAME="Alpine Linux"\n'),
-];
-
-const WWW_DATA = 33;
-
-/** What the package's scripts would have made, and upstream's way to serve and to log. */
-const NGINX_SETTINGS: readonly LayerEntry[] = [
-  text(
-    "etc/nginx/nginx.conf",
-    `user www-data;
-worker_processes 1;
-error_log /dev/stderr notice;
-pid /run/nginx.pid;
-events {}
-http {
-  include mime.types;
-  default_type application/octet-stream;
-  access_log /dev/stdout;
-  server {
-    listen 80;
-    root /usr/share/nginx/html;
-    index index.html;
-  }
-}
-`,
-  ),
-  ...["var/lib/nginx", "var/lib/nginx/body", "var/log/nginx", "var/cache/nginx"].map(
-    (path): LayerEntry => ({ kind: "directory", path, mode: 0o755, uid: WWW_DATA }),
-  ),
-  text(
-    "usr/share/nginx/html/index.html",
-    "<!DOCTYPE html>\n<title>Welcome to nginx!</title>\n<h1>Welcome to nginx!</h1>\n",
-  ),
-];

@@ -56,13 +56,15 @@ export class Progress {
     return ended;
   }
 
-  /** One line that counts tests and names those that have begun and not ended. */
-  line(begun: readonly string[]): string {
+  /** One line that counts tests and, where it is known which have begun, names those that have not ended. */
+  line(begun?: readonly string[]): string {
     const done = this.#ended.size;
     const failed = [...this.#ended.values()].filter((passed) => !passed).length;
     const total = [...this.#outputs.values()].reduce((sum, output) => sum + output.total, 0);
+    const counts = `${done} done, ${failed} failed, ${Math.max(0, total - done)} left`;
+    if (begun === undefined) return counts;
     const running = begun.filter((test) => !this.#ended.has(test)).map(shortName);
-    return `${done} done, ${failed} failed, ${Math.max(0, total - done)} left; running: ${running.join("; ") || "none"}`;
+    return `${counts}; running: ${running.join("; ") || "none"}`;
   }
 }
 

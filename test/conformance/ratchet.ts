@@ -4,10 +4,12 @@
  */
 import { isFlaky, passed, type Report } from "./results.ts";
 
-/** The text that ginkgo puts before every test's text when it matches a focus. */
-const SUITE = "Kubernetes e2e suite";
+/** The texts that ginkgo puts before every test's text when it matches a focus. */
+export const suites = { e2e: "Kubernetes e2e suite", node: "E2eNode Suite" } as const;
 
-const HEAD = `# Upstream's tests that pass on a node of ours, one a line, sorted. Written by \`npm run conformance\`: it grows by itself and never
+const head = (
+  command: string,
+) => `# Upstream's tests that pass on a node of ours, one a line, sorted. Written by \`${command}\`: it grows by itself and never
 # shrinks by itself. A test of this list that a run includes and that does not pass fails the run.
 `;
 
@@ -28,7 +30,8 @@ export function namesUnder(source: string, heading: string): readonly string[] {
   return readNames(after.slice(0, to < 0 ? undefined : to).join("\n"));
 }
 
-export const passingText = (names: readonly string[]): string => `${HEAD}${names.toSorted().join("\n")}\n`;
+export const passingText = (names: readonly string[], command = "npm run conformance"): string =>
+  `${head(command)}${names.toSorted().join("\n")}\n`;
 
 /** Listed tests that the run included and that did not pass even once. */
 export function regressions(passing: readonly string[], report: Report): readonly string[] {
@@ -50,10 +53,10 @@ export function raised(passing: readonly string[], report: Report): readonly str
  * test's text. The expression is therefore anchored at both ends, and a name that begins another one selects only
  * itself.
  */
-export function focusOf(names: readonly string[]): string {
+export function focusOf(names: readonly string[], suite: string = suites.e2e): string {
   // An empty focus selects everything.
   if (names.length === 0) throw new Error("no test is named");
-  return `^${SUITE} (?:${names.map(quoted).join("|")})$`;
+  return `^${suite} (?:${names.map(quoted).join("|")})$`;
 }
 
 /** A regular expression of Go that matches this text. */

@@ -74,6 +74,43 @@ export function readGinkgoReport(json: unknown): readonly TestOutcome[] {
   return sortedByName(specsOf(json).flatMap((spec) => outcomeOf(spec) ?? []));
 }
 
+/** A test of ginkgo's report, whether or not it ran. */
+export interface ReportedTest {
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** In upstream's directory of tests: "e2e_node/log_path_test.go". */
+  readonly file: string;
+  /** The steps that the test named, and what it wrote while it ran. */
+  readonly output: string;
+}
+
+export const readReportedTests = (json: unknown): readonly ReportedTest[] =>
+  specsOf(json)
+    .filter(isTest)
+    .map((spec) => ({
+      name: nameOf(spec),
+      labels: [
+        ...listOrNull(spec["ContainerHierarchyLabels"], "ContainerHierarchyLabels", labelsOf).flat(),
+        ...labelsOf(spec["LeafNodeLabels"], "LeafNodeLabels"),
+      ],
+      file: fileOf(spec),
+      output: outputOf(spec),
+    }));
+
+function outputOf(spec: Fields): string {
+  const steps = listOrNull(spec["SpecEvents"], "SpecEvents", fields).filter((event) => event["SpecEventType"] === "By");
+  const messages = steps.map((event) => `STEP: ${optional(event["Message"], "SpecEvents.Message", text) ?? ""}`);
+  const written = optional(spec["CapturedGinkgoWriterOutput"], "CapturedGinkgoWriterOutput", text) ?? "";
+  return [...messages, written].join("\n");
+}
+
+function fileOf(spec: Fields): string {
+  const { FileName: path } = fields(spec["LeafNodeLocation"], "LeafNodeLocation");
+  return /\/test\/(.*)$/.exec(text(path, "LeafNodeLocation.FileName"))?.[1] ?? "";
+}
+
+const labelsOf = (value: unknown, where: string): readonly string[] => listOrNull(value, where, text);
+
 /** Problems of the run itself. Without them, an aborted run would look like one of fewer tests. */
 export function suiteProblems(json: unknown): readonly string[] {
   return list(json, "report", suiteFields).flatMap((suite) => {

@@ -12,6 +12,7 @@ import { interrupted } from "../cluster/interrupted.ts";
 import { runConformance } from "./conformance-run.ts";
 import { isNotBuilt } from "./features.ts";
 import { writePages } from "./pages.ts";
+import { printer } from "./printer.ts";
 import { focusOf, namesUnder, passingText, raised, readNames, regressions, sections } from "./ratchet.ts";
 import { markdownReport } from "./report.ts";
 import { places, readReport, writeReport } from "./report-file.ts";
@@ -196,27 +197,6 @@ function judge(report: Report, say: (line: string) => void): number {
   const lost = regressions(passingNow(), report);
   for (const test of lost) say(`passed before and failed now: ${test}`);
   return lost.length === 0 ? 0 : 1;
-}
-
-const TELL_EVERY_MS = 30_000;
-
-/** On a terminal, progress is in the last line; elsewhere a progress line is printed at most every 30 s. */
-function printer() {
-  const { stdout } = process;
-  let [reportedMs, shown] = [0, ""];
-  const clear = stdout.isTTY ? "\r\u001b[2K" : "";
-  return {
-    say: (line: string) => {
-      stdout.write(`${clear}${line}\n`);
-    },
-    sayProgress: (line: string) => {
-      if (stdout.isTTY) stdout.write(`${clear}${line.slice(0, stdout.columns - 1)}`);
-      else if (line !== shown && performance.now() - reportedMs > TELL_EVERY_MS) {
-        stdout.write(`${line}\n`);
-        [reportedMs, shown] = [performance.now(), line];
-      }
-    },
-  };
 }
 
 main(process.argv.slice(2)).then(

@@ -1,7 +1,7 @@
 /** Selects upstream's tests, divides them into parts, and runs one part with ginkgo. */
 import { copyFile, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Cluster } from "../cluster/cluster.ts";
+import type { Cluster, Component } from "../cluster/cluster.ts";
 import type { Parts } from "../cluster/parts.ts";
 import { pause } from "../cluster/wait.ts";
 import { GrowingFile } from "./growing-file.ts";
@@ -30,16 +30,19 @@ export function partOf(test: string, waiting: ReadonlySet<string>): Part {
   return test.includes("[Slow]") ? "slow" : "parallel";
 }
 
-export interface PartRun {
+export interface GinkgoRun {
   /** The name of the component and of the files. */
   readonly name: string;
-  readonly part: Part;
   readonly procs: number;
   readonly focus?: string | undefined;
-  readonly skip?: string | undefined;
   readonly directory: string;
   /** Called with each line soon after ginkgo printed it. */
   readonly onLine: (line: string) => void;
+}
+
+export interface PartRun extends GinkgoRun {
+  readonly part: Part;
+  readonly skip?: string | undefined;
 }
 
 /**
@@ -47,25 +50,16 @@ export interface PartRun {
  * returns its report.
  */
 export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, signal: AbortSignal): Promise<unknown> {
-  const report = `${run.name}.json`;
   const { length: nodes, 0: node } = cluster.nodes;
   if (node === undefined) throw new Error("a cluster without a node cannot be tested");
   const scratch = join(cluster.layout.directory, "tests");
   await mkdir(scratch, { recursive: true });
-  const ginkgo = await cluster.start({
+  const program = {
     name: `ginkgo-${run.name}`,
     command: [
       parts.path("ginkgo"),
-      `--procs=${run.procs}`,
-      "--timeout=5h",
-      "--no-color",
-      "--silence-skips",
-      "-v",
-      "--keep-going",
-      `--output-dir=${run.directory}`,
-      `--json-report=${report}`,
+      ...ginkgoFlags(run),
       `--label-filter=${LABELS[run.part]}`,
-      ...(run.focus === undefined ? [] : [`--focus=${run.focus}`]),
       ...(run.skip === undefined ? [] : [`--skip=${run.skip}`]),
       parts.path("e2e.test"),
       "--",
@@ -84,7 +78,29 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
     // Files that the tests leave here are removed with the cluster.
     env: { TMPDIR: scratch },
     ready: { kind: "became", program: "ginkgo" },
-  });
+  } as const;
+  return ginkgoReport(await cluster.start(program), run, signal);
+}
+
+/** The flags of every run. */
+export const ginkgoFlags = ({ name, procs, directory, focus }: Omit<GinkgoRun, "onLine">): readonly string[] => [
+  `--procs=${procs}`,
+  "--timeout=5h",
+  "--no-color",
+  "--silence-skips",
+  "-v",
+  "--keep-going",
+  `--output-dir=${directory}`,
+  `--json-report=${name}.json`,
+  ...(focus === undefined ? [] : [`--focus=${focus}`]),
+];
+
+/** Passes on what a started ginkgo prints, keeps it, and returns ginkgo's report once it has ended. */
+export async function ginkgoReport(
+  ginkgo: Component,
+  run: Pick<GinkgoRun, "name" | "directory" | "onLine">,
+  signal: AbortSignal,
+): Promise<unknown> {
   const output = new GrowingFile(ginkgo.logFile);
   try {
     for (let alive = true; alive; await pause(LOOK_EVERY_MS)) {
@@ -96,7 +112,7 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
     await output.close();
   }
   await copyFile(ginkgo.logFile, join(run.directory, `${run.name}.log`));
-  const text = await readFile(join(run.directory, report), "utf8").catch((error: unknown) => {
+  const text = await readFile(join(run.directory, `${run.name}.json`), "utf8").catch((error: unknown) => {
     throw new Error(`ginkgo left no report of the ${run.name} tests; see ${ginkgo.logFile}`, { cause: error });
   });
   return JSON.parse(text);

@@ -65,6 +65,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/conformance",
       "test/golden",
       "test/guest/pieces",
+      "test/node-tests",
       "test/mutants",
     ].map((directory) => `${directory}/**/*.test.ts`),
     isDeterministic: true,

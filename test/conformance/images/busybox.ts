@@ -1,8 +1,9 @@
 /**
- * A static busybox from its original source, with the configuration of Debian's static package but without Debian's patches: with those
- * the shell drops environment variables such as `data-1`, and upstream's tests of Secrets and ConfigMaps fail.
+ * A static busybox from its original source, with the configuration of Debian's static package and nmeter, but without
+ * Debian's patches: with those the shell drops environment variables such as `data-1`, and upstream's tests of Secrets
+ * and ConfigMaps fail.
  */
-import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { digestOf } from "../../../tools/oci.ts";
@@ -14,6 +15,8 @@ import { keyFor, made, type Report } from "./making.ts";
 const RELEASE = "trixie";
 const ORIGINAL = "busybox_1.37.0.orig.tar.bz2";
 const ORIGINAL_DIGEST = "sha256:3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4";
+/** Upstream's node tests read milliseconds with it. */
+const WITHOUT_NMETER = "# CONFIG_NMETER is not set";
 const LIMIT_MS = 20 * 60_000;
 
 /** Where the program is. */
@@ -23,7 +26,10 @@ export async function busyboxProgram(report: Report): Promise<string> {
     const build = join(scratch, "build");
     await mkdir(build);
     const source = await fetchSource(build);
-    await copyFile(join(build, "debian", "config", "pkg", "static"), join(source, ".config"));
+    const settings = await readFile(join(build, "debian", "config", "pkg", "static"), "utf8");
+    if (!settings.includes(WITHOUT_NMETER))
+      throw new Error("Debian's configuration of busybox does not leave nmeter out");
+    await writeFile(join(source, ".config"), settings.replace(WITHOUT_NMETER, "CONFIG_NMETER=y"));
     const options = { cwd: source, env: { KCONFIG_NOTIMESTAMP: "1" }, limitMs: LIMIT_MS };
     // Debian's patches have settings of their own, so some questions are open: each empty line takes the default.
     await command("make", ["silentoldconfig"], { ...options, input: "\n".repeat(2000) });
