@@ -78,13 +78,21 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
       body,
     });
   };
-  const peer = await listenAsPeer(socketPath, (call) => void answer(call));
+  // A call that its caller gave up is still answered: `close` waits for that.
+  const underWay = new Set<Promise<void>>();
+  const peer = await listenAsPeer(socketPath, (call) => {
+    const answered = answer(call).finally(() => underWay.delete(answered));
+    underWay.add(answered);
+  });
   const systemd: PlainSystemd = {
     calls,
     answers,
     units,
     version: "255.4-1ubuntu8",
-    close: () => peer.close(),
+    close: async () => {
+      await peer.close();
+      await Promise.all(underWay);
+    },
     get connections() {
       return peer.connections;
     },
