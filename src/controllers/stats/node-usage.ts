@@ -44,26 +44,49 @@ export interface NodeUsageParts {
 }
 
 export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
+  const state: UsageState = { observed: new Map(), devices: new Map(), finished: new Set() };
+  const groups = [memoryReadings(parts), otherReadings(parts, state.devices, shutdown)]
+    .map((readings) => readings.filter((reading) => reading.signals.some(isNeeded(parts))))
+    .filter((readings) => readings.length > 0);
+  // A node without thresholds has nothing to measure, and its loop is alive all the same.
+  const loops = groups.length === 0 ? [[]] : groups;
+  await Promise.all(
+    loops.map((readings) => measureRepeatedly(readings, { ...state, count: loops.length }, parts, shutdown)),
+  );
+}
+
+interface UsageState {
+  readonly observed: Map<Signal, Observation>;
+  readonly devices: Map<FilesystemRole, string>;
+  /** The groups of readings that have finished a round since the last heartbeat. */
+  readonly finished: Set<readonly Reading[]>;
+}
+
+/** A group waits for none of the others: a runtime that does not answer delays no measurement of memory. */
+async function measureRepeatedly(
+  readings: readonly Reading[],
+  { observed, devices, finished, count }: UsageState & { readonly count: number },
+  parts: NodeUsageParts,
+  shutdown: AbortSignal,
+): Promise<void> {
   const { clock, nodeUsage, heartbeat, reclaimed } = parts;
-  const devices = new Map<FilesystemRole, string>();
-  const readings = readingsOf(parts, devices, shutdown).filter((reading) => reading.signals.some(isNeeded(parts)));
-  const observed = new Map<Signal, Observation>();
-  const dueMs = new Map<Reading, number>();
   while (!shutdown.aborted) {
-    heartbeat.beat();
     const seen = reclaimed.map((cell) => ({ cell, seen: cell.version }));
+    const waitsMs = [MEASURE_EVERY_MS];
     for (const reading of readings) {
-      if ((dueMs.get(reading) ?? 0) > clock.monotonicMs()) continue;
       await measure(reading, observed, parts, shutdown);
-      dueMs.set(reading, clock.monotonicMs() + reading.everyMs(observed));
+      waitsMs.push(reading.everyMs(observed));
     }
     if (shutdown.aborted) return;
     nodeUsage.set({ observations: new Map(observed), layout: layoutOf(devices) });
-    const nextMs = Math.min(clock.monotonicMs() + MEASURE_EVERY_MS, ...dueMs.values());
-    await waitForChange(clock, seen, Math.max(0, nextMs - clock.monotonicMs()), shutdown).catch((error: unknown) => {
+    finished.add(readings);
+    if (finished.size === count) {
+      finished.clear();
+      heartbeat.beat();
+    }
+    await waitForChange(clock, seen, Math.min(...waitsMs), shutdown).catch((error: unknown) => {
       if (!shutdown.aborted) throw error;
     });
-    if (seen.some(({ cell, seen: version }) => cell.version > version)) dueMs.clear();
   }
 }
 
@@ -101,7 +124,7 @@ async function measure(
   }
 }
 
-function readingsOf(
+function otherReadings(
   parts: NodeUsageParts,
   devices: Map<FilesystemRole, string>,
   shutdown: AbortSignal,
@@ -116,7 +139,6 @@ function readingsOf(
   };
   const slowly = () => MEASURE_EVERY_MS;
   return [
-    ...memoryReadings(parts),
     {
       signals: ["pid.available"],
       everyMs: slowly,
