@@ -70,5 +70,6 @@ k8s.io/kubernetes@v1.36.4/test/e2e/apps/daemon_set.go:444
     const { progress } = after(`Will run 1 of 9 specs\n${FAILED}`);
     after(FAILED.replace("[FAILED] ", ""), "parallel-again", progress);
     assert.equal(progress.line([]), "1 done, 0 failed, 0 left; running: none");
+    assert.equal(progress.line(), "1 done, 0 failed, 0 left");
   });
 });
