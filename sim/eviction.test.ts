@@ -223,6 +223,21 @@ void suite("limits of local storage", () => {
     assert.deepEqual(w.counted("kubelet_evictions"), { "eviction_signal=emptydirfs.limit": 2 });
   });
 
+  test("[17.7] a pod with an amount that nothing can represent does not end the check of the others", async () => {
+    const w = begin();
+    await w.world.advance(5_000);
+    w.run("hostile", {}, scratch("1e5001"), server, mounted);
+    w.run("above", {}, scratch("1Mi"), server, mounted);
+    await w.world.advance(10_000);
+    for (const name of ["hostile", "above"]) {
+      const uid = w.find(name)?.metadata?.uid ?? "";
+      const path = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/scratch/data`;
+      install(w.node.files, path, "x".repeat(2 * 1024 * 1024));
+    }
+    await w.world.advance(75_000);
+    assert.deepEqual([w.find("hostile")?.status?.phase, w.find("above")?.status?.reason], ["Running", "Evicted"]);
+  });
+
   test("[17.7] reads no stats of pods that have no limit", async () => {
     const w = begin();
     await w.world.advance(5_000);

@@ -98,6 +98,7 @@ const nodeUsageParts = ({ ports, options, cells, watched }: Wiring): NodeUsagePa
   heartbeat: watched.nodeUsage,
   rootDirectory: options.directories.root,
   signals: new Set(thresholdsOf(options).map(({ signal }) => signal)),
+  needsLayout: options.node.localStorage,
   thresholds: thresholdsOf(options),
   reclaimed: [cells.imagesReclaimed, cells.containersReclaimed],
   memorySignal: options.eviction.memorySignal,

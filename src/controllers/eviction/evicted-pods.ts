@@ -9,15 +9,15 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
-import { EVICTED } from "../../domain/eviction/evicted.ts";
+import { EVICTED, EVICTION, IMMEDIATE_GRACE_SECONDS } from "../../domain/eviction/evicted.ts";
 import { type EndRequest, EXCEEDED_GRACE_PERIOD, latenessMs } from "../../domain/pod/end-request.ts";
-import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
+import { hasEnded, type TerminationCause } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import { type ActivePodsParts, activePods } from "./active-pods.ts";
 
-/** How long an evicted pod may take to be cleaned up before another one is evicted. */
+/** How long an evicted pod may take to be cleaned up, after its time is over, before another one is evicted. */
 const CLEANUP_MS = 30_000;
 /** The kernel updates its statistics of freed memory every two seconds: earlier measurements may evict too many pods. */
 const SETTLE_MS = 2000;
@@ -28,8 +28,12 @@ export interface EvictedPodsParts extends ActivePodsParts {
   readonly evictions: LatestTable<string, EndRequest>;
 }
 
+/** Evictions for limits of a pod's own free nothing that the node waits for. */
+export type EvictionCause = "hardThreshold" | "softThreshold" | "ownLimit";
+
 interface Evicted {
   readonly pod: Pod;
+  readonly cause: EvictionCause;
   readonly lateMonotonicMs: number;
   isLate: boolean;
 }
@@ -49,14 +53,17 @@ export class EvictedPods {
     return activePods(this.#parts).filter(({ metadata }) => !this.#isEvicted(metadata?.uid ?? ""));
   }
 
-  evict(pod: Pod, { reason, message, graceSeconds }: Required<EndRequest>): void {
+  evict(pod: Pod, { reason, message, graceSeconds }: Required<EndRequest>, cause: EvictionCause): void {
     const uid = pod.metadata?.uid ?? "";
-    this.#track(uid, pod, graceSeconds);
+    this.#track(uid, pod, graceSeconds, cause);
     this.#parts.evictions.set(uid, { reason, message, graceSeconds });
   }
 
-  /** Reports late pods and forgets finished ones. Returns whether another eviction has to wait. */
-  checkProgress(): boolean {
+  /**
+   * Reports late pods and forgets finished ones. Returns whether another eviction has to wait: one for a hard threshold
+   * does not wait for a pod that has a grace period.
+   */
+  checkProgress(isHard: boolean): boolean {
     this.#adopt();
     const { clock, events } = this.#parts;
     const nowMs = clock.monotonicMs();
@@ -64,7 +71,7 @@ export class EvictedPods {
     for (const [uid, evicted] of this.#evicted) {
       if (this.#isGone(uid)) {
         this.#evicted.delete(uid);
-        this.#lastEndMonotonicMs = nowMs;
+        if (evicted.cause !== "ownLimit") this.#lastEndMonotonicMs = nowMs;
         continue;
       }
       if (!evicted.isLate && evicted.lateMonotonicMs <= nowMs && !this.#hasEnded(uid)) {
@@ -72,15 +79,16 @@ export class EvictedPods {
         const { reason, message } = EXCEEDED_GRACE_PERIOD;
         events.emit(podSubject(evicted.pod), "Warning", reason, message);
       }
-      waits ||= nowMs < evicted.lateMonotonicMs + CLEANUP_MS;
+      const counts = evicted.cause === "hardThreshold" || (evicted.cause === "softThreshold" && !isHard);
+      waits ||= counts && nowMs < evicted.lateMonotonicMs + CLEANUP_MS;
     }
     this.#forgetRequests();
     return waits || nowMs - this.#lastEndMonotonicMs < SETTLE_MS;
   }
 
-  #track(uid: string, pod: Pod, graceSeconds: number): void {
+  #track(uid: string, pod: Pod, graceSeconds: number, cause: EvictionCause): void {
     const lateMonotonicMs = this.#parts.clock.monotonicMs() + latenessMs(graceSeconds);
-    this.#evicted.set(uid, { pod, lateMonotonicMs, isLate: false });
+    this.#evicted.set(uid, { pod, cause, lateMonotonicMs, isLate: false });
   }
 
   /** Pods that a previous process of the agent evicted. */
@@ -90,8 +98,9 @@ export class EvictedPods {
       const admitted = admittedPods.get(uid);
       const lifecycle = podOutcomes.get(uid)?.lifecycle;
       if (admitted === undefined || this.#evicted.has(uid) || !isEviction(lifecycle)) continue;
-      if (lifecycle.kind !== "finished")
-        this.#track(uid, admitted.pod, lifecycle.kind === "terminating" ? lifecycle.graceSeconds : 0);
+      if (lifecycle.kind === "finished") continue;
+      const graceSeconds = lifecycle.kind === "terminating" ? lifecycle.graceSeconds : 0;
+      this.#track(uid, admitted.pod, graceSeconds, causeOf(lifecycle.why, graceSeconds));
     }
   }
 
@@ -124,3 +133,9 @@ const isEviction = (
   lifecycle.kind !== "running" &&
   lifecycle.why.kind === "failed" &&
   lifecycle.why.reason === EVICTED;
+
+/** Of an eviction by a previous process. */
+function causeOf(why: TerminationCause, graceSeconds: number): EvictionCause {
+  if (why.kind !== "failed" || EVICTION.disruption(why.message) === undefined) return "ownLimit";
+  return graceSeconds <= IMMEDIATE_GRACE_SECONDS ? "hardThreshold" : "softThreshold";
+}

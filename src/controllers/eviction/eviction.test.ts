@@ -71,6 +71,7 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
         rootDirectory: "/root",
         signals: new Set(thresholds.map(({ signal }) => signal)),
         thresholds,
+        needsLayout: false,
         reclaimed: [],
         memorySignal: "working-set",
       },

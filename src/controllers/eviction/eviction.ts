@@ -22,6 +22,7 @@ import {
   type EvictionThreshold,
   evaluate,
   evictionThresholds,
+  isHard,
   isResolved,
   NO_EVICTION_STATE,
   resourceOf,
@@ -32,7 +33,7 @@ import { decisionRecord } from "../../domain/journal/records.ts";
 import type { EvictionMetrics } from "../../domain/metrics/eviction-metrics.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import type { FilesystemLayout, NodeUsage, Observations, Signal } from "../../domain/node/pressure.ts";
-import { keyOf } from "../../domain/pod/pod-identity.ts";
+import { isCriticalPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
@@ -75,7 +76,6 @@ interface Round {
   readonly observations: Observations;
   readonly layout: FilesystemLayout;
   readonly thresholds: readonly EvictionThreshold[];
-  readonly usageVersion: number;
 }
 
 export class EvictionLoop {
@@ -111,10 +111,10 @@ export class EvictionLoop {
 
   async #round(shutdown: AbortSignal): Promise<void> {
     const { nodeUsage, clock, settings, sourcesReady } = this.#parts;
-    const { observations: measured, layout = "shared" } = nodeUsage.value;
-    const observations = withContainerFs(measured, layout);
-    const thresholds = evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout });
-    const round: Round = { observations, layout, thresholds, usageVersion: nodeUsage.version };
+    const { observations: measured, layout } = nodeUsage.value;
+    const known = layout ?? "shared";
+    const observations = withContainerFs(measured, known);
+    const thresholds = evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout: known });
     const evaluation = evaluate(this.#state, observations, {
       thresholds,
       nowMs: clock.monotonicMs(),
@@ -122,13 +122,19 @@ export class EvictionLoop {
     });
     this.#state = evaluation.state;
     this.#publish(evaluation);
-    this.#reclaim.advance(round.usageVersion);
-    const isWaiting = this.#evicted.checkProgress();
+    this.#reclaim.advance();
+    // Until the file systems are known, it is not known which pods use the one that is short.
+    const met = evaluation.met.filter(({ signal }) => layout !== undefined || !isOfDisk(signal));
+    const isWaiting = this.#evicted.checkProgress(met.some(isHard));
     // Until every source was read, the pods are not known.
     if (!sourcesReady.value || isWaiting) return;
-    if (await this.#evictForStorage(round, shutdown)) return;
-    if (evaluation.state.past.length === 0) this.#reclaim.reset();
-    if (evaluation.met.length > 0) await this.#evictForThreshold(evaluation.met, round, shutdown);
+    const [first] = met;
+    const isMemory = first !== undefined && resourceOf(first.signal) === "memory";
+    // Memory waits for nothing.
+    if (!isMemory && layout !== undefined && (await this.#evictForStorage(layout, shutdown))) return;
+    if (!evaluation.state.past.some(({ signal }) => isOfDisk(signal))) this.#reclaim.reset();
+    const round: Round = { observations, layout: known, thresholds };
+    if (first !== undefined) await this.#evictForThreshold(first, met, round, shutdown);
   }
 
   #publish({ pressure: now, observed }: Evaluation): void {
@@ -139,17 +145,22 @@ export class EvictionLoop {
   }
 
   /** Every pod that exceeds a limit of its own. Returns whether there was one. */
-  async #evictForStorage({ layout }: Round, shutdown: AbortSignal): Promise<boolean> {
-    const { clock, settings, usage } = this.#parts;
+  async #evictForStorage(layout: FilesystemLayout, shutdown: AbortSignal): Promise<boolean> {
+    const { clock, settings, usage, log } = this.#parts;
     const nowMs = clock.monotonicMs();
     if (!settings.localStorage || nowMs < this.#storageDueMs) return false;
     this.#storageDueMs = nowMs + CHECK_EVERY_MS;
     const pods = this.#evicted.candidates().filter(hasStorageLimit);
     if (pods.length === 0) return false;
-    const statsOf = await this.#statsFrom((signal) => usage.summary(signal), shutdown);
-    const violators = storageViolators(pods, statsOf, layout);
-    for (const violator of violators) this.#evictViolator(violator);
-    return violators.length > 0;
+    try {
+      const statsOf = await this.#statsFrom((signal) => usage.summary(signal), shutdown);
+      const violators = storageViolators(pods, statsOf, layout);
+      for (const violator of violators) this.#evictViolator(violator);
+      return violators.length > 0;
+    } catch (error) {
+      if (!shutdown.aborted) log.error("Failed to check the limits of local storage", error);
+      return false;
+    }
   }
 
   #evictViolator({ pod, limit, ...request }: StorageViolator): void {
@@ -158,31 +169,34 @@ export class EvictionLoop {
     const { reason, message } = request;
     journal.note(decisionRecord(subject, { kind: "evict", signal: limit, why: message, candidates: [] }));
     events.emit(podSubject(pod), "Warning", reason, message);
-    this.#evicted.evict(pod, request);
+    this.#evicted.evict(pod, request, "ownLimit");
     metrics.evictions.increment(limit);
   }
 
-  async #evictForThreshold(met: readonly EvictionThreshold[], round: Round, shutdown: AbortSignal): Promise<void> {
-    const { observations, layout, thresholds, usageVersion } = round;
-    const [first] = met;
-    if (first === undefined) return;
+  async #evictForThreshold(
+    first: EvictionThreshold,
+    met: readonly EvictionThreshold[],
+    { observations, layout, thresholds }: Round,
+    shutdown: AbortSignal,
+  ): Promise<void> {
+    const { usage, settings, log } = this.#parts;
     const isNew = this.#announce(first);
-    if (!this.#reclaim.isComplete(first.signal, reclaimSteps(first.signal, layout), usageVersion)) return;
-    this.#reclaim.reset();
-    const wasReclaimed = reclaimSteps(first.signal, layout).length > 0;
-    if (wasReclaimed && thresholds.every((threshold) => isResolved(threshold, observations))) return;
-    const { usage, settings } = this.#parts;
-    const isMemory = resourceOf(first.signal) === "memory";
-    const statsOf = await this.#statsFrom(
-      (signal) => (isMemory ? usage.usageSummary(signal) : usage.summary(signal)),
-      shutdown,
-    );
+    const targets = reclaimSteps(first.signal, layout);
+    if (!this.#reclaim.isComplete(targets, observations.get(first.signal)?.atMonotonicMs ?? 0)) return;
+    if (targets.length > 0 && thresholds.every((threshold) => isResolved(threshold, observations))) {
+      this.#reclaim.reset();
+      return;
+    }
     const pods = this.#evicted.candidates();
+    const isMemory = resourceOf(first.signal) === "memory";
+    const read = (signal: AbortSignal) => (isMemory ? usage.usageSummary(signal) : usage.summary(signal));
+    const statsOf = pods.every(isCriticalPod) ? () => undefined : await this.#statsFrom(read, shutdown);
     const { maxPodGraceSeconds } = settings;
     const choice = chooseVictims({ met, observations, layout, pods, statsOf, maxPodGraceSeconds });
+    if (targets.length > 0) this.#reclaim.reset();
     const victim = choice?.victims[0];
     if (choice !== undefined && victim !== undefined) this.#evictVictim(choice, victim, met, observations);
-    else if (isNew) this.#parts.log.info(0, "Unable to evict any pods from the node", { signal: first.signal });
+    else if (isNew) log.info(0, "Unable to evict any pods from the node", { signal: first.signal });
   }
 
   /** Emits the event on the Node, once per shortage and again while it lasts. Returns whether it was emitted. */
@@ -211,7 +225,7 @@ export class EvictionLoop {
     const candidates = ranking.slice(0, JOURNALED_CANDIDATES_MAX);
     journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates }));
     events.emit(podSubject(pod), "Warning", reason, message, annotations);
-    this.#evicted.evict(pod, request);
+    this.#evicted.evict(pod, request, isHard(threshold) ? "hardThreshold" : "softThreshold");
     metrics.evictions.increment(signal);
     for (const each of met) {
       const atMs = observations.get(each.signal)?.atMonotonicMs;
@@ -227,3 +241,4 @@ export class EvictionLoop {
 }
 
 const samePressure = (a: Pressure, b: Pressure) => a.memory === b.memory && a.disk === b.disk && a.pid === b.pid;
+const isOfDisk = (signal: Signal): boolean => !["memory", "pids"].includes(resourceOf(signal));

@@ -5,7 +5,6 @@
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReclaimReport, ReclaimRequests, ReclaimTarget } from "../../domain/eviction/reclaim.ts";
-import type { Signal } from "../../domain/node/pressure.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 
@@ -20,7 +19,8 @@ export interface NodeReclaimParts {
 }
 
 interface Progress {
-  readonly signal: Signal;
+  /** All targets of this reclaim, by name: the same for several signals. */
+  readonly key: string;
   readonly remaining: readonly ReclaimTarget[];
   readonly request: { readonly target: ReclaimTarget; readonly number: number; readonly sinceMonotonicMs: number };
 }
@@ -28,27 +28,30 @@ interface Progress {
 export class NodeReclaim {
   readonly #parts: NodeReclaimParts;
   #progress: Progress | undefined;
-  /** The signal whose reclaim is complete, and the measurement that was the newest then. */
-  #complete: { readonly signal: Signal; readonly usageVersion: number } | undefined;
+  #complete: { readonly key: string; readonly atMonotonicMs: number } | undefined;
 
   constructor(parts: NodeReclaimParts) {
     this.#parts = parts;
   }
 
   /** Requests the next target if the one before it has answered. To be called when a report may have changed. */
-  advance(usageVersion: number): void {
+  advance(): void {
     const progress = this.#progress;
     if (progress === undefined || !this.#isAnswered(progress)) return;
     this.#progress = undefined;
-    if (progress.remaining.length > 0) this.#request(progress.signal, progress.remaining);
-    else this.#complete = { signal: progress.signal, usageVersion };
+    if (progress.remaining.length > 0) this.#request(progress.key, progress.remaining);
+    else this.#complete = { key: progress.key, atMonotonicMs: this.#parts.clock.monotonicMs() };
   }
 
-  /** Whether everything was reclaimed for this signal, and the node was measured again since. Begins to, if not. */
-  isComplete(signal: Signal, targets: readonly ReclaimTarget[], usageVersion: number): boolean {
+  /**
+   * Whether everything was reclaimed, and the signal was measured again since then. Begins to, if not. Without targets
+   * there is nothing to wait for.
+   */
+  isComplete(targets: readonly ReclaimTarget[], measuredMonotonicMs: number): boolean {
     if (targets.length === 0) return true;
-    if (this.#complete?.signal === signal) return usageVersion > this.#complete.usageVersion;
-    if (this.#progress?.signal !== signal) this.#request(signal, targets);
+    const key = targets.join();
+    if (this.#complete?.key === key) return measuredMonotonicMs >= this.#complete.atMonotonicMs;
+    if (this.#progress?.key !== key) this.#request(key, targets);
     return false;
   }
 
@@ -58,12 +61,12 @@ export class NodeReclaim {
     this.#complete = undefined;
   }
 
-  #request(signal: Signal, [target, ...remaining]: readonly ReclaimTarget[]): void {
+  #request(key: string, [target, ...remaining]: readonly ReclaimTarget[]): void {
     if (target === undefined) return;
     const { clock, reclaimRequests } = this.#parts;
     const number = reclaimRequests.value[target] + 1;
     this.#complete = undefined;
-    this.#progress = { signal, remaining, request: { target, number, sinceMonotonicMs: clock.monotonicMs() } };
+    this.#progress = { key, remaining, request: { target, number, sinceMonotonicMs: clock.monotonicMs() } };
     reclaimRequests.set({ ...reclaimRequests.value, [target]: number });
   }
 

@@ -1,8 +1,8 @@
 /**
  * Measures how much memory, disk and PIDs the node has left, as far as a threshold needs it, and publishes the result in
  * the cell `nodeUsage`. Memory is measured every second, and more often while little is left above a threshold, because
- * it runs out fast; everything else every ten seconds. After space was reclaimed, everything is measured at once. A
- * signal that could not be measured is logged and omitted.
+ * it runs out fast; everything else every ten seconds, or when the runtime has answered. After space was reclaimed,
+ * everything is measured at once. A signal that could not be measured is logged and omitted.
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
@@ -38,15 +38,22 @@ export interface NodeUsageParts {
   readonly reclaimed: readonly Latest<unknown>[];
   readonly rootDirectory: string;
   readonly signals: ReadonlySet<Signal>;
+  /** Limits of local storage are enforced, which the layout of the file systems decides upon. */
+  readonly needsLayout: boolean;
   readonly thresholds: readonly EvictionThreshold[];
   readonly memorySignal: MemorySignal;
   readonly heartbeat: Pick<Heartbeat, "beat">;
 }
 
 export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
+  parts.heartbeat.beat();
   const state: UsageState = { observed: new Map(), devices: new Map(), finished: new Set() };
-  const groups = [memoryReadings(parts), otherReadings(parts, state.devices, shutdown)]
-    .map((readings) => readings.filter((reading) => reading.signals.some(isNeeded(parts))))
+  const groups = [
+    memoryReadings(parts),
+    otherReadings(parts, state.devices),
+    imageReadings(parts, state.devices, shutdown),
+  ]
+    .map((readings) => readings.filter((reading) => isWanted(reading, parts)))
     .filter((readings) => readings.length > 0);
   // A node without thresholds has nothing to measure, and its loop is alive all the same.
   const loops = groups.length === 0 ? [[]] : groups;
@@ -101,10 +108,13 @@ interface Reading {
 
 type Amount = Omit<Observation, "atMonotonicMs">;
 
-const isNeeded =
-  ({ signals }: NodeUsageParts) =>
-  (signal: Signal) =>
-    signals.has(signal);
+/** File systems are measured for the layout as well, which decides how pods are ranked and limited. */
+const isWanted = ({ signals }: Reading, { signals: needed, needsLayout }: NodeUsageParts): boolean =>
+  signals.some(
+    (signal) => needed.has(signal) || (isOfFilesystem(signal) && (needsLayout || [...needed].some(isOfFilesystem))),
+  );
+
+const isOfFilesystem = (signal: Signal): boolean => /^(?:node|image)fs\./.test(signal);
 
 async function measure(
   { signals, read }: Reading,
@@ -112,32 +122,23 @@ async function measure(
   { clock, log, signals: needed }: NodeUsageParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  for (const signal of signals) observed.delete(signal);
+  let amounts: readonly Amount[] = [];
   try {
-    for (const [index, amount] of (await read()).entries()) {
-      const signal = signals[index];
-      if (signal !== undefined && needed.has(signal))
-        observed.set(signal, { ...amount, atMonotonicMs: clock.monotonicMs() });
-    }
+    amounts = await read();
   } catch (error) {
     if (!shutdown.aborted) log.error("Failed to measure pressure signals", error, { signals: signals.join(",") });
   }
+  // All at once, because another group may publish at any await.
+  for (const [index, signal] of signals.entries()) {
+    const amount = amounts[index];
+    if (amount !== undefined && needed.has(signal))
+      observed.set(signal, { ...amount, atMonotonicMs: clock.monotonicMs() });
+    else observed.delete(signal);
+  }
 }
 
-function otherReadings(
-  parts: NodeUsageParts,
-  devices: Map<FilesystemRole, string>,
-  shutdown: AbortSignal,
-): readonly Reading[] {
+function otherReadings(parts: NodeUsageParts, devices: Map<FilesystemRole, string>): readonly Reading[] {
   const { machine, rootDirectory } = parts;
-  const storage = new StorageDirectories(parts);
-  const filesystem = async (role: FilesystemRole, path: string | undefined): Promise<readonly Amount[]> => {
-    if (path === undefined) return [];
-    const facts = await machine.filesystem(path);
-    devices.set(role, facts.device);
-    return filesystemAmounts(facts);
-  };
-  const slowly = () => MEASURE_EVERY_MS;
   return [
     {
       signals: ["pid.available"],
@@ -150,18 +151,43 @@ function otherReadings(
     {
       signals: ["nodefs.available", "nodefs.inodesFree"],
       everyMs: slowly,
-      read: () => filesystem("root", rootDirectory),
+      read: () => filesystem("root", rootDirectory, parts, devices),
     },
+  ];
+}
+
+/** A group of its own: only it waits for the runtime. */
+function imageReadings(
+  parts: NodeUsageParts,
+  devices: Map<FilesystemRole, string>,
+  shutdown: AbortSignal,
+): readonly Reading[] {
+  const storage = new StorageDirectories(parts);
+  return [
     {
       signals: ["imagefs.available", "imagefs.inodesFree"],
       everyMs: slowly,
       read: async () => {
         const { images, containers } = await storage.read(shutdown);
-        if (containers !== images) await filesystem("containers", containers);
-        return filesystem("images", images);
+        if (containers !== images) await filesystem("containers", containers, parts, devices);
+        return filesystem("images", images, parts, devices);
       },
     },
   ];
+}
+
+const slowly = () => MEASURE_EVERY_MS;
+
+async function filesystem(
+  role: FilesystemRole,
+  path: string | undefined,
+  { machine }: NodeUsageParts,
+  devices: Map<FilesystemRole, string>,
+): Promise<readonly Amount[]> {
+  if (path === undefined) return [];
+  const facts = await machine.filesystem(path);
+  devices.set(role, facts.device);
+  return filesystemAmounts(facts);
 }
 
 function memoryReadings({ machine, cgroups, clock, memorySignal, thresholds }: NodeUsageParts): readonly Reading[] {
@@ -239,10 +265,10 @@ class StorageDirectories {
       const found = await images.imageFilesystems(shutdown);
       const path = found.images[0]?.mountpoint ?? this.#known.images;
       this.#known = { images: path, containers: found.containers[0]?.mountpoint ?? path };
-      this.#askedMs = nowMs;
     } catch (error) {
       log.info(2, "The location of the image store is not known yet", { error });
     }
+    this.#askedMs = nowMs;
     return this.#known;
   }
 }
