@@ -110,7 +110,7 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /\/flagz\b/,
     fact: /^(?:\.flags\.|line )deckhand-/,
     go: NOTHING,
-    ours: /^"?(?:true|strict)"?$/,
+    ours: /^"?(?:true|false|strict|working-set|\[\])"?$/,
   },
   {
     row: "20.15",
