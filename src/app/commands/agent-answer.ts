@@ -1,22 +1,52 @@
-/** Prints what the running agent answered to a command, as text or JSON, or why it did not answer. */
-import type { AgentAnswer } from "../ask-agent.ts";
+/**
+ * A command that asks the running agent over its local socket: prints its help, what the agent answered as text or JSON,
+ * or why it did not answer.
+ */
+import { errorText } from "../../base/error-text.ts";
+import type { AskAgent } from "../ask-agent.ts";
 import type { CommandIo } from "./io.ts";
-import type { OutputFormat } from "./own-flags.ts";
+import { isOutputFormat, outputFault } from "./own-flags.ts";
 
 const FAILED = 1;
+const USAGE_ERROR = 2;
 
-interface Asked {
-  readonly io: CommandIo;
+/** What the user typed. */
+interface Question {
+  /** The path on the agent's local socket, with its query. */
+  readonly path: string;
+  readonly output: string;
   readonly rootDir: string;
-  readonly output: OutputFormat;
+}
+
+export interface AgentCommand<Report> {
+  readonly usage: string;
+  /** Throws an error about what cannot be used. */
+  readonly question: (args: readonly string[]) => Question;
+  readonly parse: (body: string) => Report;
+  readonly text: (report: Report) => string;
 }
 
 /** Returns the exit code. */
-export function printAnswer<Report>(
-  answer: AgentAnswer,
-  { io, rootDir, output }: Asked,
-  { parse, text }: { readonly parse: (body: string) => Report; readonly text: (report: Report) => string },
-): number {
+export async function runAgentCommand<Report>(
+  { usage, question, parse, text }: AgentCommand<Report>,
+  args: readonly string[],
+  io: CommandIo,
+  ask: AskAgent,
+): Promise<number> {
+  if (args.includes("--help") || args.includes("-h")) {
+    io.stdout(usage);
+    return 0;
+  }
+  let asked: Question;
+  try {
+    asked = question(args);
+    if (!isOutputFormat(asked.output)) throw new Error(outputFault(asked.output));
+  } catch (error) {
+    io.stderr(`error: ${errorText(error)}\n\n${usage}`);
+    return USAGE_ERROR;
+  }
+  const rootDir = asked.rootDir.replace(/(?<=.)\/+$/, "");
+  const answer = await ask(rootDir, asked.path);
   switch (answer.kind) {
     case "noAgent":
       io.stderr(`error: no agent runs with the root directory ${rootDir}: nothing listens on ${answer.path}\n`);
@@ -26,7 +56,7 @@ export function printAnswer<Report>(
       return FAILED;
     case "answered": {
       const report = parse(answer.body);
-      io.stdout(output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : text(report));
+      io.stdout(asked.output === "json" ? `${JSON.stringify(report, undefined, 2)}\n` : text(report));
       return 0;
     }
   }

@@ -3,13 +3,11 @@
  * agent decides with the functions of real evictions; nothing is evicted.
  */
 import { parseArgs } from "node:util";
-import { errorText } from "../../base/error-text.ts";
 import { parseWhatIfReport, whatIfText } from "../../domain/eviction/what-if-report.ts";
 import type { AskAgent } from "../ask-agent.ts";
 import { AGENT_FLAGS } from "../options/agent-flags.ts";
-import { printAnswer } from "./agent-answer.ts";
+import { runAgentCommand } from "./agent-answer.ts";
 import type { CommandIo } from "./io.ts";
-import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
 
 const SIGNALS = {
   memory: "memory.available",
@@ -42,34 +40,13 @@ amount is a quantity or a percentage of the capacity. What is not given stays as
 Exit codes: 0 ok, 1 no agent runs or it cannot tell, 2 usage error.
 `;
 
-const USAGE_ERROR = 2;
 /** The path of the answer on the agent's local socket. */
 export const WHAT_IF = "/eviction/what-if";
 
-export async function whatIfCommand(args: readonly string[], io: CommandIo, ask: AskAgent): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
-    io.stdout(USAGE);
-    return 0;
-  }
-  let flags: Flags;
-  try {
-    flags = parse(args);
-  } catch (error) {
-    io.stderr(`error: ${errorText(error)}\n\n${USAGE}`);
-    return USAGE_ERROR;
-  }
-  const { rootDir, output, query } = flags;
-  const answer = await ask(rootDir, `${WHAT_IF}?${query}`);
-  return printAnswer(answer, { io, rootDir, output }, { parse: parseWhatIfReport, text: whatIfText });
-}
+export const whatIfCommand = (args: readonly string[], io: CommandIo, ask: AskAgent): Promise<number> =>
+  runAgentCommand({ usage: USAGE, question, parse: parseWhatIfReport, text: whatIfText }, args, io, ask);
 
-interface Flags {
-  readonly output: OutputFormat;
-  readonly rootDir: string;
-  readonly query: string;
-}
-
-function parse(args: readonly string[]): Flags {
+function question(args: readonly string[]) {
   const amount = { type: "string" } as const;
   const {
     output = "text",
@@ -89,12 +66,11 @@ function parse(args: readonly string[]): Flags {
       pid: amount,
     },
   }).values;
-  if (!isOutputFormat(output)) throw new Error(outputFault(output));
   const query = new URLSearchParams();
   for (const [flag, signal] of Object.entries(SIGNALS)) {
     const text = amounts[flag as keyof typeof SIGNALS];
     if (text !== undefined) query.set(signal, text);
   }
   if (query.size === 0) throw new Error("expected at least one amount");
-  return { output, rootDir: rootDir.replace(/(?<=.)\/+$/, ""), query: query.toString() };
+  return { path: `${WHAT_IF}?${query.toString()}`, output, rootDir };
 }

@@ -3,13 +3,11 @@
  * and why the others stay. The agent makes the plan; nothing is removed.
  */
 import { parseArgs } from "node:util";
-import { errorText } from "../../base/error-text.ts";
 import { imageGcReportText, parseImageGcReport } from "../../domain/images/image-gc-report.ts";
 import type { AskAgent } from "../ask-agent.ts";
 import { AGENT_FLAGS } from "../options/agent-flags.ts";
-import { printAnswer } from "./agent-answer.ts";
+import { runAgentCommand } from "./agent-answer.ts";
 import type { CommandIo } from "./io.ts";
-import { isOutputFormat, type OutputFormat, outputFault } from "./own-flags.ts";
 
 const USAGE = `Usage: deckhand gc plan [-o text|json] [--root-dir DIRECTORY]
 
@@ -22,33 +20,13 @@ It asks the running agent and removes nothing.
 Exit codes: 0 ok, 1 no agent runs or it cannot tell, 2 usage error.
 `;
 
-const USAGE_ERROR = 2;
 /** The path of the plan on the agent's local socket. */
 export const GC_PLAN = "/gc/plan";
 
-export async function gcPlanCommand(args: readonly string[], io: CommandIo, ask: AskAgent): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
-    io.stdout(USAGE);
-    return 0;
-  }
-  let flags: Flags;
-  try {
-    flags = parse(args);
-  } catch (error) {
-    io.stderr(`error: ${errorText(error)}\n\n${USAGE}`);
-    return USAGE_ERROR;
-  }
-  const { rootDir, output } = flags;
-  const answer = await ask(rootDir, GC_PLAN);
-  return printAnswer(answer, { io, rootDir, output }, { parse: parseImageGcReport, text: imageGcReportText });
-}
+export const gcPlanCommand = (args: readonly string[], io: CommandIo, ask: AskAgent): Promise<number> =>
+  runAgentCommand({ usage: USAGE, question, parse: parseImageGcReport, text: imageGcReportText }, args, io, ask);
 
-interface Flags {
-  readonly output: OutputFormat;
-  readonly rootDir: string;
-}
-
-function parse(args: readonly string[]): Flags {
+function question(args: readonly string[]) {
   const { output, "root-dir": rootDir } = parseArgs({
     args: [...args],
     options: {
@@ -56,6 +34,5 @@ function parse(args: readonly string[]): Flags {
       "root-dir": { type: "string", default: AGENT_FLAGS["root-dir"].initial },
     },
   }).values;
-  if (!isOutputFormat(output)) throw new Error(outputFault(output));
-  return { output, rootDir: rootDir.replace(/(?<=.)\/+$/, "") };
+  return { path: GC_PLAN, output, rootDir };
 }

@@ -17,7 +17,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import { type ActivePodsParts, activePods } from "./active-pods.ts";
 
-/** How long an evicted pod may take to be cleaned up, after its time is over, before another one is evicted. */
+/** How long an evicted pod may take to be cleaned up, once it is late, before another one is evicted. */
 const CLEANUP_MS = 30_000;
 /** The kernel updates its statistics of freed memory every two seconds: earlier measurements may evict too many pods. */
 const SETTLE_MS = 2000;
