@@ -21,7 +21,7 @@ without a name: ${BENCHMARKS.join(", ")}.
   --only NAME,...       only these candidates: ${selectable(true).join(", ")} (before only with --against)
   --against COMMIT      compare Deckhand with the build of this commit
   --rounds N            number of rounds
-  --idle-seconds N      duration of the idle benchmarks
+  --idle-seconds N      duration of the idle benchmarks; CPU is counted in the second half of it
   --report FILE         write the measurements to this file, too
   --profile cpu|heap    profile the agent
   --profile-dir DIR     where profiles are written (default .)
@@ -85,7 +85,7 @@ function changed(size: Size, rounds: string | undefined, idleSeconds: string | u
     rounds: rounds === undefined ? size.rounds : Number(rounds),
     idleRounds: rounds === undefined ? size.idleRounds : Number(rounds),
     idleMs,
-    idleCountedMs: Math.min(size.idleCountedMs, idleMs / 2),
+    idleCountedMs: idleSeconds === undefined ? size.idleCountedMs : Math.min(WHOLE.idleCountedMs, idleMs / 2),
     idleSettleMs: Math.min(size.idleSettleMs, idleMs / 2),
     ...(rounds === undefined && idleSeconds === undefined ? {} : { repeatsMax: 0 }),
   };
