@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from "node:test";
 import { directoryOf } from "../../test/support/options.ts";
 import { keptLog } from "../../test/support/quiet-log.ts";
 import { type LocalRoute, localSocketPath, runLocalSocket } from "../server/local-socket.ts";
+import { HttpError } from "../server/route.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
 import { askAgent } from "./ask-agent.ts";
@@ -13,6 +14,7 @@ import { askAgent } from "./ask-agent.ts";
 const routes: readonly LocalRoute[] = [
   { path: "/echo", answer: async (query) => ({ query: Object.fromEntries(query) }) },
   { path: "/broken", answer: () => Promise.reject(new Error("the runtime is down")) },
+  { path: "/amounts", answer: () => Promise.reject(new HttpError(400, "x is no amount")) },
 ];
 
 function rootOf(t: TestContext): string {
@@ -62,6 +64,18 @@ describe("the agent's local socket", () => {
     });
     await stop();
     assert.deepEqual(await askAgent(root, "/echo"), { kind: "noAgent", path });
+  });
+
+  test("[17.5] refuses a request that cannot be answered, without an error in the log", async (t) => {
+    const root = rootOf(t);
+    const { log } = await serve(t, root);
+    assert.deepEqual(await askAgent(root, "/amounts"), { kind: "refused", why: "x is no amount" });
+    assert.deepEqual(
+      log.lines.filter((line) => line.includes("Failed")),
+      [],
+    );
+    await askAgent(root, "/broken");
+    assert.equal(log.lines.filter((line) => line.includes("Failed")).length, 1);
   });
 
   test("[9.10] replaces the socket of an agent that has died, and any file in its place", async (t) => {

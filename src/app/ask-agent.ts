@@ -6,6 +6,8 @@ import { localSocketPath, socketPathFault } from "../server/local-socket.ts";
 export type AgentAnswer =
   | { readonly kind: "answered"; readonly body: string }
   | { readonly kind: "noAgent"; readonly path: string }
+  /** The agent cannot answer this request, whatever its state. */
+  | { readonly kind: "refused"; readonly why: string }
   | { readonly kind: "failed"; readonly why: string };
 
 export type AskAgent = (rootDir: string, path: string) => Promise<AgentAnswer>;
@@ -35,6 +37,7 @@ export function askAgent(rootDir: string, path: string): Promise<AgentAnswer> {
       const body = Buffer.concat(parts).toString();
       const { statusCode } = response;
       if (statusCode === 200) resolve({ kind: "answered", body });
+      else if (statusCode === 400) resolve({ kind: "refused", why: body.trim() });
       else resolve({ kind: "failed", why: `the agent answered ${statusCode}: ${body.trim()}` });
     });
   });

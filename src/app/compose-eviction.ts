@@ -1,8 +1,10 @@
 /** Wires the eviction of pods, and the answer to what it would do that the local socket serves. */
 import { EvictionLoop, type EvictionLoopSettings } from "../controllers/eviction/eviction.ts";
 import { reportWhatIf } from "../controllers/eviction/report-what-if.ts";
+import { AmountFault } from "../domain/eviction/what-if-report.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { LocalRoute } from "../server/local-socket.ts";
+import { HttpError } from "../server/route.ts";
 import { WHAT_IF } from "./commands/eviction.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import type { Wiring } from "./wiring.ts";
@@ -45,15 +47,26 @@ export const evictionLoop = (
 export const whatIfRoute = ({ options, cells, stats }: Pick<Wiring, "options" | "cells" | "stats">): LocalRoute => ({
   path: WHAT_IF,
   answer: (query, signal) =>
-    reportWhatIf(
-      {
-        nodeUsage: cells.nodeUsage,
-        admittedPods: cells.admittedPods,
-        podOutcomes: cells.podOutcomes,
-        usage: stats,
-        settings: settingsOf(options),
-      },
-      [...query],
-      signal,
+    orBadRequest(
+      reportWhatIf(
+        {
+          nodeUsage: cells.nodeUsage,
+          admittedPods: cells.admittedPods,
+          podOutcomes: cells.podOutcomes,
+          usage: stats,
+          settings: settingsOf(options),
+        },
+        [...query],
+        signal,
+      ),
     ),
 });
+
+async function orBadRequest<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof AmountFault) throw new HttpError(400, error.message, { cause: error });
+    throw error;
+  }
+}

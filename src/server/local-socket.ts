@@ -12,10 +12,11 @@ import type { Log } from "../ports/log.ts";
 import { keepListening } from "./keep-listening.ts";
 import { LIMITS } from "./limits.ts";
 import { sendJson, sendText } from "./responses.ts";
+import { HttpError } from "./route.ts";
 
 export interface LocalRoute {
   readonly path: string;
-  /** Returns what is sent as JSON. */
+  /** Returns what is sent as JSON. Throws an HttpError when the request cannot be answered as it is. */
   answer(query: URLSearchParams, signal: AbortSignal): Promise<object>;
 }
 
@@ -109,6 +110,7 @@ async function answer(
     sendJson(response, `${JSON.stringify(found)}\n`);
   } catch (error) {
     if (shutdown.aborted) return;
+    if (error instanceof HttpError) return sendText(response, error.status, `${error.message}\n`);
     log.error("Failed to answer a request on the local socket", error, { route: route.path });
     sendText(response, 500, `${errorText(error)}\n`);
   }

@@ -284,5 +284,8 @@ void suite("evicted pods", () => {
     assert.match(text, new RegExp(`^memory\\.available: \\d+ available, the threshold is 104857600\n`));
     assert.match(text, new RegExp(`\n +1\\. ${first} \\(usage \\d+, request 10Mi, priority 0\\)\n`));
     assert.equal((JSON.parse(json) as WhatIfReport).victims.length, 0, "1 % of this machine is above the threshold");
+    const refused = await type("deckhand eviction what-if --pid 5");
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /^error: pid\.available is not measured on this node/);
   });
 });

@@ -51,6 +51,9 @@ export async function runAgentCommand<Report>(
     case "noAgent":
       io.stderr(`error: no agent runs with the root directory ${rootDir}: nothing listens on ${answer.path}\n`);
       return FAILED;
+    case "refused":
+      io.stderr(`error: ${answer.why}\n`);
+      return USAGE_ERROR;
     case "failed":
       io.stderr(`error: ${answer.why}\n`);
       return FAILED;

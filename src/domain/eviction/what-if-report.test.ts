@@ -16,7 +16,8 @@ test("[17.5] amounts are quantities or percentages of the capacity; others are r
   const amount = (text: string) => hypotheticalAmounts([["memory.available", text]], OBSERVED).get("memory.available");
   assert.equal(amount("80Mi"), 80n * MIB);
   assert.equal(amount("5%"), 50n * MIB);
-  assert.throws(() => amount("-1"), /negative/);
+  assert.throws(() => amount("-1"), { name: "AmountFault", message: /negative/ });
+  assert.throws(() => amount("much"), { name: "AmountFault", message: /^much: quantities must match/ });
   assert.throws(() => hypotheticalAmounts([["disk", "1"]], OBSERVED), /disk is not an eviction signal/);
   assert.throws(() => hypotheticalAmounts([["pid.available", "1"]], OBSERVED), /pid\.available is not measured/);
 });

@@ -3,7 +3,7 @@
  * capacity, and the pods that would be evicted in their order.
  */
 import { assert } from "../../base/assert.ts";
-import { parseQuantity, quantityValue } from "../../base/quantity.ts";
+import { parseQuantity, QuantityError, quantityValue } from "../../base/quantity.ts";
 import { isSignal, type Observations, type Signal } from "../node/pressure.ts";
 import { keyOf } from "../pod/pod-identity.ts";
 import type { RankedPod } from "./choose-victims.ts";
@@ -28,17 +28,22 @@ export interface WhatIfReport {
 
 export const NOTHING_MET: WhatIfReport = { met: [], reclaims: [], victims: [], ranking: [] };
 
-/** Throws an error that names the amount that cannot be used. */
+/** An amount that cannot be used; the message names it. */
+export class AmountFault extends Error {
+  override readonly name = "AmountFault";
+}
+
+/** Throws AmountFault. */
 export function hypotheticalAmounts(
   asked: readonly (readonly [signal: string, amount: string])[],
   observations: Observations,
 ): ReadonlyMap<Signal, bigint> {
   return new Map(
     asked.map(([signal, amount]) => {
-      if (!isSignal(signal)) throw new Error(`${signal} is not an eviction signal`);
+      if (!isSignal(signal)) throw new AmountFault(`${signal} is not an eviction signal`);
       const observation = observations.get(signal);
       if (observation === undefined)
-        throw new Error(`${signal} is not measured on this node: no threshold of the agent needs it`);
+        throw new AmountFault(`${signal} is not measured on this node: no threshold of the agent needs it`);
       return [signal, amountOf(amount, observation.capacity)];
     }),
   );
@@ -47,9 +52,18 @@ export function hypotheticalAmounts(
 function amountOf(text: string, capacity: bigint): bigint {
   const percent = /^(?<number>\d+(?:\.\d+)?)%$/.exec(text)?.groups?.["number"];
   if (percent !== undefined) return BigInt(Math.trunc((Number(capacity) * Number(percent)) / 100));
-  const amount = quantityValue(parseQuantity(text));
-  if (amount < 0n) throw new Error(`${text} is negative`);
+  const amount = quantityOf(text);
+  if (amount < 0n) throw new AmountFault(`${text} is negative`);
   return amount;
+}
+
+function quantityOf(text: string): bigint {
+  try {
+    return quantityValue(parseQuantity(text));
+  } catch (error) {
+    if (error instanceof QuantityError) throw new AmountFault(`${text}: ${error.message}`);
+    throw error;
+  }
 }
 
 export function whatIfReport(
