@@ -94,6 +94,16 @@ test("[5.2] rejects a pod that does not fit and names the amounts; the same size
   assert.equal(find("second")?.status?.phase, "Failed", "a verdict is not taken back");
 });
 
+test("[5.2] a pod with an amount beyond every node is rejected, and delays the admission of no other pod", async () => {
+  const { world, create, find } = begin();
+  await world.advance(5_000);
+  create("hostile", "1e5001");
+  create("other", "1");
+  await world.advance(10_000);
+  assert.deepEqual([find("hostile")?.status?.phase, find("hostile")?.status?.reason], ["Failed", "OutOfcpu"]);
+  assert.equal(find("other")?.status?.phase, "Running");
+});
+
 test("[5.3] queries the Node once for labels the watch has not delivered before rejecting a pod", async () => {
   let isStale = false;
   let asked = 0;
