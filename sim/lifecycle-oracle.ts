@@ -8,7 +8,7 @@ import { type ContainerSpec, containerNamed, initContainers } from "../src/domai
 import { hasProbe } from "../src/domain/probes/probe-spec.ts";
 import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { JournaledPods } from "./journaled-pods.ts";
+import { isEviction, type JournaledPods } from "./journaled-pods.ts";
 import { Judgements } from "./judgements.ts";
 import type { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
@@ -432,6 +432,8 @@ export class LifecycleOracle {
   #checkReason(record: ContainerRecord, pod: Pod): void {
     const { node, pods, recordsOf, violation, wasEverUnwell, requestedForAllNs } = this.#sight;
     const { metadata, spec } = pod;
+    // Whether the pod may be evicted is another rule.
+    if (isEviction(this.#sight.journaled.of(metadata?.uid ?? "").termination)) return;
     const containerSpec = containerNamed(spec, nameOf(record));
     if (metadata?.deletionTimestamp !== undefined || containerSpec === undefined || containerSpec.role === "init")
       return;
