@@ -7,13 +7,20 @@
  * Nothing here waits for a removal or for the end of a pod: each measurement and each answer starts another round, so
  * that a slow removal of images delays no eviction for memory.
  */
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { nodeSubject, podSubject } from "../../domain/events/recorded-event.ts";
-import { chooseVictims, reclaimSteps, type Victim, type VictimChoice } from "../../domain/eviction/choose-victims.ts";
-import { hasStorageLimit, type StorageViolator, storageViolators } from "../../domain/eviction/local-storage.ts";
-import { measurementOf } from "../../domain/eviction/measurement.ts";
+import {
+  chooseVictims,
+  type RankedPod,
+  reclaimSteps,
+  type Victim,
+  type VictimChoice,
+} from "../../domain/eviction/choose-victims.ts";
+import { hasStorageLimit, type StorageLimit, storageViolators } from "../../domain/eviction/local-storage.ts";
+import { type Measurement, measurementOf } from "../../domain/eviction/measurement.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import { thresholdMetMessage } from "../../domain/eviction/message.ts";
 import type { StatsOf } from "../../domain/eviction/ranking.ts";
@@ -33,11 +40,12 @@ import { decisionRecord } from "../../domain/journal/records.ts";
 import type { EvictionMetrics } from "../../domain/metrics/eviction-metrics.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import type { FilesystemLayout, NodeUsage, Observations, Signal } from "../../domain/node/pressure.ts";
+import type { EndRequest } from "../../domain/pod/end-request.ts";
 import { isCriticalPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
-import { EvictedPods, type EvictedPodsParts } from "./evicted-pods.ts";
+import { EvictedPods, type EvictedPodsParts, type EvictionCause } from "./evicted-pods.ts";
 import { NodeReclaim, type NodeReclaimParts } from "./node-reclaim.ts";
 
 export interface EvictionParts extends EvictedPodsParts, NodeReclaimParts {
@@ -71,6 +79,15 @@ const STATS_LIMIT_MS = 5000;
 /** Nobody reads the ranks of 500 pods, and one record must not displace others. */
 const JOURNALED_CANDIDATES_MAX = 20;
 
+/** Why a pod is evicted, for its event, the journal and the metric. */
+interface EvictionDetails {
+  readonly signal: Signal | StorageLimit;
+  readonly cause: EvictionCause;
+  readonly measured?: Measurement | undefined;
+  readonly candidates: readonly RankedPod[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
 /** What one round works on. */
 interface Round {
   readonly observations: Observations;
@@ -84,6 +101,7 @@ export class EvictionLoop {
   readonly #reclaim: NodeReclaim;
   #state = NO_EVICTION_STATE;
   #storageDueMs = 0;
+  #thresholds: { readonly layout: FilesystemLayout; readonly all: readonly EvictionThreshold[] } | undefined;
   /** The last event about a shortage. */
   #attempt: { readonly signal: Signal; readonly monotonicMs: number } | undefined;
 
@@ -114,7 +132,7 @@ export class EvictionLoop {
     const { observations: measured, layout } = nodeUsage.value;
     const known = layout ?? "shared";
     const observations = withContainerFs(measured, known);
-    const thresholds = evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout: known });
+    const thresholds = this.#thresholdsOf(known);
     const evaluation = evaluate(this.#state, observations, {
       thresholds,
       nowMs: clock.monotonicMs(),
@@ -137,6 +155,14 @@ export class EvictionLoop {
     if (first !== undefined) await this.#evictForThreshold(first, met, round, shutdown);
   }
 
+  /** Only the layout changes them. */
+  #thresholdsOf(layout: FilesystemLayout): readonly EvictionThreshold[] {
+    const { settings } = this.#parts;
+    if (this.#thresholds?.layout !== layout)
+      this.#thresholds = { layout, all: evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout }) };
+    return this.#thresholds.all;
+  }
+
   #publish({ pressure: now, observed }: Evaluation): void {
     const { pressure, log } = this.#parts;
     if (samePressure(now, pressure.value)) return;
@@ -155,22 +181,13 @@ export class EvictionLoop {
     try {
       const statsOf = await this.#statsFrom((signal) => usage.summary(signal), shutdown);
       const violators = storageViolators(pods, statsOf, layout);
-      for (const violator of violators) this.#evictViolator(violator);
+      for (const { pod, limit, ...request } of violators)
+        this.#evict(pod, request, { signal: limit, cause: "ownLimit", candidates: [] });
       return violators.length > 0;
     } catch (error) {
       if (!shutdown.aborted) log.error("Failed to check the limits of local storage", error);
       return false;
     }
-  }
-
-  #evictViolator({ pod, limit, ...request }: StorageViolator): void {
-    const { journal, clock, events, metrics } = this.#parts;
-    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
-    const { reason, message } = request;
-    journal.note(decisionRecord(subject, { kind: "evict", signal: limit, why: message, candidates: [] }));
-    events.emit(podSubject(pod), "Warning", reason, message);
-    this.#evicted.evict(pod, request, "ownLimit");
-    metrics.evictions.increment(limit);
   }
 
   async #evictForThreshold(
@@ -217,20 +234,28 @@ export class EvictionLoop {
     met: readonly EvictionThreshold[],
     observations: Observations,
   ): void {
-    const { journal, clock, events, metrics, settings } = this.#parts;
-    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
-    const { signal } = threshold;
-    const { reason, message } = request;
-    const measured = measurementOf(threshold, observations, settings.memorySignal);
-    const candidates = ranking.slice(0, JOURNALED_CANDIDATES_MAX);
-    journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates }));
-    events.emit(podSubject(pod), "Warning", reason, message, annotations);
-    this.#evicted.evict(pod, request, isHard(threshold) ? "hardThreshold" : "softThreshold");
-    metrics.evictions.increment(signal);
+    const { clock, metrics, settings } = this.#parts;
+    this.#evict(pod, request, {
+      signal: threshold.signal,
+      cause: isHard(threshold) ? "hardThreshold" : "softThreshold",
+      measured: measurementOf(threshold, observations, settings.memorySignal),
+      candidates: ranking.slice(0, JOURNALED_CANDIDATES_MAX),
+      annotations,
+    });
     for (const each of met) {
       const atMs = observations.get(each.signal)?.atMonotonicMs;
       if (atMs !== undefined) metrics.statsAge.observe((clock.monotonicMs() - atMs) / 1000, each.signal);
     }
+  }
+
+  #evict(pod: Pod, request: Required<EndRequest>, { cause, annotations, ...shown }: EvictionDetails): void {
+    const { journal, clock, events, metrics } = this.#parts;
+    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
+    const { reason, message } = request;
+    journal.note(decisionRecord(subject, { kind: "evict", why: message, ...shown }));
+    events.emit(podSubject(pod), "Warning", reason, message, annotations);
+    this.#evicted.evict(pod, request, cause);
+    metrics.evictions.increment(shown.signal);
   }
 
   async #statsFrom(read: (signal: AbortSignal) => Promise<Summary>, shutdown: AbortSignal): Promise<StatsOf> {
