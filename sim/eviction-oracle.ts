@@ -70,12 +70,17 @@ const DISK_SLACK = 2 ** 20;
 const WAIT_MS = 40_000;
 /** While a resource is short and a pod can be evicted, one is evicted within this time. */
 const BOUND_MS = { memory: 30_000, disk: 75_000, pids: 50_000 } as const satisfies Readonly<Record<Resource, number>>;
+/** How often this oracle reads what the node has left, and whether an eviction is due. */
+const FOLLOW_EVERY_MS = 100;
+const BOUND_EVERY_MS = 1_000;
 /** A call to the runtime gets no answer for at most this long. */
 const HANG_MS = 240_000;
 
 export class EvictionOracle implements CallListener {
   /** The thresholds of the agent. Without any, the rules about them judge that nothing is ever short. */
   thresholds: readonly KnownThreshold[] = [];
+  /** Called when a pod is first seen to be chosen. */
+  onChoice: () => void = () => {};
   readonly #sight: EvictionSight;
   readonly #shortages = new Map<KnownThreshold, Shortage>();
   /** Pods that were chosen, and those whose termination for an eviction began. */
@@ -83,6 +88,8 @@ export class EvictionOracle implements CallListener {
   readonly #evicted = new Map<string, { readonly atMs: number; readonly resource: Resource | undefined }>();
   readonly #statuses = new Map<string, string>();
   #node: Node | undefined;
+  #followDueMs = 0;
+  #boundDueMs = 0;
 
   constructor(sight: EvictionSight) {
     this.#sight = sight;
@@ -111,11 +118,10 @@ export class EvictionOracle implements CallListener {
 
   /** After every event. */
   check(): void {
-    const { node } = this.#sight;
-    if (this.thresholds.length > 0) {
-      const left = this.#available();
-      for (const threshold of this.thresholds) this.#follow(threshold, left[threshold.resource]);
-      if (node.isRunning) this.#checkBound();
+    if (this.#nowMs >= this.#followDueMs) this.#followAll();
+    if (this.#nowMs >= this.#boundDueMs) {
+      this.#boundDueMs = this.#nowMs + BOUND_EVERY_MS;
+      if (this.#sight.node.isRunning) this.#checkBound();
     }
     this.#checkConditions();
   }
@@ -154,6 +160,13 @@ export class EvictionOracle implements CallListener {
     };
   }
 
+  #followAll(): void {
+    this.#followDueMs = this.#nowMs + FOLLOW_EVERY_MS;
+    if (this.thresholds.length === 0) return;
+    const left = this.#available();
+    for (const threshold of this.thresholds) this.#follow(threshold, left[threshold.resource]);
+  }
+
   #follow(threshold: KnownThreshold, left: number): void {
     const known = this.#shortages.get(threshold) ?? { sinceMs: undefined, lastMs: NEVER_MS, lastedMs: 0 };
     this.#shortages.set(threshold, known);
@@ -170,6 +183,8 @@ export class EvictionOracle implements CallListener {
   #choose(uid: string, message: string): void {
     if (this.#chosen.has(uid)) return;
     this.#chosen.add(uid);
+    this.onChoice();
+    this.#followAll();
     const { podOf, journaled, violation } = this.#sight;
     const pod = podOf(uid);
     if (pod === undefined ? journaled.isStatic(uid) : isCriticalPod(pod)) {
@@ -180,6 +195,7 @@ export class EvictionOracle implements CallListener {
     if (pod === undefined) return;
     if (resource === undefined) this.#checkOwnLimit(pod, message);
     else {
+      this.#sight.note("a pod was evicted for a threshold");
       this.#checkNeed(pod, resource);
       this.#checkRank(pod, resource);
     }

@@ -6,7 +6,7 @@ import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import type { KnownThreshold } from "../eviction-oracle.ts";
 import type { Use } from "../fake-runtime/behaviour.ts";
 import { kubeletWith } from "../kubelet.ts";
-import type { SimNode } from "../sim-node.ts";
+import { makeSmall } from "../small-node.ts";
 import { app, execHook, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
 import { install } from "../world-files.ts";
 import { all, endedWith, isRunning, startsAre, staticRuns } from "./ends.ts";
@@ -19,6 +19,8 @@ const LOW_ON = "The node was low on resource: ";
 /** Of images alone, so that the removal of images for its own thresholds does not interfere. */
 const EVICTION_ONLY = "--image-gc-high-threshold=100";
 const NO_DISK_THRESHOLDS = "memory.available<100Mi";
+
+const MEMORY_THRESHOLD: KnownThreshold = { resource: "memory", amount: 100 * MIB, graceMs: 0 };
 
 /** A container that uses this much, from this age on. */
 const using = (use: Partial<Use>, fromMs = 1_000) => app({ ...SERVER, uses: [{ fromMs, ...use }] });
@@ -36,26 +38,11 @@ interface Late {
 
 /** Leaves this much of the machine's memory to the containers. */
 const leave =
-  (bytes: number, thresholds: readonly KnownThreshold[] = [{ resource: "memory", amount: 100 * MIB, graceMs: 0 }]) =>
-  ({ node: { machine }, oracle }: Stage): void => {
-    machine.workingSetBytes = machine.machine.memoryBytes - BigInt(bytes);
+  (freeMemoryBytes: number, thresholds: readonly KnownThreshold[] = [MEMORY_THRESHOLD]) =>
+  ({ node, oracle }: Stage): void => {
+    makeSmall(node, { freeMemoryBytes });
     oracle.evictions.thresholds = thresholds;
   };
-
-/** One file system for everything, on which images and writable layers use space. */
-function smallDisk(node: SimNode, capacityBytes: bigint): void {
-  const used = () =>
-    node.runtime.images.list().reduce((sum, { sizeBytes }) => sum + sizeBytes, BigInt(node.runtime.use.layerBytes));
-  node.machine.filesystems.set("/", {
-    device: "1",
-    capacityBytes,
-    get availableBytes() {
-      return used() < capacityBytes ? capacityBytes - used() : 0n;
-    },
-    inodes: 1_000_000n,
-    inodesFree: 900_000n,
-  });
-}
 
 const isEvicted =
   (name: string, message: string) =>
@@ -163,8 +150,8 @@ const hardHook: Scenario = {
 const processes: Scenario = {
   name: "eviction for process IDs",
   agent: kubeletWith("--eviction-hard=pid.available<1000"),
-  before: ({ node: { machine }, oracle }) => {
-    machine.processes = machine.machine.pidsMax - 1_500;
+  before: ({ node, oracle }) => {
+    makeSmall(node, { freeProcessIds: 1_500 });
     oracle.evictions.thresholds = [{ resource: "pids", amount: 1_000, graceMs: 0 }];
   },
   steps: [
@@ -180,13 +167,10 @@ const DISK_FLAGS = [
   "--minimum-image-ttl-duration=0s",
   "--eviction-hard=nodefs.available<20Mi,imagefs.available<20Mi",
 ];
-const CAPACITY_BYTES = BigInt(200 * MIB);
 
 const withUnusedImages = (stage: Stage) => {
-  smallDisk(stage.node, CAPACITY_BYTES);
+  makeSmall(stage.node, { diskBytes: 200 * MIB, unusedImages: 2 });
   stage.oracle.evictions.thresholds = [{ resource: "disk", amount: 20 * MIB, graceMs: 0 }];
-  for (const name of ["unused-0", "unused-1"])
-    stage.node.runtime.images.load(name, { image: { sizeBytes: BigInt(20 * MIB) } });
 };
 
 const diskReclaimed: Scenario = {

@@ -76,7 +76,9 @@ export const LIFECYCLE_SITUATIONS = [
 ] as const;
 
 export const PRESSURE_SITUATIONS = [
+  "a pod was evicted for a threshold",
   "the rank of an evicted pod was judged",
+  "the agent was killed during an eviction",
   "a pod was evicted for a limit of its own",
   "an image was removed",
 ] as const;
