@@ -144,6 +144,32 @@ void suite("memory pressure", () => {
     assert.equal((await w.eventsOf("second")).filter(({ reason }) => reason === "Evicted").length, 0);
   });
 
+  test("[17.5] a restarted agent waits for the pod that uses most when the runtime fails to report it at first", async () => {
+    let failsUntilMs = 0;
+    const w = begin({
+      flags: ["--eviction-hard=memory.available<100Mi"],
+      plan: ({ name, target }) => {
+        const record = w.node.runtime.containers.get(target);
+        const isOfGreedy = record !== undefined && record.name.includes("greedy");
+        const fails = name === "ContainerStatus" && isOfGreedy && w.world.clock.monotonicMs() < failsUntilMs;
+        return fails ? { kind: "fail", effect: "none" } : undefined;
+      },
+    });
+    await w.world.advance(5_000);
+    for (const name of ["modest", "greedy"]) w.run(name, { memory: "10Mi" });
+    await w.world.advance(10_000);
+    await w.fill("modest", 20n * MIB);
+    await w.fill("greedy", 300n * MIB);
+    w.node.crash();
+    w.leave(50n * MIB);
+    failsUntilMs = w.world.clock.monotonicMs() + 4_000;
+    w.start();
+    await w.world.advance(8_000);
+    w.leave(2_000n * MIB);
+    await w.world.advance(20_000);
+    assert.deepEqual([w.find("modest")?.status?.phase, w.find("greedy")?.status?.reason], ["Running", "Evicted"]);
+  });
+
   test("[17.2] evicts within 1.5 s of crossing the threshold while a pod allocates 500 MB/s", async () => {
     const w = begin({ flags: ["--eviction-hard=memory.available<1Gi"] });
     await w.world.advance(5_000);

@@ -67,7 +67,7 @@ export const SWARM_MUTANTS: readonly SwarmMutant[] = [
     name: "evicts no pod for a threshold",
     breaks: "and nothing evicts",
     file: `${EVICTION}/eviction.ts`,
-    find: "if (first !== undefined) await this.#evictForThreshold(",
+    find: "if (first !== undefined && !this.#isFirstSight()) await this.#evictForThreshold(",
     replace: "if (first === null) await this.#evictForThreshold(",
     seed: 26,
   },

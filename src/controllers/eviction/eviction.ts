@@ -45,6 +45,7 @@ import { isCriticalPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
+import { awaitsPods } from "./active-pods.ts";
 import { EvictedPods, type EvictedPodsParts, type EvictionCause } from "./evicted-pods.ts";
 import { NodeReclaim, type NodeReclaimParts } from "./node-reclaim.ts";
 
@@ -76,6 +77,8 @@ export interface EvictionLoopSettings extends ThresholdSettings {
 
 const CHECK_EVERY_MS = 10_000;
 const STATS_LIMIT_MS = 5000;
+/** The interval at which the Go kubelet compares its thresholds. */
+const FIRST_SIGHT_MS = 10_000;
 /** Nobody reads the ranks of 500 pods, and one record must not displace others. */
 const JOURNALED_CANDIDATES_MAX = 20;
 
@@ -101,6 +104,8 @@ export class EvictionLoop {
   readonly #reclaim: NodeReclaim;
   #state = NO_EVICTION_STATE;
   #storageDueMs = 0;
+  /** Since when the pods of every source have been known. */
+  #knownMonotonicMs: number | undefined;
   #thresholds: { readonly layout: FilesystemLayout; readonly all: readonly EvictionThreshold[] } | undefined;
   /** The last event about a shortage. */
   #attempt: { readonly signal: Signal; readonly monotonicMs: number } | undefined;
@@ -145,14 +150,26 @@ export class EvictionLoop {
     const met = evaluation.met.filter(({ signal }) => layout !== undefined || !isOfDisk(signal));
     const isWaiting = this.#evicted.checkProgress(met.some(isHard));
     // Until every source was read, the pods are not known.
-    if (!sourcesReady.value || isWaiting) return;
+    if (!sourcesReady.value) return;
+    this.#knownMonotonicMs ??= clock.monotonicMs();
+    if (isWaiting) return;
     const [first] = met;
     const isMemory = first !== undefined && resourceOf(first.signal) === "memory";
     // Memory waits for nothing.
     if (!isMemory && layout !== undefined && (await this.#evictForStorage(layout, shutdown))) return;
     if (!evaluation.state.past.some(({ signal }) => isOfDisk(signal))) this.#reclaim.reset();
     const round: Round = { observations, layout: known, thresholds };
-    if (first !== undefined) await this.#evictForThreshold(first, met, round, shutdown);
+    if (first !== undefined && !this.#isFirstSight()) await this.#evictForThreshold(first, met, round, shutdown);
+  }
+
+  /**
+   * After a start, the pod that uses most may be one that its worker has not handled yet, and another would be evicted
+   * for it. A runtime that does not answer for one pod delays eviction no longer than this.
+   */
+  #isFirstSight(): boolean {
+    const { clock } = this.#parts;
+    const sinceMs = this.#knownMonotonicMs ?? clock.monotonicMs();
+    return clock.monotonicMs() - sinceMs < FIRST_SIGHT_MS && awaitsPods(this.#parts);
   }
 
   /** Only the layout changes them. */
