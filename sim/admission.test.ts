@@ -1,37 +1,25 @@
 /** Admission, rejection, waiting and preemption of pods: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Node, PodSpec } from "../src/api/gen/core-v1.ts";
+import type { PodSpec } from "../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../src/api/resources.ts";
 import { createJournal } from "../src/controllers/journal/journal.ts";
-import { keyOf } from "../test/integration/node-metrics/scrape.ts";
-import { expositionText, readExposition } from "../test/support/exposition.ts";
+import { oneNode } from "../test/support/one-node.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { keptKubelet } from "./kubelet.ts";
-import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan } from "./port-calls.ts";
-import { World } from "./world.ts";
 
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const stubborn: Behaviour = {};
 const CRITICAL = 2_000_000_000;
 
-function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
-  const world = new World({ seed: 1, plan, latencyMs: () => 2 });
-  const node = world.addNode("n1");
-  node.runtime.images.load("busybox", {});
-  const { agent, newest } = keptKubelet(...flags);
-  const start = () => node.start(agent);
-  start();
-  const { create, ...rest } = plainPods(world);
+function begin(plan?: FaultPlan, ...flags: readonly string[]) {
+  const { create, ...one } = oneNode(plan, ...flags);
+  const { world, node } = one;
   const nodeName = { name: "n1" };
   return {
-    world,
-    node,
-    start,
-    ...rest,
+    ...one,
     /** `cpu` is the CPU request; undefined: no requests. */
     create: (name: string, cpu: string | undefined, spec: Partial<PodSpec> = {}, behaviour = server) => {
       const resources = cpu === undefined ? {} : { requests: { cpu } };
@@ -47,11 +35,6 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
         undefined,
         ADMIN,
       ),
-    ownNode: () => world.api.store.get(kindOf(nodes), "n1") as unknown as Node | undefined,
-    counted: (name: string) => {
-      const samples = readExposition(expositionText(newest().metrics.registry.collect(), "text")).get(name)?.samples;
-      return Object.fromEntries((samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
-    },
     decisions: async () => {
       const directory = "/var/lib/kubelet/deckhand/journal";
       const files = node.files.port;
@@ -92,6 +75,16 @@ test("[5.2] rejects a pod that does not fit and names the amounts; the same size
   await world.advance(5_000);
   assert.equal(find("fourth")?.status?.phase, "Running");
   assert.equal(find("second")?.status?.phase, "Failed", "a verdict is not taken back");
+});
+
+test("[5.2] a pod with an amount beyond every node is rejected, and delays the admission of no other pod", async () => {
+  const { world, create, find } = begin();
+  await world.advance(5_000);
+  create("hostile", "1e5001");
+  create("other", "1");
+  await world.advance(10_000);
+  assert.deepEqual([find("hostile")?.status?.phase, find("hostile")?.status?.reason], ["Failed", "OutOfcpu"]);
+  assert.equal(find("other")?.status?.phase, "Running");
 });
 
 test("[5.3] queries the Node once for labels the watch has not delivered before rejecting a pod", async () => {

@@ -1,31 +1,20 @@
 /** Eviction of pods under node pressure and for their limits of local storage: the real loops in virtual time. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Container, Node, PodSpec } from "../src/api/gen/core-v1.ts";
-import { nodes } from "../src/api/resources.ts";
+import type { Container, PodSpec } from "../src/api/gen/core-v1.ts";
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
-import { keyOf } from "../test/integration/node-metrics/scrape.ts";
-import { expositionText, readExposition } from "../test/support/exposition.ts";
-import { kindOf } from "./fake-api-server/kinds.ts";
+import { oneNode } from "../test/support/one-node.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { keptKubelet } from "./kubelet.ts";
-import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan } from "./port-calls.ts";
-import { World } from "./world.ts";
 import { install } from "./world-files.ts";
 
 const MIB = 2n ** 20n;
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
 const stubborn: Behaviour = {};
 
-function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags?: readonly string[] } = {}) {
-  const world = new World({ seed: 1, plan, latencyMs: () => 2 });
-  const node = world.addNode("n1");
-  node.runtime.images.load("busybox", {});
-  const { agent, newest } = keptKubelet(...flags);
-  const start = () => node.start(agent);
-  start();
-  const { create, find, eventsOf } = plainPods(world);
+function begin({ plan, flags = [] }: { plan?: FaultPlan; flags?: readonly string[] } = {}) {
+  const { create, ...one } = oneNode(plan, ...flags);
+  const { node, find } = one;
   /** Bytes that the pod's containers use. */
   const fill = async (pod: string, bytes: bigint) => {
     const uid = find(pod)?.metadata?.uid ?? "";
@@ -37,11 +26,7 @@ function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags
     }
   };
   return {
-    world,
-    node,
-    start,
-    find,
-    eventsOf,
+    ...one,
     fill,
     run: (
       name: string,
@@ -50,14 +35,9 @@ function begin({ plan = () => undefined, flags = [] }: { plan?: FaultPlan; flags
       behaviour = server,
       own: Partial<Container> = {},
     ) => create(name, { command: [...scripted(behaviour)], resources: { requests }, ...own }, spec),
-    ownNode: () => world.api.store.get(kindOf(nodes), "/n1") as unknown as Node | undefined,
     /** Leaves this much of the machine's memory. */
     leave: (bytes: bigint) => {
       node.machine.workingSetBytes = node.machine.machine.memoryBytes - bytes;
-    },
-    counted: (name: string) => {
-      const samples = readExposition(expositionText(newest().metrics.registry.collect(), "text")).get(name)?.samples;
-      return Object.fromEntries((samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
     },
   };
 }
@@ -162,6 +142,32 @@ void suite("memory pressure", () => {
     w.start();
     await w.world.advance(500);
     assert.equal((await w.eventsOf("second")).filter(({ reason }) => reason === "Evicted").length, 0);
+  });
+
+  test("[17.5] a restarted agent waits for the pod that uses most when the runtime fails to report it at first", async () => {
+    let failsUntilMs = 0;
+    const w = begin({
+      flags: ["--eviction-hard=memory.available<100Mi"],
+      plan: ({ name, target }) => {
+        const record = w.node.runtime.containers.get(target);
+        const isOfGreedy = record !== undefined && record.name.includes("greedy");
+        const fails = name === "ContainerStatus" && isOfGreedy && w.world.clock.monotonicMs() < failsUntilMs;
+        return fails ? { kind: "fail", effect: "none" } : undefined;
+      },
+    });
+    await w.world.advance(5_000);
+    for (const name of ["modest", "greedy"]) w.run(name, { memory: "10Mi" });
+    await w.world.advance(10_000);
+    await w.fill("modest", 20n * MIB);
+    await w.fill("greedy", 300n * MIB);
+    w.node.crash();
+    w.leave(50n * MIB);
+    failsUntilMs = w.world.clock.monotonicMs() + 4_000;
+    w.start();
+    await w.world.advance(8_000);
+    w.leave(2_000n * MIB);
+    await w.world.advance(20_000);
+    assert.deepEqual([w.find("modest")?.status?.phase, w.find("greedy")?.status?.reason], ["Running", "Evicted"]);
   });
 
   test("[17.2] evicts within 1.5 s of crossing the threshold while a pod allocates 500 MB/s", async () => {

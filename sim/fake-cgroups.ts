@@ -17,6 +17,8 @@ export interface FakeCgroupsOptions {
   readonly root?: CgroupName;
   /** Called for every process that `destroy` kills. */
   readonly onKill?: (pid: number) => void;
+  /** What a process uses, in addition to what its cgroup was filled with. */
+  readonly memoryOf?: (pid: number) => number;
 }
 
 export class FakeCgroups implements Cgroups {
@@ -24,14 +26,22 @@ export class FakeCgroups implements Cgroups {
   readonly driver: CgroupDriver;
   readonly #root: CgroupName;
   readonly #onKill: (pid: number) => void;
+  readonly #memoryOf: (pid: number) => number;
   readonly #groups = new Map<string, Group>();
   readonly #memoryInUse = new Map<string, bigint>();
 
-  constructor({ version = 2, driver = "cgroupfs", root = [], onKill = () => {} }: FakeCgroupsOptions = {}) {
+  constructor({
+    version = 2,
+    driver = "cgroupfs",
+    root = [],
+    onKill = () => {},
+    memoryOf = () => 0,
+  }: FakeCgroupsOptions = {}) {
     this.version = version;
     this.driver = driver;
     this.#root = root;
     this.#onKill = onKill;
+    this.#memoryOf = memoryOf;
     this.#make([]);
   }
 
@@ -81,7 +91,7 @@ export class FakeCgroups implements Cgroups {
     if (!this.#groups.has(name.join("/"))) return Promise.resolve(undefined);
     const { memoryLimitBytes = -1n } = this.#group(name).values;
     const workingSetBytes = [name, ...this.#below(name)]
-      .map((group) => this.#memoryInUse.get(group.join("/")) ?? 0n)
+      .map((group) => (this.#memoryInUse.get(group.join("/")) ?? 0n) + this.#memoryOfProcesses(group))
       .reduce((sum, bytes) => sum + bytes, 0n);
     return Promise.resolve({ workingSetBytes, limitBytes: memoryLimitBytes < 0n ? undefined : memoryLimitBytes });
   }
@@ -121,6 +131,10 @@ export class FakeCgroups implements Cgroups {
 
   valuesOf(name: CgroupName): CgroupValues {
     return this.#group(name).values;
+  }
+
+  #memoryOfProcesses(name: CgroupName): bigint {
+    return [...this.#group(name).pids].reduce((sum, pid) => sum + BigInt(this.#memoryOf(pid)), 0n);
   }
 
   #make(name: CgroupName): void {

@@ -1,6 +1,7 @@
 /** The Machine port of a machine that a scenario configures and changes. */
 import { raceAbort } from "../src/concurrency/abort.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine, MachineFacts } from "../src/ports/machine.ts";
+import { totalUse, type Use } from "./fake-runtime/behaviour.ts";
 
 const GIB = 1024n ** 3n;
 
@@ -14,8 +15,12 @@ const wholeDisk: FilesystemFacts = {
 
 export class FakeMachine implements Machine {
   machine: MachineFacts;
+  /** Without that of the containers. */
   workingSetBytes = 2n * GIB;
+  /** Without the children of containers' processes. */
   processes = 200;
+  /** What the containers use. */
+  use: () => Use = () => totalUse([]);
   /** By mount point. For a path, the longest mount point above it counts. */
   readonly filesystems = new Map<string, FilesystemFacts>([["/", wholeDisk]]);
   interfaces: readonly InterfaceAddress[] = [
@@ -68,15 +73,15 @@ export class FakeMachine implements Machine {
   }
 
   async memoryAvailableBytes(): Promise<bigint> {
-    return this.machine.memoryBytes - this.workingSetBytes;
+    return this.machine.memoryBytes - (await this.memoryWorkingSetBytes());
   }
 
   async memoryWorkingSetBytes(): Promise<bigint> {
-    return this.workingSetBytes;
+    return this.workingSetBytes + BigInt(this.use().memoryBytes);
   }
 
   async processCount(): Promise<number> {
-    return this.processes;
+    return this.processes + this.use().children;
   }
 
   async filesystem(path: string): Promise<FilesystemFacts> {

@@ -26,6 +26,7 @@ export interface FakeStatsParts {
   readonly cgroups: FakeCgroups;
   readonly machine: FakeMachine;
   readonly files: FakeFiles;
+  readonly childrenOf?: (pid: number) => number;
 }
 
 interface Seen {
@@ -81,12 +82,13 @@ export class FakeStats implements Stats {
   }
 
   async #group(name: CgroupName, id: string, { detail, sandboxes }: StatsQuestion): Promise<CgroupStats> {
-    const { clock, cgroups, machine } = this.#parts;
+    const { clock, cgroups, machine, childrenOf = () => 0 } = this.#parts;
     const pids = await cgroups.processes(name);
+    const count = pids.reduce((sum, pid) => sum + 1 + childrenOf(pid), 0);
     const seen = this.#age(id, pids.length, clock.wallMs());
     const memory = await cgroups.memory(name);
     const isRoot = id === "/";
-    const used = isRoot ? machine.workingSetBytes : (memory?.workingSetBytes ?? 0n);
+    const used = isRoot ? await machine.memoryWorkingSetBytes() : (memory?.workingSetBytes ?? 0n);
     const limit = isRoot ? machine.machine.memoryBytes : memory?.limitBytes;
     const container = containerIdOfGroup(id);
     const hasNetwork = isRoot || (container !== undefined && sandboxes.has(container));
@@ -100,7 +102,7 @@ export class FakeStats implements Stats {
         ? {}
         : {
             io: { devices: [] },
-            processes: { processes: pids.length, openFiles: 0, sockets: 0, threads: pids.length, threadsMax: 0 },
+            processes: { processes: count, openFiles: 0, sockets: 0, threads: count, threadsMax: 0 },
             ...(hasNetwork ? { network: [QUIET_INTERFACE] } : {}),
           }),
     };

@@ -15,6 +15,7 @@
  * | runtime | the runtime was dead, hung, or slow | all |
  * | commands | an ExecSync failed or hung | its container |
  * | commands | the runtime was dead or hung | all |
+ * | stats | a measurement of the machine, or a reading of its statistics, failed or hung | all |
  * | prober | a probe request, or a hook's HTTP request, failed on this node | the pod with that address |
  */
 import type { RuntimeDurations } from "./fake-runtime/node-state.ts";
@@ -22,10 +23,11 @@ import type { CallListener, CallResult, Fault, PortCall } from "./port-calls.ts"
 import type { SimNode } from "./sim-node.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
 
-export type FaultKind = "memory" | "runtime" | "commands" | "prober";
+export type FaultKind = "memory" | "runtime" | "commands" | "prober" | "stats";
 
 const ALL = "";
 const FILE_READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
+const MEASURING: ReadonlySet<string> = new Set(["machine", "stats", "cgroups"]);
 const JOURNAL = "/var/lib/kubelet/deckhand/journal";
 /** A runtime that takes longer than this for one step is slow. */
 const SLOW_MS = 1_000;
@@ -86,6 +88,8 @@ export class FaultLog implements CallListener {
       this.#note("prober", this.#podAt(call.target));
     } else if (isOfJournal(call)) {
       this.#note("memory");
+    } else if (MEASURING.has(call.port)) {
+      this.#note("stats");
     }
   }
 

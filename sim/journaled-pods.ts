@@ -8,7 +8,19 @@ export interface Termination {
   readonly life: number;
   /** When the grace period ends, by the record with the shortest grace. */
   readonly endsMs: number;
+  /** As the first record says. */
+  readonly why: string;
 }
+
+const EVICTED = "failed Evicted: ";
+/** A pod that the node rejects because of its pressure has the same reason. */
+const REJECTED = `${EVICTED}Pod was rejected: `;
+
+export const isEviction = (termination: Termination | undefined): termination is Termination =>
+  termination?.why.startsWith(EVICTED) === true && !termination.why.startsWith(REJECTED);
+
+/** The status message of an evicted pod. */
+export const evictionMessage = ({ why }: Termination): string => why.slice(EVICTED.length);
 
 export interface PodRecords {
   readonly isAdmitted: boolean;
@@ -46,6 +58,10 @@ export class JournaledPods {
     return this.#pods.get(uid) ?? UNKNOWN;
   }
 
+  isStatic(uid: string): boolean {
+    return [...this.#staticUids.values()].includes(uid);
+  }
+
   /** How often the static pod with this manifest ended. After each end its mirror pod may start over. */
   endingsOf(manifestHash: string): number {
     return this.#endings.get(this.#staticUids.get(manifestHash) ?? "") ?? 0;
@@ -69,8 +85,8 @@ export class JournaledPods {
         this.#pods.set(record.uid, { ...before, isDecided: true });
         break;
       case "terminating": {
-        const { sinceMs = nowMs, life: first = life, endsMs = Number.POSITIVE_INFINITY } = before.termination ?? {};
-        const termination = { sinceMs, life: first, endsMs: Math.min(endsMs, nowMs + record.graceSeconds * 1_000) };
+        const first = before.termination ?? { sinceMs: nowMs, life, endsMs: Number.POSITIVE_INFINITY, why: record.why };
+        const termination = { ...first, endsMs: Math.min(first.endsMs, nowMs + record.graceSeconds * 1_000) };
         this.#pods.set(record.uid, { ...before, termination });
         break;
       }

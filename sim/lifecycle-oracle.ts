@@ -8,7 +8,7 @@ import { type ContainerSpec, containerNamed, initContainers } from "../src/domai
 import { hasProbe } from "../src/domain/probes/probe-spec.ts";
 import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
 import type { FaultLog } from "./fault-log.ts";
-import type { JournaledPods } from "./journaled-pods.ts";
+import { isEviction, type JournaledPods } from "./journaled-pods.ts";
 import { Judgements } from "./judgements.ts";
 import type { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
@@ -73,6 +73,8 @@ interface Stop {
   readonly life: number;
   readonly runtimeDeaths: number;
   readonly isOfEnd: boolean;
+  /** When the pod's grace period ended, by the journal. */
+  readonly graceEndsMs: number;
 }
 
 /** The minimum grace of a stop: such a stop means that the grace period has run out. */
@@ -366,9 +368,14 @@ export class LifecycleOracle {
   #checkOnce(record: ContainerRecord, seen: Seen, endsMs: number): void {
     const { node, nowMs, journaled, faults, violation } = this.#sight;
     const { lastStop } = seen;
-    const isOfEnd = journaled.of(uidOf(record)).termination !== undefined;
-    seen.lastStop = { atMs: nowMs(), endsMs, life: node.lives, runtimeDeaths: node.runtime.deaths, isOfEnd };
+    const { termination } = journaled.of(uidOf(record));
+    const isOfEnd = termination !== undefined;
+    const graceEndsMs = termination?.endsMs ?? Number.POSITIVE_INFINITY;
+    const { lives: life } = node;
+    seen.lastStop = { atMs: nowMs(), endsMs, life, runtimeDeaths: node.runtime.deaths, isOfEnd, graceEndsMs };
     if (lastStop?.life !== node.lives || lastStop.runtimeDeaths !== node.runtime.deaths) return;
+    // An eviction may shorten the rest of a grace period, even to less than the least one that a stop can have.
+    if (graceEndsMs < lastStop.graceEndsMs) return;
     if (lastStop.isOfEnd !== isOfEnd || nowMs() >= lastStop.endsMs || endsMs < lastStop.endsMs - SLACK_MS) return;
     if (!faults.concerned("runtime", lastStop.atMs, uidOf(record)))
       violation(`[4] ${nameOf(record)} of ${this.#podName(record)} was stopped twice with the same grace`);
@@ -432,6 +439,8 @@ export class LifecycleOracle {
   #checkReason(record: ContainerRecord, pod: Pod): void {
     const { node, pods, recordsOf, violation, wasEverUnwell, requestedForAllNs } = this.#sight;
     const { metadata, spec } = pod;
+    // Whether the pod may be evicted is another rule.
+    if (isEviction(this.#sight.journaled.of(metadata?.uid ?? "").termination)) return;
     const containerSpec = containerNamed(spec, nameOf(record));
     if (metadata?.deletionTimestamp !== undefined || containerSpec === undefined || containerSpec.role === "init")
       return;

@@ -2,14 +2,12 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { suite, test } from "node:test";
-import { compose } from "../src/app/compose.ts";
-import { statsOf } from "../src/app/compose-stats.ts";
 import type { Summary } from "../src/domain/stats/summary-shape.ts";
 import { HttpError, type Route, type RouteRequest } from "../src/server/route.ts";
 import { Router, routeAt } from "../src/server/router.ts";
 import { statsRoutes } from "../src/server/stats/stats-routes.ts";
 import { readExposition } from "../test/support/exposition.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import { World } from "./world.ts";
 
@@ -21,13 +19,9 @@ async function start() {
   const world = new World({ seed: 7 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  let routes: readonly Route[] = [];
-  node.start((ports, { name }) => {
-    const options = kubeletOptions(name);
-    const kubelet = compose(ports, options);
-    routes = statsRoutes(statsOf({ ports, options, cells: kubelet.cells }, forever));
-    return kubelet;
-  });
+  const { agent, newest } = keptKubelet();
+  node.start(agent);
+  const routes = statsRoutes(newest().stats);
   const route = (path: string) => routes.find((each) => each.path === path) ?? assert.fail(`no route ${path}`);
   const ask = async (path: string, query = "", form?: string): Promise<string> => {
     const request = {

@@ -7,11 +7,13 @@ import { pods } from "../src/api/resources.ts";
 import { containerNamed } from "../src/domain/pod/containers.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
+import { EvictionOracle } from "./eviction-oracle.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { isWell } from "./fake-runtime/behaviour.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
 import { FaultLog } from "./fault-log.ts";
 import { ForeignOracle } from "./foreign-oracle.ts";
+import { ImageOracle } from "./image-oracle.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournaledPods } from "./journaled-pods.ts";
 import { LifecycleOracle } from "./lifecycle-oracle.ts";
@@ -19,6 +21,7 @@ import { NodeOracle } from "./node-oracle.ts";
 import { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
 import { IN_FLIGHT_MS, StartOracle } from "./start-oracle.ts";
+import type { Situation } from "./swarm/coverage.ts";
 import { VolumeOracle } from "./volume-oracle.ts";
 import type { World } from "./world.ts";
 
@@ -64,6 +67,8 @@ export class Oracle {
   readonly begins: StartOracle;
   readonly lifecycle: LifecycleOracle;
   readonly resizes: ResizeOracle;
+  readonly evictions: EvictionOracle;
+  readonly images: ImageOracle;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
@@ -88,7 +93,22 @@ export class Oracle {
       terminalMs: (uid) => this.#pods.get(uid)?.terminalAtMs ?? Number.POSITIVE_INFINITY,
       violation: (text) => this.#violation(text),
     });
-    world.calls.listeners.push(this.faults, this.begins);
+    const ofNode = {
+      node,
+      pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
+      journaled: this.#journaled,
+      note: (situation: Situation) => this.lifecycle.note(situation),
+      violation: (text: string) => this.#violation(text),
+    };
+    this.evictions = new EvictionOracle({
+      ...ofNode,
+      world,
+      podOf: (uid) => this.#pods.get(uid)?.pod,
+      recordsOf: (uid) => this.records(uid),
+      faults: this.faults,
+    });
+    this.images = new ImageOracle(ofNode);
+    world.calls.listeners.push(this.faults, this.begins, this.evictions, this.images);
     this.#ownNode = new NodeOracle({
       world,
       node,
@@ -139,6 +159,7 @@ export class Oracle {
     this.#readJournal();
     this.#checkPods();
     this.resizes.check();
+    this.evictions.check();
     this.volumes.check();
     this.foreign.check();
     this.#ownNode.check();
@@ -158,6 +179,7 @@ export class Oracle {
       this.#journaled.read(record, this.#world.clock.monotonicMs(), this.#node.lives);
       this.begins.read(record);
       this.resizes.read(record);
+      this.evictions.read(record);
     }
   }
 
@@ -201,6 +223,7 @@ export class Oracle {
       if (known !== undefined && known.goneAtMs === undefined) {
         this.#checkStep(known.pod, pod);
         this.resizes.changed(known.pod, pod);
+        this.evictions.changed(pod);
       }
       const terminal = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
       this.#pods.set(uid, {

@@ -163,9 +163,19 @@ export class SimNode {
     this.logFiles = new FakeLogFiles(this.files);
     this.mounts = new FakeMounts(this.files, clock);
     for (const [path, text] of Object.entries(FIRST_FILES)) install(this.files, path, text);
-    this.cgroups = new FakeCgroups({ onKill: (pid) => this.runtime.killProcess(pid) });
+    this.cgroups = new FakeCgroups({
+      onKill: (pid) => this.runtime.killProcess(pid),
+      memoryOf: (pid) => this.runtime.useOf(pid).memoryBytes,
+    });
     this.machine = new FakeMachine(name);
-    this.stats = new FakeStats({ clock, cgroups: this.cgroups, machine: this.machine, files: this.files });
+    this.machine.use = () => this.runtime.use;
+    this.stats = new FakeStats({
+      clock,
+      cgroups: this.cgroups,
+      machine: this.machine,
+      files: this.files,
+      childrenOf: (pid) => this.runtime.useOf(pid).children,
+    });
     this.prober = new FakeProber(clock, ({ host }) => this.#serverAt(host));
     const options = { clock, trace, name, logs: diskLogs(this.files), processes: inCgroups(this.cgroups) };
     const table = behaviourOf === undefined ? {} : { behaviourOf };

@@ -21,7 +21,7 @@ import { noteCall, noteDeath } from "./swarm/note-call.ts";
 import { Quiescence } from "./swarm/quiescence.ts";
 import { Supervisor } from "./swarm/supervisor.ts";
 import { User } from "./swarm/user.ts";
-import { drawWorkload, type Workload } from "./swarm/workload.ts";
+import { drawWorkload, type Workload, type WorkloadKind } from "./swarm/workload.ts";
 import { World } from "./world.ts";
 
 export interface SwarmSettings {
@@ -29,6 +29,9 @@ export interface SwarmSettings {
   /** Total duration: faults for a part of it, then rest. */
   readonly minutes: number;
   readonly agent?: AgentFactory;
+  readonly workload?: WorkloadKind;
+  /** Ends the run at a violation that contains this text, or when its faults have ended. */
+  readonly stopAt?: string;
 }
 
 export interface SeedRange {
@@ -62,12 +65,13 @@ const QUIESCENT_MS = 2 * MINUTE_MS;
 /** How many calls one unhealthy pod, or one token that expires soon, may cause in that time. */
 const CHANGES_PER_BUSY_POD = 60;
 
-export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): Promise<SwarmOutcome> {
+export async function runSeed(settings: SwarmSettings): Promise<SwarmOutcome> {
+  const { seed, minutes, agent: wanted, workload: kind = "all", stopAt } = settings;
   const random = new SeededRandom(`swarm/${seed}`);
   const activeMs = Math.max(1, minutes - SETTLE_MINUTES) * MINUTE_MS;
-  const endMs = Math.max(minutes, SETTLE_MINUTES + 1) * MINUTE_MS;
+  const endMs = stopAt === undefined ? Math.max(minutes, SETTLE_MINUTES + 1) * MINUTE_MS : activeMs;
   const set = drawFaults(random.split("faults"));
-  const workload = drawWorkload(random.split("workload"), activeMs);
+  const workload = drawWorkload(random.split("workload"), activeMs, kind);
   const agent = wanted ?? kubeletWith(...workload.flags);
   const coverage = new Coverage();
   const faults = new Faults(set, random.split("draws"), coverage);
@@ -112,12 +116,16 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     stage.oracle.lifecycle.atNextHook = () =>
       void world.clock.after(IN_HOOK_MS, () => (faults.isOn ? act() : undefined));
   };
-  faults.begin({ world, node, supervisor, workload, coverage, draw: new Draw(random.split("timed")), inHook });
-  await pass(stage, supervisor, activeMs);
+  const parts = { world, node, supervisor, workload, coverage, draw: new Draw(random.split("timed")), inHook };
+  faults.begin(parts);
+  stage.oracle.evictions.onChoice = () => faults.chosen(parts);
+  const isFound = () => stopAt !== undefined && stage.oracle.violations.some((text) => text.includes(stopAt));
+  const pass = (untilMs: number) => passWatched(stage, supervisor, untilMs, isFound);
+  await pass(activeMs);
   faults.heal();
-  await pass(stage, supervisor, endMs - QUIESCENT_MS);
+  await pass(endMs - QUIESCENT_MS);
   quiescence.begin();
-  await pass(stage, supervisor, endMs);
+  await pass(endMs);
   const wrong = [
     ...own,
     ...wrongInTheEnd(stage, workload, user.made, set),
@@ -157,9 +165,14 @@ const drawDurations = (draw: Draw): RuntimeDurations => ({
 
 const LOOK_EVERY_MS = 1_000;
 
-async function pass(stage: Stage, supervisor: Supervisor, untilMs: number): Promise<void> {
+async function passWatched(
+  stage: Stage,
+  supervisor: Supervisor,
+  untilMs: number,
+  isFound: () => boolean,
+): Promise<void> {
   const { clock } = stage.world;
-  while (clock.monotonicMs() < untilMs) {
+  while (clock.monotonicMs() < untilMs && !isFound()) {
     await passUntil(stage, Math.min(untilMs, clock.monotonicMs() + LOOK_EVERY_MS));
     supervisor.look();
   }

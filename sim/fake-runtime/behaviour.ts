@@ -24,11 +24,39 @@ export interface Behaviour {
   readonly onSignal?: Readonly<Record<string, Ending>>;
   /** How much memory the process uses. Above its limit it is OOM-killed. */
   readonly memoryBytes?: number;
+  /** What the process uses of its node, by its age, in ascending order. Omitted, or before the first age: nothing. */
+  readonly uses?: readonly ({ readonly fromMs: number } & Partial<Use>)[];
   /** The process's health answers by its age, in ascending order. Omitted, or before the first age: nothing listens. */
   readonly answers?: readonly { readonly fromMs: number; readonly health: Health }[];
   /** Stuck in the kernel: not even SIGKILL ends it. */
   readonly unkillable?: boolean;
 }
+
+/** Of the node's memory, process IDs and disk. */
+export interface Use {
+  readonly memoryBytes: number;
+  /** Child processes. */
+  readonly children: number;
+  /** Of the container's writable layer, which outlives the process. */
+  readonly layerBytes: number;
+}
+
+const NO_USE: Use = { memoryBytes: 0, children: 0, layerBytes: 0 };
+
+export const useAt = ({ uses = [] }: Behaviour, ageMs: number): Use => ({
+  ...NO_USE,
+  ...uses.findLast(({ fromMs }) => fromMs <= ageMs),
+});
+
+export const totalUse = (uses: readonly Use[]): Use =>
+  uses.reduce(
+    (sum, each) => ({
+      memoryBytes: sum.memoryBytes + each.memoryBytes,
+      children: sum.children + each.children,
+      layerBytes: sum.layerBytes + each.layerBytes,
+    }),
+    NO_USE,
+  );
 
 /** Requests for paths with this prefix count as hook calls. */
 export const HOOK_PATHS = "/hooks/";

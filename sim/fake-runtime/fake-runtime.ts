@@ -6,7 +6,7 @@
 import type { Images } from "../../src/ports/images.ts";
 import type { Runtime } from "../../src/ports/runtime.ts";
 import type { Life } from "../port-calls.ts";
-import type { Health } from "./behaviour.ts";
+import { type Health, totalUse, type Use } from "./behaviour.ts";
 import { RuntimeCaller } from "./caller.ts";
 import { type FakeRuntimeOptions, refuse } from "./node-state.ts";
 import { type RuntimeParts, runtimeParts } from "./parts.ts";
@@ -54,6 +54,17 @@ export class FakeRuntime {
   healthOf(id: string): Health | undefined {
     const record = this.#parts.state.containers.get(id);
     return record === undefined ? undefined : this.#parts.containers.healthOf(record);
+  }
+
+  /** What all containers use. The writable layer of a dead container remains until the container is removed. */
+  get use(): Use {
+    return totalUse([...this.containers.values()].flatMap(({ process }) => process?.use ?? []));
+  }
+
+  /** What the main process of a container uses. */
+  useOf(pid: number): Use {
+    const record = [...this.containers.values()].find(({ process }) => process?.pid === pid);
+    return record?.process?.use ?? totalUse([]);
   }
 
   /** How often the runtime has died. */

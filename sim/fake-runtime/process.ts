@@ -1,6 +1,6 @@
 /** One process of the simulated node. It belongs to the machine, not to the runtime, and outlives a dead runtime. */
 import type { Clock } from "../../src/ports/clock.ts";
-import type { Behaviour } from "./behaviour.ts";
+import { type Behaviour, type Use, useAt } from "./behaviour.ts";
 
 export interface ProcessEnd {
   readonly code: number;
@@ -25,6 +25,7 @@ export class Process {
   readonly #options: ProcessOptions;
   readonly #timers = new Set<() => void>();
   #end: ProcessEnd | undefined;
+  #endedMonotonicMs = 0;
 
   /** Starts the process; its actions follow the clock. */
   constructor(options: ProcessOptions) {
@@ -72,6 +73,26 @@ export class Process {
     return BigInt(this.#options.behaviour.memoryBytes ?? 2 ** 20);
   }
 
+  get use(): Use {
+    return this.useAt(this.#options.clock.monotonicMs());
+  }
+
+  /** What the process used then. */
+  useAt(monotonicMs: number): Use {
+    const { behaviour } = this.#options;
+    const hasEnded = this.#end !== undefined && monotonicMs >= this.#endedMonotonicMs;
+    const use = useAt(behaviour, (hasEnded ? this.#endedMonotonicMs : monotonicMs) - this.startedMonotonicMs);
+    return hasEnded ? { memoryBytes: 0, children: 0, layerBytes: use.layerBytes } : use;
+  }
+
+  /** What the process used after each change since then. */
+  usesSince(monotonicMs: number): readonly Use[] {
+    return (this.#options.behaviour.uses ?? [])
+      .map(({ fromMs }) => this.startedMonotonicMs + fromMs)
+      .filter((atMs) => atMs >= monotonicMs && atMs <= this.#options.clock.monotonicMs())
+      .map((atMs) => this.useAt(atMs));
+  }
+
   #write(): void {
     const { behaviour, environment, onOutput } = this.#options;
     const { stdout, stderr, printVariable } = behaviour;
@@ -99,6 +120,7 @@ export class Process {
   #finish(end: ProcessEnd): void {
     if (this.#end !== undefined) return;
     this.#end = end;
+    this.#endedMonotonicMs = this.#options.clock.monotonicMs();
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
     this.#options.onEnd(end);

@@ -98,7 +98,12 @@ export class Stats {
       labels: record.config.labels ?? {},
       annotations: record.annotations,
       ...this.#usage(record.process, wallNs),
-      writableLayer: { wallNs, mountpoint: LAYER_ROOT, usedBytes: 4096n, inodesUsed: 1n },
+      writableLayer: {
+        wallNs,
+        mountpoint: LAYER_ROOT,
+        usedBytes: 4096n + BigInt(record.process?.use.layerBytes ?? 0),
+        inodesUsed: 1n,
+      },
     };
   }
 

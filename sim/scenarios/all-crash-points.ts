@@ -4,6 +4,7 @@ import { type Enumeration, enumerateCrashPoints } from "./crash-points.ts";
 import { knownBugs } from "./known-bugs.ts";
 import type { Scenario } from "./scenario.ts";
 import { withAdmission } from "./with-admission.ts";
+import { withEviction } from "./with-eviction.ts";
 import { withImageGc } from "./with-image-gc.ts";
 import { withProbes } from "./with-probes.ts";
 import { withResizes } from "./with-resizes.ts";
@@ -21,6 +22,7 @@ export const areas = {
   terminations: withStuckEnds,
   resizes: withResizes,
   images: withImageGc,
+  eviction: withEviction,
 } as const satisfies Readonly<Record<string, readonly Scenario[]>>;
 
 export type Area = keyof typeof areas;

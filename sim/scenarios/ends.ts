@@ -2,6 +2,7 @@
 import type { Event, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { coreEvents, pods } from "../../src/api/resources.ts";
 import { isJsonObject } from "../../src/base/json-equal.ts";
+import { CONFIG_MIRROR } from "../../src/domain/pod/pod-identity.ts";
 import { podDirectory } from "../../src/domain/pod/pod-names.ts";
 import { volumeDirectory } from "../../src/domain/volumes/layout.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";
@@ -64,9 +65,12 @@ export const nothingIsLeft = ({ oracle, world }: Stage): readonly string[] =>
     return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" ? "ended" : "lives";
   });
 
+/** For a static pod, its mirror pod. */
 function podOfUid(world: World, uid: string): Pod | undefined {
-  for (const object of world.api.store.values(POD_KIND))
-    if (object.metadata.uid === uid) return object as unknown as Pod;
+  for (const object of world.api.store.values(POD_KIND)) {
+    const { metadata } = object as unknown as Pod;
+    if (metadata?.uid === uid || metadata?.annotations?.[CONFIG_MIRROR] === uid) return object as unknown as Pod;
+  }
   return undefined;
 }
 

@@ -14,7 +14,7 @@ const once = pod("once", { ...app(exits(1_000, 4)), restartPolicy: "Never" });
 const staticOnce = manifestOf(pod("static", { ...app(exits(1_000, 0)), restartPolicy: "Never" }));
 
 /** The pod has this many dead containers on the node. */
-const deadAre =
+export const deadAre =
   (name: string, count: number) =>
   ({ pod: find, node }: Stage): readonly string[] => {
     const uid = find(name)?.metadata?.uid;

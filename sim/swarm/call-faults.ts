@@ -20,7 +20,9 @@ export const CALL_FAULTS = [
   "pullErrors",
   "probeErrors",
 ] as const;
-export type CallFault = (typeof CALL_FAULTS)[number];
+/** Drawn apart from the others, whose draws they do not change. */
+export const PRESSURE_CALL_FAULTS = ["statsErrors", "imageErrors"] as const;
+export type CallFault = (typeof CALL_FAULTS)[number] | (typeof PRESSURE_CALL_FAULTS)[number];
 
 const RUNTIME_CODES: readonly RuntimeErrorCode[] = [
   "unavailable",
@@ -73,10 +75,31 @@ export function drawCallFault(kind: CallFault, weight: number, call: PortCall, d
       return call.port === "api" && draw.chance(0.02 * weight) ? apiFault(call, draw) : undefined;
     case "mountErrors":
       return call.port === "mounts" && draw.chance(0.08 * weight) ? mountFault(call, draw) : undefined;
+    case "statsErrors":
+      return drawStatsFault(call, weight, draw);
+    case "imageErrors":
+      if ((call.name !== "ImageFsInfo" && call.name !== "RemoveImage") || !draw.chance(0.15 * weight)) return undefined;
+      if (draw.chance(0.4)) return { kind: "hang", effect: effectOf(draw) };
+      return failing(draw, new RuntimeError(call.name, draw.pick(RUNTIME_CODES), "drawn by the swarm"));
     default:
       return call.port === "files" && draw.chance(0.004 * weight) ? fileFault(call, draw) : undefined;
   }
 }
+
+/** A read of the machine itself fails at once or answers; one of the statistics may also hang. */
+function drawStatsFault({ port, name }: PortCall, weight: number, draw: Draw): Fault | undefined {
+  const error = new Error(`${port}.${name}: drawn by the swarm`);
+  if (MEASUREMENTS.has(name) && port === "machine")
+    return draw.chance(0.02 * weight) ? { kind: "fail", effect: "none", error } : undefined;
+  if ((port !== "stats" || name !== "read") && name !== "ListContainerStats") return undefined;
+  if (!draw.chance(0.1 * weight)) return undefined;
+  if (draw.chance(0.4)) return { kind: "hang", effect: "none" };
+  return name === "read"
+    ? { kind: "fail", effect: "none", error }
+    : failing(draw, new RuntimeError(name, "unknown", ""));
+}
+
+const MEASUREMENTS: ReadonlySet<string> = new Set(["memoryWorkingSetBytes", "processCount", "filesystem"]);
 
 const effectOf = (draw: Draw) => draw.pick(["none", "done"] as const);
 const failing = (draw: Draw, error: unknown): Fault => ({ kind: "fail", effect: effectOf(draw), error });

@@ -75,6 +75,14 @@ export const LIFECYCLE_SITUATIONS = [
   "the agent was killed during a resize",
 ] as const;
 
+export const PRESSURE_SITUATIONS = [
+  "a pod was evicted for a threshold",
+  "the rank of an evicted pod was judged",
+  "the agent was killed during an eviction",
+  "a pod was evicted for a limit of its own",
+  "an image was removed",
+] as const;
+
 const SITUATIONS = [
   "an object changed while a pod that uses it started",
   "files changed under a running container",
@@ -95,6 +103,7 @@ const CALLS = [...Object.keys(MOUNT_PHASES), "kindOf"];
 
 export type Situation =
   | (typeof LIFECYCLE_SITUATIONS)[number]
+  | (typeof PRESSURE_SITUATIONS)[number]
   | (typeof SITUATIONS)[number]
   | ReturnType<typeof killedWhile<Phase>>
   | ReturnType<typeof lostReply>;

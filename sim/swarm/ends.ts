@@ -39,6 +39,8 @@ function wrongOf(stage: Stage, workload: Workload, { plan, uid }: Made, faults: 
   const { phase, reason = "" } = pod.status ?? {};
   const isCritical = (plan.pod.spec?.priority ?? 0) >= CRITICAL;
   if (phase === "Failed" && FOR_OTHERS.includes(reason) && !isCritical && asksForRoom(plan.pod)) return [];
+  // Whether the pod had to be evicted is judged when it happens.
+  if (phase === "Failed" && reason === "Evicted" && !isCritical && workload.pressure !== undefined) return [];
   switch (plan.end) {
     case "waits":
       // An init container may be killed, and then is not run again.

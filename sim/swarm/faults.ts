@@ -6,7 +6,7 @@ import type { Fault, PortCall } from "../port-calls.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import type { SimNode } from "../sim-node.ts";
 import { directoryAt } from "../workload/disk-view.ts";
-import { CALL_FAULTS, type CallFault, drawCallFault } from "./call-faults.ts";
+import { CALL_FAULTS, type CallFault, drawCallFault, PRESSURE_CALL_FAULTS } from "./call-faults.ts";
 import { type Coverage, killedWhile, lostReply, phaseOf } from "./coverage.ts";
 import { Draw } from "./draw.ts";
 import { TIMED_FAULTS, type TimedFault, type TimedFaultParts } from "./timed-faults.ts";
@@ -18,9 +18,11 @@ export interface FaultSet {
   readonly timed: ReadonlyMap<TimedFault, number>;
   /** Whether the journal is found damaged at some starts. */
   readonly damagesJournal: boolean;
+  /** Whether the agent is killed soon after it has chosen a pod to evict. */
+  readonly killsEvictions: boolean;
 }
 
-const NO_FAULTS: FaultSet = { calls: new Map(), timed: new Map(), damagesJournal: false };
+const NO_FAULTS: FaultSet = { calls: new Map(), timed: new Map(), damagesJournal: false, killsEvictions: false };
 const WITHOUT_FAULTS = 0.3;
 const EACH_KIND = 0.35;
 
@@ -28,15 +30,24 @@ export function drawFaults(random: SeededRandom): FaultSet {
   const draw = new Draw(random);
   if (draw.chance(WITHOUT_FAULTS)) return NO_FAULTS;
   const timed = Object.keys(TIMED_FAULTS) as TimedFault[];
+  const pressure = new Draw(random.split("pressure"));
+  const weighted = (own: Draw, kinds: readonly CallFault[]) =>
+    own.someOf(kinds, EACH_KIND).map((kind) => [kind, own.whole(1, 10) / 5] as const);
   return {
-    calls: new Map(draw.someOf(CALL_FAULTS, EACH_KIND).map((kind) => [kind, draw.whole(1, 10) / 5])),
+    calls: new Map([...weighted(draw, CALL_FAULTS), ...weighted(pressure, PRESSURE_CALL_FAULTS)]),
     timed: new Map(draw.someOf(timed, EACH_KIND).map((kind) => [kind, draw.whole(30, 300) * 1_000])),
     damagesJournal: draw.chance(EACH_KIND),
+    killsEvictions: pressure.chance(EACH_KIND),
   };
 }
 
-export const describeFaults = ({ calls, timed, damagesJournal }: FaultSet): string =>
-  [...calls.keys(), ...timed.keys(), ...(damagesJournal ? ["damagedJournal"] : [])].join(" ") || "none";
+export const describeFaults = ({ calls, timed, damagesJournal, killsEvictions }: FaultSet): string =>
+  [
+    ...calls.keys(),
+    ...timed.keys(),
+    ...(damagesJournal ? ["damagedJournal"] : []),
+    ...(killsEvictions ? ["killedEvictions"] : []),
+  ].join(" ") || "none";
 
 export class Faults {
   readonly #set: FaultSet;
@@ -69,6 +80,16 @@ export class Faults {
 
   begin(parts: TimedFaultParts): void {
     for (const [kind, everyMs] of this.#set.timed) this.#schedule(kind, everyMs, parts);
+  }
+
+  /** A pod was chosen to be evicted. */
+  chosen({ world, supervisor, coverage }: TimedFaultParts): void {
+    if (!this.#isOn || !this.#set.killsEvictions || !this.#draw.chance(0.5)) return;
+    world.clock.after(this.#draw.whole(0, 1_500), () => {
+      if (!this.#isOn) return;
+      coverage.note("the agent was killed during an eviction");
+      supervisor.kill();
+    });
   }
 
   /** Ends all faults for good. */

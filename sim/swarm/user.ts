@@ -4,8 +4,10 @@ import { configMaps, pods, runtimeClasses, secrets, services } from "../../src/a
 import { kindOf } from "../fake-api-server/kinds.ts";
 import { makeDisk } from "../scenarios/make-disk.ts";
 import type { Stage } from "../scenarios/scenario.ts";
+import { makeSmall } from "../small-node.ts";
 import { apiObject } from "../workload/self-describing-objects.ts";
 import type { Coverage } from "./coverage.ts";
+import { KEPT_IMAGES, type PressurePlan } from "./pressure.ts";
 import { mountsOfPods } from "./timed-faults.ts";
 import {
   GUARDED_IMAGE,
@@ -46,8 +48,9 @@ export class User {
 
   begin(): void {
     const { world, node, oracle, put } = this.#stage;
-    const { hostDirectories, disks, images, objects, services: serviceCount } = this.#workload;
+    const { hostDirectories, disks, images, objects, services: serviceCount, pressure } = this.#workload;
     node.runtime.images.load(LOCAL_IMAGE, {});
+    if (pressure !== undefined) this.#beginPressure(pressure);
     for (const directory of hostDirectories)
       oracle.volumes.guard(`${directory}/user-data`, `of the user in ${directory}\n`);
     for (const { name, path } of disks) makeDisk(this.#stage, name, path);
@@ -63,6 +66,14 @@ export class User {
       this.#at(atMs, () => void put(runtimeClasses, { ...RUNTIME_CLASS, metadata: { name } }));
     for (const object of objects) this.#follow(object);
     for (const plan of this.#workload.pods) this.#at(plan.createMs, () => this.#create(plan));
+  }
+
+  #beginPressure({ node: small, thresholds, staticPod }: PressurePlan): void {
+    const { node, oracle, writeManifest } = this.#stage;
+    makeSmall(node, small);
+    oracle.evictions.thresholds = thresholds;
+    oracle.images.kept = [KEPT_IMAGES];
+    if (staticPod !== undefined) void writeManifest("hungry.json", staticPod);
   }
 
   #follow(object: ObjectPlan): void {

@@ -22,6 +22,7 @@ import {
 } from "../workload/volume-parts.ts";
 import { Draw } from "./draw.ts";
 import { drawRivals, LATE_CLASS, withLifecycleFeatures } from "./lifecycle-features.ts";
+import { drawHungryPods, drawPressure, type PressurePlan } from "./pressure.ts";
 import { WHOLE_PODS_STAY, withResizes } from "./resizes.ts";
 
 export interface ObjectPlan {
@@ -76,6 +77,8 @@ export interface Workload {
   readonly runtimeClasses: readonly { readonly name: string; readonly atMs: number }[];
   /** Flags with which the agent of this node is started. */
   readonly flags: readonly string[];
+  /** Undefined: the node has enough of everything. */
+  readonly pressure: PressurePlan | undefined;
 }
 
 const ROOT_CA = "root-ca";
@@ -92,14 +95,19 @@ const CHANGES_MAX = 6;
 const FIRST_MS = 1_500;
 /** Share of the pods that are resized. */
 const RESIZED = 0.5;
+const UNDER_PRESSURE = 0.5;
+const HOPELESS = 0.25;
 
-interface Known extends Omit<Workload, "pods" | "services" | "runtimeClasses" | "flags"> {
+interface Known extends Omit<Workload, "pods" | "services" | "runtimeClasses" | "flags" | "pressure"> {
   readonly configMaps: readonly string[];
   readonly secrets: readonly string[];
 }
 
+/** Which pods a run has: all kinds of them, or only those whose use of a small node changes. */
+export type WorkloadKind = "all" | "hungry";
+
 /** Draws a workload that happens entirely within `activeMs`. */
-export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
+export function drawWorkload(random: SeededRandom, activeMs: number, kind: WorkloadKind): Workload {
   const draw = new Draw(random);
   const named = (letter: string, count: number) => Array.from({ length: count }, (_, index) => `${letter}${index}`);
   const configMaps = named("c", draw.whole(1, 3));
@@ -132,7 +140,21 @@ export function drawWorkload(random: SeededRandom, activeMs: number): Workload {
   const resizes = new Draw(random.split("resizes"));
   const resized = lived.map((plan) => (resizes.chance(RESIZED) ? withResizes(resizes, plan, activeMs) : plan));
   const flags = resizes.chance(0.4) ? [WHOLE_PODS_STAY] : [];
-  return { ...known, pods: [...resized, ...rivals], services: draw.whole(0, 3), runtimeClasses, flags };
+  const shortages = new Draw(random.split("pressure"));
+  const hopeless = new Draw(random.split("hopeless"));
+  const pressure =
+    shortages.chance(UNDER_PRESSURE) || kind === "hungry"
+      ? drawPressure(shortages, hopeless.chance(HOPELESS))
+      : undefined;
+  const hungry = pressure === undefined ? [] : drawHungryPods(shortages, pressure.resources, activeMs);
+  return {
+    ...known,
+    pods: kind === "hungry" ? hungry : [...resized, ...rivals, ...hungry],
+    services: draw.whole(0, 3),
+    runtimeClasses,
+    flags: [...flags, ...(pressure?.flags ?? [])],
+    pressure,
+  };
 }
 
 function drawObject(draw: Draw, kind: ObjectKind, name: string, activeMs: number): ObjectPlan {

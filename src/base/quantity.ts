@@ -18,8 +18,11 @@ export class QuantityError extends Error {
 
 const NANOS_PER_UNIT = 1_000_000_000n;
 const BINARY_MAX = (2n ** 63n - 1n) * NANOS_PER_UNIT;
-/** No real amount is beyond this. Larger powers would only cost memory. */
-const EXPONENT_MAX = 1000;
+/**
+ * No real amount is beyond this. The API server accepts larger powers, so they must not fail here; they count as this
+ * one, because larger numbers would only cost memory.
+ */
+const EXPONENT_MAX = 100;
 
 const SHAPE = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$";
 const PARTS = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
@@ -48,10 +51,9 @@ function readSuffix(suffix: string): {
   const binary = (BINARY_SUFFIXES as readonly string[]).indexOf(suffix);
   if (binary >= 0) return { base: 2n, exponent: binary * 10, format: "BinarySI" };
   const exponent = /^[eE]([-+]?[0-9]+)$/.exec(suffix)?.[1];
-  if (exponent === undefined || Math.abs(Number(exponent)) > EXPONENT_MAX) {
-    throw new QuantityError("unable to parse quantity's suffix");
-  }
-  return { base: 10n, exponent: Number(exponent), format: "DecimalExponent" };
+  if (exponent === undefined) throw new QuantityError("unable to parse quantity's suffix");
+  const bounded = Math.max(-EXPONENT_MAX, Math.min(EXPONENT_MAX, Number(exponent)));
+  return { base: 10n, exponent: bounded, format: "DecimalExponent" };
 }
 
 /** Binary amounts are capped at the largest int64; amounts below one unit use decimal suffixes. */

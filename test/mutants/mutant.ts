@@ -1,5 +1,5 @@
-/** One small mistake in production code, and the comparison with the recordings that must fail because of it. */
-export interface Mutant {
+/** One small mistake in production code. */
+export interface Mutation {
   /** What the mutated code does wrong. */
   readonly name: string;
   /** Relative to the repository's root. */
@@ -7,6 +7,10 @@ export interface Mutant {
   /** Occurs exactly once in the file. */
   readonly find: string;
   readonly replace: string;
+}
+
+/** A mutation, and the comparison with the recordings that must fail because of it. */
+export interface Mutant extends Mutation {
   /** The test file that compares, without `.test.ts`. */
   readonly suite: string;
   /** A regular expression: the suite runs only the cases whose name matches. */

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { git, repositoryRoot } from "../../tools/repository.ts";
 import { DIFFERS_FROM_RECORDING } from "../golden/recording.ts";
-import type { Mutant } from "./mutant.ts";
+import type { Mutant, Mutation } from "./mutant.ts";
 import type { Outcome } from "./outcome-reporter.ts";
 
 /** The part of a suite that runs. */
@@ -80,7 +80,7 @@ export class MutatedCopy implements Disposable {
   }
 }
 
-export function mutated(source: string, { name, file, find, replace }: Mutant): string {
+export function mutated(source: string, { name, file, find, replace }: Mutation): string {
   const found = source.split(find).length - 1;
   assert.equal(found, 1, `${name}: ${file} holds the text ${found} times: ${find}`);
   assert.notEqual(find, replace, name);

@@ -32,7 +32,7 @@ const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/
 
 /** Simulated proofs: only the order of their events matters, so they run in the small size in the simulator suite. */
 const SIMULATED_PROOFS = proof(
-  ...["canonical", "volumes", "roles", "probes", "admission", "terminations", "resizes", "images"].map(
+  ...["canonical", "volumes", "roles", "probes", "admission", "terminations", "resizes", "images", "eviction"].map(
     (area) => `crash-points/${area}`,
   ),
   "soak-simulated",

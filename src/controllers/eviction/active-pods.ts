@@ -14,6 +14,12 @@ export interface ActivePodsParts {
   readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
 }
 
+/** Whether the worker of an admitted pod has not handled it yet. */
+export const awaitsPods = ({ admittedPods, podOutcomes }: ActivePodsParts): boolean =>
+  admittedPods
+    .keys()
+    .some((uid) => admittedPods.get(uid)?.verdict.kind === "admitted" && podOutcomes.get(uid) === undefined);
+
 export const activePods = ({ admittedPods, podOutcomes }: ActivePodsParts): readonly Pod[] =>
   admittedPods.keys().flatMap((uid) => {
     const admitted = admittedPods.get(uid);

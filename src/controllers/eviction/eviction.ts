@@ -7,13 +7,20 @@
  * Nothing here waits for a removal or for the end of a pod: each measurement and each answer starts another round, so
  * that a slow removal of images delays no eviction for memory.
  */
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import { nodeSubject, podSubject } from "../../domain/events/recorded-event.ts";
-import { chooseVictims, reclaimSteps, type Victim, type VictimChoice } from "../../domain/eviction/choose-victims.ts";
-import { hasStorageLimit, type StorageViolator, storageViolators } from "../../domain/eviction/local-storage.ts";
-import { measurementOf } from "../../domain/eviction/measurement.ts";
+import {
+  chooseVictims,
+  type RankedPod,
+  reclaimSteps,
+  type Victim,
+  type VictimChoice,
+} from "../../domain/eviction/choose-victims.ts";
+import { hasStorageLimit, type StorageLimit, storageViolators } from "../../domain/eviction/local-storage.ts";
+import { type Measurement, measurementOf } from "../../domain/eviction/measurement.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
 import { thresholdMetMessage } from "../../domain/eviction/message.ts";
 import type { StatsOf } from "../../domain/eviction/ranking.ts";
@@ -33,11 +40,13 @@ import { decisionRecord } from "../../domain/journal/records.ts";
 import type { EvictionMetrics } from "../../domain/metrics/eviction-metrics.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import type { FilesystemLayout, NodeUsage, Observations, Signal } from "../../domain/node/pressure.ts";
+import type { EndRequest } from "../../domain/pod/end-request.ts";
 import { isCriticalPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import type { Summary } from "../../domain/stats/summary-shape.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
-import { EvictedPods, type EvictedPodsParts } from "./evicted-pods.ts";
+import { awaitsPods } from "./active-pods.ts";
+import { EvictedPods, type EvictedPodsParts, type EvictionCause } from "./evicted-pods.ts";
 import { NodeReclaim, type NodeReclaimParts } from "./node-reclaim.ts";
 
 export interface EvictionParts extends EvictedPodsParts, NodeReclaimParts {
@@ -68,8 +77,19 @@ export interface EvictionLoopSettings extends ThresholdSettings {
 
 const CHECK_EVERY_MS = 10_000;
 const STATS_LIMIT_MS = 5000;
+/** The interval at which the Go kubelet compares its thresholds. */
+const FIRST_SIGHT_MS = 10_000;
 /** Nobody reads the ranks of 500 pods, and one record must not displace others. */
 const JOURNALED_CANDIDATES_MAX = 20;
+
+/** Why a pod is evicted, for its event, the journal and the metric. */
+interface EvictionDetails {
+  readonly signal: Signal | StorageLimit;
+  readonly cause: EvictionCause;
+  readonly measured?: Measurement | undefined;
+  readonly candidates: readonly RankedPod[];
+  readonly annotations?: Readonly<Record<string, string>>;
+}
 
 /** What one round works on. */
 interface Round {
@@ -84,6 +104,9 @@ export class EvictionLoop {
   readonly #reclaim: NodeReclaim;
   #state = NO_EVICTION_STATE;
   #storageDueMs = 0;
+  /** Since when the pods of every source have been known. */
+  #knownMonotonicMs: number | undefined;
+  #thresholds: { readonly layout: FilesystemLayout; readonly all: readonly EvictionThreshold[] } | undefined;
   /** The last event about a shortage. */
   #attempt: { readonly signal: Signal; readonly monotonicMs: number } | undefined;
 
@@ -114,7 +137,7 @@ export class EvictionLoop {
     const { observations: measured, layout } = nodeUsage.value;
     const known = layout ?? "shared";
     const observations = withContainerFs(measured, known);
-    const thresholds = evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout: known });
+    const thresholds = this.#thresholdsOf(known);
     const evaluation = evaluate(this.#state, observations, {
       thresholds,
       nowMs: clock.monotonicMs(),
@@ -127,14 +150,34 @@ export class EvictionLoop {
     const met = evaluation.met.filter(({ signal }) => layout !== undefined || !isOfDisk(signal));
     const isWaiting = this.#evicted.checkProgress(met.some(isHard));
     // Until every source was read, the pods are not known.
-    if (!sourcesReady.value || isWaiting) return;
+    if (!sourcesReady.value) return;
+    this.#knownMonotonicMs ??= clock.monotonicMs();
+    if (isWaiting) return;
     const [first] = met;
     const isMemory = first !== undefined && resourceOf(first.signal) === "memory";
     // Memory waits for nothing.
     if (!isMemory && layout !== undefined && (await this.#evictForStorage(layout, shutdown))) return;
     if (!evaluation.state.past.some(({ signal }) => isOfDisk(signal))) this.#reclaim.reset();
     const round: Round = { observations, layout: known, thresholds };
-    if (first !== undefined) await this.#evictForThreshold(first, met, round, shutdown);
+    if (first !== undefined && !this.#isFirstSight()) await this.#evictForThreshold(first, met, round, shutdown);
+  }
+
+  /**
+   * After a start, the pod that uses most may be one that its worker has not handled yet, and another would be evicted
+   * for it. A runtime that does not answer for one pod delays eviction no longer than this.
+   */
+  #isFirstSight(): boolean {
+    const { clock } = this.#parts;
+    const sinceMs = this.#knownMonotonicMs ?? clock.monotonicMs();
+    return clock.monotonicMs() - sinceMs < FIRST_SIGHT_MS && awaitsPods(this.#parts);
+  }
+
+  /** Only the layout changes them. */
+  #thresholdsOf(layout: FilesystemLayout): readonly EvictionThreshold[] {
+    const { settings } = this.#parts;
+    if (this.#thresholds?.layout !== layout)
+      this.#thresholds = { layout, all: evictionThresholds(settings, { enforcesPods: settings.enforcesPods, layout }) };
+    return this.#thresholds.all;
   }
 
   #publish({ pressure: now, observed }: Evaluation): void {
@@ -155,22 +198,13 @@ export class EvictionLoop {
     try {
       const statsOf = await this.#statsFrom((signal) => usage.summary(signal), shutdown);
       const violators = storageViolators(pods, statsOf, layout);
-      for (const violator of violators) this.#evictViolator(violator);
+      for (const { pod, limit, ...request } of violators)
+        this.#evict(pod, request, { signal: limit, cause: "ownLimit", candidates: [] });
       return violators.length > 0;
     } catch (error) {
       if (!shutdown.aborted) log.error("Failed to check the limits of local storage", error);
       return false;
     }
-  }
-
-  #evictViolator({ pod, limit, ...request }: StorageViolator): void {
-    const { journal, clock, events, metrics } = this.#parts;
-    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
-    const { reason, message } = request;
-    journal.note(decisionRecord(subject, { kind: "evict", signal: limit, why: message, candidates: [] }));
-    events.emit(podSubject(pod), "Warning", reason, message);
-    this.#evicted.evict(pod, request, "ownLimit");
-    metrics.evictions.increment(limit);
   }
 
   async #evictForThreshold(
@@ -217,20 +251,28 @@ export class EvictionLoop {
     met: readonly EvictionThreshold[],
     observations: Observations,
   ): void {
-    const { journal, clock, events, metrics, settings } = this.#parts;
-    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
-    const { signal } = threshold;
-    const { reason, message } = request;
-    const measured = measurementOf(threshold, observations, settings.memorySignal);
-    const candidates = ranking.slice(0, JOURNALED_CANDIDATES_MAX);
-    journal.note(decisionRecord(subject, { kind: "evict", signal, why: message, measured, candidates }));
-    events.emit(podSubject(pod), "Warning", reason, message, annotations);
-    this.#evicted.evict(pod, request, isHard(threshold) ? "hardThreshold" : "softThreshold");
-    metrics.evictions.increment(signal);
+    const { clock, metrics, settings } = this.#parts;
+    this.#evict(pod, request, {
+      signal: threshold.signal,
+      cause: isHard(threshold) ? "hardThreshold" : "softThreshold",
+      measured: measurementOf(threshold, observations, settings.memorySignal),
+      candidates: ranking.slice(0, JOURNALED_CANDIDATES_MAX),
+      annotations,
+    });
     for (const each of met) {
       const atMs = observations.get(each.signal)?.atMonotonicMs;
       if (atMs !== undefined) metrics.statsAge.observe((clock.monotonicMs() - atMs) / 1000, each.signal);
     }
+  }
+
+  #evict(pod: Pod, request: Required<EndRequest>, { cause, annotations, ...shown }: EvictionDetails): void {
+    const { journal, clock, events, metrics } = this.#parts;
+    const subject = { uid: pod.metadata?.uid ?? "", pod: keyOf(pod), wallMs: clock.wallMs() };
+    const { reason, message } = request;
+    journal.note(decisionRecord(subject, { kind: "evict", why: message, ...shown }));
+    events.emit(podSubject(pod), "Warning", reason, message, annotations);
+    this.#evicted.evict(pod, request, cause);
+    metrics.evictions.increment(shown.signal);
   }
 
   async #statsFrom(read: (signal: AbortSignal) => Promise<Summary>, shutdown: AbortSignal): Promise<StatsOf> {

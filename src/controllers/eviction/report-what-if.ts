@@ -36,8 +36,5 @@ export async function reportWhatIf(
     statsOf: (uid) => byUid.get(uid),
     maxPodGraceSeconds: settings.maxPodGraceSeconds,
   });
-  const supposed = new Map(
-    [...observations].map(([name, one]) => [name, { ...one, available: available.get(name) ?? one.available }]),
-  );
-  return whatIfReport(answer, supposed, settings.memorySignal);
+  return whatIfReport(answer, settings.memorySignal);
 }

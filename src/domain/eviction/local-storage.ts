@@ -9,14 +9,7 @@
 
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
-import {
-  formatQuantity,
-  parseQuantity,
-  type Quantity,
-  QuantityError,
-  quantityValue,
-  wholeQuantity,
-} from "../../base/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../../base/quantity.ts";
 import type { FilesystemLayout } from "../node/pressure.ts";
 import type { EndRequest } from "../pod/end-request.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
@@ -49,7 +42,7 @@ export const storageViolators = (
     .filter((pod) => !isCriticalPod(pod))
     .flatMap((pod) => {
       const stats = statsOf(pod.metadata?.uid ?? "");
-      const violation = stats === undefined ? undefined : representable(() => violationOf(pod, stats, layout));
+      const violation = stats === undefined ? undefined : violationOf(pod, stats, layout);
       return violation === undefined
         ? []
         : [{ pod, reason: EVICTED, graceSeconds: IMMEDIATE_GRACE_SECONDS, ...violation }];
@@ -59,20 +52,7 @@ export const storageViolators = (
 export const hasStorageLimit = (pod: Pod): boolean =>
   (pod.spec?.volumes ?? []).some(({ emptyDir }) => emptyDir?.sizeLimit !== undefined) ||
   specOf(pod).containers.some(({ resources }) => resources?.limits?.["ephemeral-storage"] !== undefined) ||
-  representable(() => podLimits(specOf(pod), { overhead: true }).has("ephemeral-storage")) === true;
-
-/**
- * An amount beyond what this agent can represent, such as 1e5001, limits nothing: one pod must not end the check of the
- * others.
- */
-function representable<T>(compute: () => T): T | undefined {
-  try {
-    return compute();
-  } catch (error) {
-    if (error instanceof QuantityError) return undefined;
-    throw error;
-  }
-}
+  podLimits(specOf(pod), { overhead: true }).has("ephemeral-storage");
 
 const violationOf = (pod: Pod, stats: PodStats, layout: FilesystemLayout): StorageViolation | undefined =>
   emptyDirViolation(pod, stats) ?? podViolation(pod, stats) ?? containerViolation(pod, stats, layout);

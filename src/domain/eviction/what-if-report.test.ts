@@ -40,7 +40,7 @@ test("[17.5] the report names the thresholds and the victims in their order, and
     });
   assert.equal(ask(200n * MIB), undefined);
   assert.equal(whatIfText(NOTHING_MET), "No threshold would be met: nothing would be evicted.\n");
-  const report = whatIfReport(ask(80n * MIB), OBSERVED, "working-set");
+  const report = whatIfReport(ask(80n * MIB), "working-set");
   assert.equal(report.met[0]?.signal, "memory.available");
   assert.equal(report.victims.length, 2);
   assert.deepEqual(parseWhatIfReport(JSON.stringify(report)), report);

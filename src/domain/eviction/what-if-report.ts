@@ -66,15 +66,11 @@ function quantityOf(text: string): bigint {
   }
 }
 
-export function whatIfReport(
-  answer: WhatIfAnswer | undefined,
-  observations: Observations,
-  memorySignal: MemorySignal,
-): WhatIfReport {
+export function whatIfReport(answer: WhatIfAnswer | undefined, memorySignal: MemorySignal): WhatIfReport {
   if (answer === undefined) return NOTHING_MET;
   return {
     met: answer.met.map((threshold) => {
-      const measured = measurementOf(threshold, observations, memorySignal);
+      const measured = measurementOf(threshold, answer.observations, memorySignal);
       const { signal, graceMs } = threshold;
       return {
         signal,

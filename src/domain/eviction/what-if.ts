@@ -18,6 +18,8 @@ export interface WhatIfAnswer extends VictimChoice {
   readonly met: readonly EvictionThreshold[];
   /** What would be removed before the first pod. */
   readonly reclaims: readonly ReclaimTarget[];
+  /** With the hypothetical amounts. */
+  readonly observations: Observations;
 }
 
 /** Undefined: no threshold would be met. An amount of a signal that was never measured changes nothing. */
@@ -31,5 +33,5 @@ export function whatIf({ thresholds, available, ...inputs }: WhatIf): WhatIfAnsw
   const met = byUrgency(thresholds.filter((threshold) => isMet(threshold, observations)));
   const choice = chooseVictims({ ...inputs, observations, met });
   if (choice === undefined) return undefined;
-  return { ...choice, met, reclaims: reclaimSteps(choice.threshold.signal, inputs.layout) };
+  return { ...choice, met, observations, reclaims: reclaimSteps(choice.threshold.signal, inputs.layout) };
 }

@@ -1,0 +1,14 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { play } from "./scenario.ts";
+import { withEviction } from "./with-eviction.ts";
+
+describe("[17.5] [17.6] a node under pressure", () => {
+  for (const scenario of withEviction) {
+    test(`${scenario.name}: breaks no rule and ends as expected; the same seed gives the same trace`, async () => {
+      const [first, second] = [await play(scenario), await play(scenario)];
+      assert.deepEqual([first.violations, first.wrong], [[], []], first.lastLines.slice(-30).join("\n"));
+      assert.equal(first.hash, second.hash);
+    });
+  }
+});
