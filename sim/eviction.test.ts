@@ -223,6 +223,28 @@ void suite("limits of local storage", () => {
     assert.deepEqual(w.counted("kubelet_evictions"), { "eviction_signal=emptydirfs.limit": 2 });
   });
 
+  test("[21.9] [17.7] with project quotas, evicts a pod for an open file without a name", async () => {
+    const w = begin({ flags: ["--feature-gates=LocalStorageCapacityIsolationFSQuotaMonitoring=true"] });
+    w.node.quotas.counted.add("/var/lib/kubelet");
+    await w.world.advance(5_000);
+    for (const name of ["above", "below"]) w.run(name, {}, { ...scratch("8Mi"), hostUsers: false }, server, mounted);
+    w.run("walked", {}, scratch("8Mi"), server, mounted);
+    await w.world.advance(10_000);
+    for (const [name, mebibytes] of [
+      ["above", 9],
+      ["below", 7],
+      ["walked", 9],
+    ] as const) {
+      const uid = w.find(name)?.metadata?.uid ?? "";
+      const path = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/scratch`;
+      w.node.quotas.hide(path, mebibytes * 1024 * 1024);
+    }
+    await w.world.advance(75_000);
+    const reasons = ["above", "below", "walked"].map((name) => w.find(name)?.status?.reason);
+    assert.deepEqual(reasons, ["Evicted", undefined, undefined]);
+    assert.equal(w.node.quotas.projects.size, 1);
+  });
+
   test("[17.7] a pod with an amount that nothing can represent does not end the check of the others", async () => {
     const w = begin();
     await w.world.advance(5_000);
