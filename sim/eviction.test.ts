@@ -128,6 +128,35 @@ void suite("memory pressure", () => {
     assert.equal((await w.eventsOf("other")).filter(({ reason }) => reason === "Evicted").length, 1);
   });
 
+  test("[17.2] a pod that meets a limit of memory has memory measured at once, not with the next second", async () => {
+    const evictedAfterMs = async (meetsLimit: boolean, offsetMs: number) => {
+      const w = begin({ flags: ["--eviction-hard=memory.available<100Mi"] });
+      await w.world.advance(5_000);
+      w.run("greedy", {});
+      w.leave(2000n * MIB);
+      await w.world.advance(10_000 + offsetMs);
+      await w.fill("greedy", 300n * MIB);
+      w.leave(50n * MIB);
+      const uid = w.find("greedy")?.metadata?.uid ?? "";
+      if (meetsLimit) w.node.cgroups.meetLimit(["kubepods", "besteffort", `pod${uid}`]);
+      const isEvicted = async () => (await w.eventsOf("greedy")).some(({ reason }) => reason === "Evicted");
+      for (let ms = 0; ms < 3_000; ms += 50) {
+        if (await isEvicted()) return ms;
+        await w.world.advance(50);
+      }
+      return assert.fail("it was not evicted");
+    };
+    /** At four moments of the second between two measurements. */
+    const longestMs = async (meetsLimit: boolean) => {
+      let longest = 0;
+      for (const offsetMs of [0, 250, 500, 750])
+        longest = Math.max(longest, await evictedAfterMs(meetsLimit, offsetMs));
+      return longest;
+    };
+    const [without, withEvent] = [await longestMs(false), await longestMs(true)];
+    assert.ok(withEvent <= 200 && without >= 600, `${withEvent} ms with the event, ${without} ms without`);
+  });
+
   test("[17.3] a soft threshold evicts only after its grace period", async () => {
     const w = begin({
       flags: [
