@@ -36,7 +36,7 @@ const LIMITS_MS: LimitsMs = {
   format: SERVER_MS,
   mountDevice: SERVER_MS,
   assignProject: PROGRESS_MS,
-  projectUsage: LOOK_MS,
+  projectUsage: PROGRESS_MS,
   releaseProjects: PROGRESS_MS,
 };
 
