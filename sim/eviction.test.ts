@@ -108,6 +108,35 @@ void suite("memory pressure", () => {
     assert.equal((await w.eventsOf("other")).filter(({ reason }) => reason === "Evicted").length, 1);
   });
 
+  test("[17.2] a pod that meets a limit of memory has memory measured at once, not with the next second", async () => {
+    const evictedAfterMs = async (meetsLimit: boolean, offsetMs: number) => {
+      const w = begin({ flags: ["--eviction-hard=memory.available<100Mi"] });
+      await w.world.advance(5_000);
+      w.run("greedy", {});
+      w.leave(2000n * MIB);
+      await w.world.advance(10_000 + offsetMs);
+      await w.fill("greedy", 300n * MIB);
+      w.leave(50n * MIB);
+      const uid = w.find("greedy")?.metadata?.uid ?? "";
+      if (meetsLimit) w.node.cgroups.meetLimit(["kubepods", "besteffort", `pod${uid}`]);
+      const isEvicted = async () => (await w.eventsOf("greedy")).some(({ reason }) => reason === "Evicted");
+      for (let ms = 0; ms < 3_000; ms += 50) {
+        if (await isEvicted()) return ms;
+        await w.world.advance(50);
+      }
+      return assert.fail("it was not evicted");
+    };
+    /** At four moments of the second between two measurements. */
+    const longestMs = async (meetsLimit: boolean) => {
+      let longest = 0;
+      for (const offsetMs of [0, 250, 500, 750])
+        longest = Math.max(longest, await evictedAfterMs(meetsLimit, offsetMs));
+      return longest;
+    };
+    const [without, withEvent] = [await longestMs(false), await longestMs(true)];
+    assert.ok(withEvent <= 200 && without >= 600, `${withEvent} ms with the event, ${without} ms without`);
+  });
+
   test("[17.3] a soft threshold evicts only after its grace period", async () => {
     const w = begin({
       flags: [
@@ -227,6 +256,28 @@ void suite("limits of local storage", () => {
     const types = statuses.flatMap((status) => (status?.conditions ?? []).map(({ type }) => type));
     assert.ok(!types.includes("DisruptionTarget"));
     assert.deepEqual(w.counted("kubelet_evictions"), { "eviction_signal=emptydirfs.limit": 2 });
+  });
+
+  test("[21.9] [17.7] with project quotas, evicts a pod for an open file without a name", async () => {
+    const w = begin({ flags: ["--feature-gates=LocalStorageCapacityIsolationFSQuotaMonitoring=true"] });
+    w.node.quotas.counted.add("/var/lib/kubelet");
+    await w.world.advance(5_000);
+    for (const name of ["above", "below"]) w.run(name, {}, { ...scratch("8Mi"), hostUsers: false }, server, mounted);
+    w.run("walked", {}, scratch("8Mi"), server, mounted);
+    await w.world.advance(10_000);
+    for (const [name, mebibytes] of [
+      ["above", 9],
+      ["below", 7],
+      ["walked", 9],
+    ] as const) {
+      const uid = w.find(name)?.metadata?.uid ?? "";
+      const path = `/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~empty-dir/scratch`;
+      w.node.quotas.hide(path, mebibytes * 1024 * 1024);
+    }
+    await w.world.advance(75_000);
+    const reasons = ["above", "below", "walked"].map((name) => w.find(name)?.status?.reason);
+    assert.deepEqual(reasons, ["Evicted", undefined, undefined]);
+    assert.equal(w.node.quotas.projects.size, 1);
   });
 
   test("[17.7] a pod with an amount that nothing can represent does not end the check of the others", async () => {

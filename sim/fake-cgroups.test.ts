@@ -33,6 +33,7 @@ function openFake(driver: CgroupDriver, root: CgroupName, podPath: string): Prom
     },
     fill: (name, bytes) => Promise.resolve(cgroups.fill(name, bytes)),
     isAlive: (pid) => Promise.resolve(alive.has(pid)),
+    meetLimit: (name) => Promise.resolve(cgroups.meetLimit(name)),
     close: () => Promise.resolve(),
   });
 }

@@ -1,5 +1,6 @@
 /** Cgroups in memory: a tree of names with values and processes. Kills take effect at once. */
 import { assert } from "../src/base/assert.ts";
+import { Notifier } from "../src/concurrency/notifier.ts";
 import { cgroupPath, quotedName } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
 import type { CgroupDriver } from "../src/domain/runtime/runtime-info.ts";
@@ -29,6 +30,7 @@ export class FakeCgroups implements Cgroups {
   readonly #memoryOf: (pid: number) => number;
   readonly #groups = new Map<string, Group>();
   readonly #memoryInUse = new Map<string, bigint>();
+  readonly #memoryEvents = new Map<string, Notifier>();
 
   constructor({
     version = 2,
@@ -94,6 +96,27 @@ export class FakeCgroups implements Cgroups {
       .map((group) => (this.#memoryInUse.get(group.join("/")) ?? 0n) + this.#memoryOfProcesses(group))
       .reduce((sum, bytes) => sum + bytes, 0n);
     return Promise.resolve({ workingSetBytes, limitBytes: memoryLimitBytes < 0n ? undefined : memoryLimitBytes });
+  }
+
+  async *memoryEvents(name: CgroupName, signal: AbortSignal): AsyncGenerator<void, void, void> {
+    if (this.version === 1) return;
+    const path = name.join("/");
+    const events = this.#memoryEvents.get(path) ?? new Notifier();
+    this.#memoryEvents.set(path, events);
+    try {
+      for (let seen = 0; ; ) {
+        seen = await events.changed(seen, signal);
+        yield;
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  /** For the simulated world: processes in this cgroup met a limit of memory. */
+  meetLimit(name: CgroupName): void {
+    for (let depth = 0; depth <= name.length; depth += 1)
+      this.#memoryEvents.get(name.slice(0, depth).join("/"))?.notify();
   }
 
   processes(name: CgroupName): Promise<readonly number[]> {

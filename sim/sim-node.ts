@@ -12,6 +12,7 @@ import type { LogFiles } from "../src/ports/log-files.ts";
 import type { Machine } from "../src/ports/machine.ts";
 import { MountError, type Mounts } from "../src/ports/mounts.ts";
 import type { Prober } from "../src/ports/prober.ts";
+import type { Quotas } from "../src/ports/quotas.ts";
 import type { Stats } from "../src/ports/stats.ts";
 import { noTracer } from "../src/ports/tracer.ts";
 import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
@@ -26,6 +27,7 @@ import { FakeMachine } from "./fake-machine.ts";
 import { FakeMounts } from "./fake-mounts.ts";
 import { FakeOwnProcess } from "./fake-own-process.ts";
 import { FakeProber, type FakeServer } from "./fake-prober.ts";
+import { FakeQuotas } from "./fake-quotas.ts";
 import { type Health, HOOK_PATHS, isWell } from "./fake-runtime/behaviour.ts";
 import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
 import type { FakeRuntimeOptions, ProcessWatcher } from "./fake-runtime/node-state.ts";
@@ -137,6 +139,7 @@ export class SimNode {
   readonly files: FakeFiles;
   readonly logFiles: FakeLogFiles;
   readonly mounts: FakeMounts;
+  readonly quotas: FakeQuotas;
   readonly cgroups: FakeCgroups;
   readonly machine: FakeMachine;
   readonly stats: FakeStats;
@@ -162,6 +165,7 @@ export class SimNode {
     this.files = new FakeFiles({ clock });
     this.logFiles = new FakeLogFiles(this.files);
     this.mounts = new FakeMounts(this.files, clock);
+    this.quotas = new FakeQuotas(this.files, this.mounts);
     for (const [path, text] of Object.entries(FIRST_FILES)) install(this.files, path, text);
     this.cgroups = new FakeCgroups({
       onKill: (pid) => this.runtime.killProcess(pid),
@@ -299,6 +303,7 @@ export class SimNode {
       files: behindLife(life, "files", this.files.port, FILE_CALLS),
       logFiles: behindLife<LogFiles>(life, "logFiles", this.logFiles, LOG_FILE_CALLS),
       mounts: behindLife<Mounts>(life, "mounts", this.mounts, MOUNT_CALLS, unansweredMount),
+      quotas: behindLife<Quotas>(life, "quotas", this.quotas, ["assign", "usage", "releaseRemoved"], unansweredMount),
       machine: behindLife<Machine>(life, "machine", this.machine, MACHINE_CALLS),
       stats: behindLife<Stats>(life, "stats", this.stats, ["read", "ownGroup"]),
       http: behindLife(life, "http", http, ["get"]),

@@ -25,6 +25,7 @@ import {
 import { all, isGone, isRunning, nobodyWasInformed, nothingIsLeft, shows, startsAre, tokenLives } from "./ends.ts";
 import { makeDisk } from "./make-disk.ts";
 import type { Scenario, Stage } from "./scenario.ts";
+import { withQuotas } from "./with-quotas.ts";
 
 const DATA = "/data";
 const DISK = "/mnt/disks/d1";
@@ -330,4 +331,5 @@ export const withVolumes: readonly Scenario[] = [
     lastsMs: 120_000,
     wrong: all(isRunning("a"), startsAre("a", 1)),
   },
+  withQuotas,
 ];

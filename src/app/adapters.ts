@@ -67,6 +67,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog, s
       files: createHostFiles({ clock: hostClock }),
       logFiles: hostLogFiles,
       mounts,
+      quotas: mounts.quotas,
       machine: createMachine(),
       stats,
       http: createHttpFetch(hostClock),

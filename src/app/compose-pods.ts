@@ -239,6 +239,7 @@ function volumeLoop(
     rootDir: options.directories.root,
     nodeName: options.node.name,
     plugins: VOLUME_PLUGINS,
+    quotas: options.gates.LocalStorageCapacityIsolationFSQuotaMonitoring ? ports.quotas : undefined,
     volumeMetrics: wiring.metrics.volumes,
     queue: wiring.metrics.queue("pod_volumes"),
   });

@@ -14,6 +14,7 @@ export const statsOf = (
       runtime: ports.runtime,
       images: ports.images,
       mounts: ports.mounts,
+      quotas: ports.quotas,
       podRuntimeStatus: cells.podRuntimeStatus,
       cgroups: cells.cgroups,
       admittedPods: cells.admittedPods,

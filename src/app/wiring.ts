@@ -54,6 +54,7 @@ import type { Machine } from "../ports/machine.ts";
 import type { Mounts } from "../ports/mounts.ts";
 import type { OwnProcess } from "../ports/own-process.ts";
 import type { Prober } from "../ports/prober.ts";
+import type { Quotas } from "../ports/quotas.ts";
 import type { Random } from "../ports/random.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import type { Stats } from "../ports/stats.ts";
@@ -95,6 +96,7 @@ export interface KubeletPorts {
   readonly files: HostFiles;
   readonly logFiles: LogFiles;
   readonly mounts: Mounts;
+  readonly quotas: Quotas;
   readonly machine: Machine;
   readonly stats: Stats;
   readonly http: HttpFetch;

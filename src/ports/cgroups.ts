@@ -29,6 +29,11 @@ export interface Cgroups {
   children(name: CgroupName): Promise<readonly string[]>;
   /** Undefined if the cgroup does not exist. */
   memory(name: CgroupName): Promise<CgroupMemory | undefined>;
+  /**
+   * Hints that processes in the cgroup or below it met a limit or a protection of memory; coalesced, and some come
+   * without reason. Ends when the signal aborts, and at once with version 1.
+   */
+  memoryEvents(name: CgroupName, signal: AbortSignal): AsyncIterable<void>;
   /** PIDs in the cgroup and its descendants. */
   processes(name: CgroupName): Promise<readonly number[]>;
   /**

@@ -15,7 +15,19 @@ export interface CgroupsWorld {
   readonly isAlive: (pid: number) => Promise<boolean>;
   /** Makes the processes in the cgroup use at least this much memory. */
   readonly fill: (name: CgroupName, bytes: bigint) => Promise<void>;
+  /** Makes processes in the cgroup meet a limit of memory. Undefined: the kernel reports no such events (version 1). */
+  readonly meetLimit: ((name: CgroupName) => Promise<void>) | undefined;
   readonly close: () => Promise<void>;
+}
+
+const [MET_TURNS, MET_EVERY_MS] = [500, 20];
+
+/** A watch may begin after the first events. */
+async function meetAgainAndAgain(meet: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (let turn = 0; turn < MET_TURNS && !signal.aborted; turn += 1) {
+    await meet();
+    await new Promise<void>((resolve) => void setTimeout(resolve, MET_EVERY_MS));
+  }
 }
 
 const forever = new AbortController().signal;
@@ -137,6 +149,26 @@ function memoryCases(world: () => CgroupsWorld): void {
       assert.ok(memory.workingSetBytes < 268_435_456n, String(memory.workingSetBytes));
     }
     await cgroups.destroy(["full"], forever);
+  });
+
+  test("[17.2] memoryEvents hints when a limit is met in the cgroup, and ends with the signal or at once", async () => {
+    const { cgroups, meetLimit } = world();
+    await cgroups.apply(["met"], {});
+    const stop = new AbortController();
+    const hints = cgroups.memoryEvents(["met"], stop.signal)[Symbol.asyncIterator]();
+    const first = hints.next();
+    if (meetLimit === undefined) {
+      assert.equal((await first).done, true);
+    } else {
+      const meeting = meetAgainAndAgain(() => meetLimit(["met"]), stop.signal);
+      // The first hint may come with the watch itself.
+      assert.notEqual((await first).done, true);
+      assert.notEqual((await hints.next()).done, true);
+      stop.abort(new Error("enough"));
+      await meeting;
+      while ((await hints.next()).done !== true);
+    }
+    await cgroups.destroy(["met"], forever);
   });
 
   test("[17.2] memory of a missing cgroup is undefined, not zero", async () => {

@@ -38,6 +38,8 @@ const PACKAGES = [
   "systemd-sysv",
   "udev",
   "util-linux",
+  // mkfs.xfs and xfs_quota.
+  "xfsprogs",
 ] as const;
 
 /** It would be chosen, and with it the whole of perl, where the empty usr-is-merged does as well. */

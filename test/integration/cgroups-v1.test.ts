@@ -109,6 +109,7 @@ cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async (
     start,
     isAlive,
     fill,
+    meetLimit: undefined,
     close,
   };
 });

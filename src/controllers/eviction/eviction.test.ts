@@ -52,8 +52,13 @@ function world(statements: Readonly<Record<string, string>>, { enforcesPods = tr
     },
   };
   const kubepods: { value: CgroupMemory | undefined } = { value: { workingSetBytes: 0n, limitBytes: 4n * GIB } };
-  const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
-  cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
+  const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory" | "memoryEvents"> } | undefined>(undefined);
+  cgroups.set({
+    pods: {
+      memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined),
+      memoryEvents: async function* () {},
+    },
+  });
   const settings = { hard: parseThresholds(statements), soft: [], minReclaims: new Map() };
   const thresholds = evictionThresholds(settings, { enforcesPods, layout: "shared" });
   const nodeUsage = new LatestCell<NodeUsage>(NOTHING_MEASURED);

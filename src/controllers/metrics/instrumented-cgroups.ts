@@ -37,6 +37,7 @@ export function instrumentedCgroups(cgroups: Cgroups, { clock, metrics }: Instru
     },
     children: (name) => cgroups.children(name),
     memory: (name) => cgroups.memory(name),
+    memoryEvents: (name, signal) => cgroups.memoryEvents(name, signal),
     processes: (name) => cgroups.processes(name),
     destroy: (name, signal) => {
       made.delete(name.join("/"));

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { FakeCgroups } from "../../../sim/fake-cgroups.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts } from "../../../test/support/node-world.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
@@ -26,6 +27,7 @@ function world(thresholds: Readonly<Record<string, string>>, { available = 4n * 
   const stop = new AbortController();
   const nodeUsage = new Published(NOTHING_MEASURED);
   const reclaimed = new LatestCell(0);
+  const pods = new FakeCgroups();
   const state = { available, reads: 0, statfsMs: 0, imagesAnswer: true, beats: 0 };
   const machine = {
     facts: async () => ({ ...machineFacts, memoryBytes: 8n * GIB }),
@@ -55,7 +57,7 @@ function world(thresholds: Readonly<Record<string, string>>, { available = 4n * 
       {
         machine,
         images,
-        cgroups: new LatestCell(undefined),
+        cgroups: new LatestCell({ pods }),
         clock,
         log: keptLog(),
         nodeUsage,
@@ -69,7 +71,7 @@ function world(thresholds: Readonly<Record<string, string>>, { available = 4n * 
       },
       stop.signal,
     );
-  return { clock, stop, nodeUsage, reclaimed, state, start };
+  return { clock, stop, nodeUsage, reclaimed, state, pods, start };
 }
 
 void suite("usage of the node", () => {
@@ -83,6 +85,27 @@ void suite("usage of the node", () => {
     const before = w.state.reads;
     await w.clock.advance(10_000);
     assert.ok(w.state.reads - before >= 39, String(w.state.reads - before));
+    w.stop.abort();
+    await running;
+  });
+
+  test("[17.2] reads memory at once when a pod met a limit, and at most ten times a second", async () => {
+    const w = world({ "memory.available": "100Mi" });
+    const running = w.start();
+    await w.clock.advance(500);
+    const before = w.state.reads;
+    w.pods.meetLimit(["kubepods", "burstable", "pod1"]);
+    await w.clock.advance(0);
+    assert.equal(w.state.reads - before, 1);
+    for (let turn = 0; turn < 100; turn += 1) {
+      w.pods.meetLimit(["kubepods"]);
+      await w.clock.advance(10);
+    }
+    const during = w.state.reads - before - 1;
+    assert.ok(during >= 9 && during <= 12, `${during} reads in a second`);
+    w.pods.meetLimit(["system"]);
+    await w.clock.advance(150);
+    assert.ok(w.state.reads - before - 1 - during <= 1);
     w.stop.abort();
     await running;
   });

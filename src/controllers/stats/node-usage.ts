@@ -1,10 +1,10 @@
 /**
  * Measures how much memory, disk and PIDs the node has left, as far as a threshold needs it, and publishes the result in
  * the cell `nodeUsage`. Memory is measured every second, and more often while little is left above a threshold, because
- * it runs out fast; everything else every ten seconds, or when the runtime has answered. After space was reclaimed,
- * everything is measured at once. A signal that could not be measured is logged and omitted.
+ * it runs out fast, and at once when the kernel reports that pods met a limit of memory; everything else every ten
+ * seconds, or when the runtime has answered. After space was reclaimed, everything is measured at once. A signal that could not be measured is logged and omitted.
  */
-import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { MemorySignal } from "../../domain/eviction/memory-signal.ts";
@@ -16,6 +16,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Log } from "../../ports/log.ts";
 import type { FilesystemFacts, Machine } from "../../ports/machine.ts";
+import { countMemoryEvents } from "./memory-events.ts";
 
 const MEASURE_EVERY_MS = 10_000;
 const MEMORY_EVERY_MS = 1000;
@@ -30,7 +31,7 @@ export interface NodeUsageParts {
   >;
   readonly images: Pick<Images, "imageFilesystems">;
   /** Undefined until the runtime has reported its cgroup driver. */
-  readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>;
+  readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory" | "memoryEvents"> } | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   readonly nodeUsage: LatestCell<NodeUsage>;
@@ -48,45 +49,53 @@ export interface NodeUsageParts {
 export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
   parts.heartbeat.beat();
   const state: UsageState = { observed: new Map(), devices: new Map(), finished: new Set() };
-  const groups = [
-    memoryReadings(parts),
-    otherReadings(parts, state.devices),
-    imageReadings(parts, state.devices, shutdown),
-  ]
-    .map((readings) => readings.filter((reading) => isWanted(reading, parts)))
-    .filter((readings) => readings.length > 0);
+  const wanted = (readings: readonly Reading[]) => readings.filter((reading) => isWanted(reading, parts));
+  const memoryEvents = new LatestCell(0);
+  const memory = wanted(memoryReadings(parts));
+  const groups: readonly ReadingGroup[] = [
+    { readings: memory, wakes: [memoryEvents, ...parts.reclaimed] },
+    { readings: wanted(otherReadings(parts, state.devices)), wakes: parts.reclaimed },
+    { readings: wanted(imageReadings(parts, state.devices, shutdown)), wakes: parts.reclaimed },
+  ].filter(({ readings }) => readings.length > 0);
   // A node without thresholds has nothing to measure, and its loop is alive all the same.
-  const loops = groups.length === 0 ? [[]] : groups;
-  await Promise.all(
-    loops.map((readings) => measureRepeatedly(readings, { ...state, count: loops.length }, parts, shutdown)),
-  );
+  const loops = groups.length === 0 ? [{ readings: [], wakes: [] }] : groups;
+  await Promise.all([
+    ...(memory.length > 0 ? [countMemoryEvents(parts, memoryEvents, shutdown)] : []),
+    ...loops.map((group) => measureRepeatedly(group, { ...state, count: loops.length }, parts, shutdown)),
+  ]);
+}
+
+interface ReadingGroup {
+  readonly readings: readonly Reading[];
+  /** Cells whose change is measured at once. */
+  readonly wakes: readonly Latest<unknown>[];
 }
 
 interface UsageState {
   readonly observed: Map<Signal, Observation>;
   readonly devices: Map<FilesystemRole, string>;
   /** The groups of readings that have finished a round since the last heartbeat. */
-  readonly finished: Set<readonly Reading[]>;
+  readonly finished: Set<ReadingGroup>;
 }
 
 /** A group waits for none of the others: a runtime that does not answer delays no measurement of memory. */
 async function measureRepeatedly(
-  readings: readonly Reading[],
+  group: ReadingGroup,
   { observed, devices, finished, count }: UsageState & { readonly count: number },
   parts: NodeUsageParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const { clock, nodeUsage, heartbeat, reclaimed } = parts;
+  const { clock, nodeUsage, heartbeat } = parts;
   while (!shutdown.aborted) {
-    const seen = reclaimed.map((cell) => ({ cell, seen: cell.version }));
+    const seen = group.wakes.map((cell) => ({ cell, seen: cell.version }));
     const waitsMs = [MEASURE_EVERY_MS];
-    for (const reading of readings) {
+    for (const reading of group.readings) {
       await measure(reading, observed, parts, shutdown);
       waitsMs.push(reading.everyMs(observed));
     }
     if (shutdown.aborted) return;
     nodeUsage.set({ observations: new Map(observed), layout: layoutOf(devices) });
-    finished.add(readings);
+    finished.add(group);
     if (finished.size === count) {
       finished.clear();
       heartbeat.beat();

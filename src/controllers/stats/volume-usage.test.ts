@@ -69,8 +69,16 @@ function world(everyMs = 60_000) {
       return Promise.resolve({ filesystem, usage: how === "walk" ? { bytes: 50, inodes: 2 } : undefined });
     },
   };
-  const usage = new VolumeUsage({ clock, log: keptLog(), mounts, admittedPods, mountState, everyMs }, forever);
-  return { clock, admittedPods, looks, hung, usage };
+  const quotas = {
+    usage: async (_path: string, project: number) => {
+      looks.push(`project ${project}`);
+      if (hung.has("quota")) throw new Error("the quota is off");
+      return { bytes: 70, inodes: 3 };
+    },
+  };
+  const log = keptLog();
+  const usage = new VolumeUsage({ clock, log, mounts, quotas, admittedPods, mountState, everyMs }, forever);
+  return { clock, admittedPods, mountState, looks, hung, log, usage };
 }
 
 void suite("volume usage", () => {
@@ -93,6 +101,22 @@ void suite("volume usage", () => {
         ["data", 600, 6, false, "claim"],
       ],
     );
+  });
+
+  test("[21.9] a volume with a project quota is not walked, unless its quota cannot be read", async () => {
+    const { clock, mountState, looks, hung, log, usage } = world();
+    const { volume } = mounted("scratch") as Extract<VolumeState, { kind: "mounted" }>;
+    const measured = { how: "walk", once: false, ephemeral: true, project: 1_048_577 } as const;
+    mountState.set("u1", new Map([["scratch", { kind: "mounted", volume: { ...volume, measured } }]]));
+    const scratch = async () => (await usage.ask(forever)).get("u1")?.map(({ stats }) => stats)[0];
+    const counted = await scratch();
+    assert.deepEqual(looks, ["project 1048577", "filesystem scratch"]);
+    assert.deepEqual([counted?.usedBytes, counted?.inodesUsed, counted?.capacityBytes], [70, 3, 1000]);
+    hung.add("quota");
+    looks.length = 0;
+    await clock.advance(60_000);
+    assert.deepEqual([(await scratch())?.usedBytes, looks], [50, ["project 1048577", "walk scratch"]]);
+    assert.match(log.lines.join("\n"), /^2 Failed to read a volume's project quota .*the quota is off/);
   });
 
   test("[21.9] volumes are measured again on a request after the period; those that only the agent writes are measured once", async () => {

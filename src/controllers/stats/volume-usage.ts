@@ -19,12 +19,14 @@ import {
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
-import type { Mounts } from "../../ports/mounts.ts";
+import type { VolumeUsage as MeasuredUsage, Mounts } from "../../ports/mounts.ts";
+import type { Quotas } from "../../ports/quotas.ts";
 
 export interface VolumeUsageParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly mounts: Pick<Mounts, "measure">;
+  readonly quotas: Pick<Quotas, "usage">;
   readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
   readonly mountState: ReadonlyTable<string, PodVolumes>;
   /** 0 or less: volumes are not measured. */
@@ -88,15 +90,30 @@ export class VolumeUsage {
     return this.#measurements.join(volume.path, () => this.#measure(volume));
   }
 
-  async #measure({ path, how, name }: VolumeToMeasure): Promise<void> {
-    const { mounts, clock, log } = this.#parts;
+  async #measure(volume: VolumeToMeasure): Promise<void> {
+    const { clock, log } = this.#parts;
+    const { path, name } = volume;
     try {
-      const { filesystem, usage } = await mounts.measure(path, how, this.#shutdown);
+      const { filesystem, usage } = await this.#usageOf(volume);
       const measure = { wallMs: clock.wallMs(), filesystem, files: usage };
       this.#known.set(path, { measuredMonotonicMs: clock.monotonicMs(), measure });
     } catch (error) {
       if (!this.#shutdown.aborted)
         log.info(4, "Failed to calculate volume metrics", { volumeName: name, err: errorText(error) });
+    }
+  }
+
+  /** A quota that cannot be read is replaced by a walk. */
+  async #usageOf({ path, how, name, project }: VolumeToMeasure): Promise<MeasuredUsage> {
+    const { mounts, quotas, log } = this.#parts;
+    if (project === undefined) return mounts.measure(path, how, this.#shutdown);
+    try {
+      const usage = await quotas.usage(path, project, this.#shutdown);
+      return { ...(await mounts.measure(path, "filesystem", this.#shutdown)), usage };
+    } catch (error) {
+      this.#shutdown.throwIfAborted();
+      log.info(2, "Failed to read a volume's project quota", { volumeName: name, project, err: errorText(error) });
+      return mounts.measure(path, how, this.#shutdown);
     }
   }
 

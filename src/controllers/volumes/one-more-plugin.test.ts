@@ -97,6 +97,7 @@ function world(plugins: readonly VolumePlugin[]) {
     volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
     journaledPods: new Map(),
     plugins,
+    quotas: undefined,
     rootDir: ROOT,
     nodeName: "n1",
   });

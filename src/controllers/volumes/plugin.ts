@@ -13,6 +13,7 @@ import type { Journal } from "../../ports/journal.ts";
 import type { Mounts } from "../../ports/mounts.ts";
 import type { Random } from "../../ports/random.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
+import type { VolumeQuotas } from "./volume-quotas.ts";
 
 export interface VolumePlugin extends VolumeKind {
   /** The fields of a PersistentVolume that select this plugin. */
@@ -75,6 +76,8 @@ export interface SetUpWork {
   readonly readyFileDirectory: string;
   readonly ports: SetUpPorts;
   readonly staged: StagedVolumes;
+  /** Undefined: volumes get no project quotas. */
+  readonly quotas: VolumeQuotas | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -3,15 +3,18 @@ import { test } from "node:test";
 import { DemandDriver } from "../../../sim/demand-driver.ts";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { FakeMounts } from "../../../sim/fake-mounts.ts";
+import { FakeQuotas } from "../../../sim/fake-quotas.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
-import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { PersistentVolume, PodSpec, Volume } from "../../api/gen/core-v1.ts";
 import { claimNameOf } from "../../domain/cluster-objects/references.ts";
 import { kindOf, readyFileDirectory, volumeDirectory } from "../../domain/volumes/layout.ts";
 import { localPlugin } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
+import { VolumeQuotas } from "./volume-quotas.ts";
 
 const ROOT = "/root";
 const { signal } = new AbortController();
@@ -36,11 +39,15 @@ function world() {
     },
   };
   const staged = new StagedVolumes();
-  const setUp = async (podName: string, volume: Volume, fsGroup?: number) => {
+  const fakeQuotas = new FakeQuotas(files, new FakeMounts(files, clock));
+  const log = keptLog();
+  const quotas = new VolumeQuotas(fakeQuotas, log);
+  const setUp = async (podName: string, volume: Volume, fsGroup?: number, spec: Partial<PodSpec> = {}) => {
     const isClaim = claimNameOf(podName, volume) !== undefined;
     const plugin = isClaim ? localPlugin : kindOf(volume, VOLUME_PLUGINS);
     assert(plugin !== undefined);
-    const own = pod(fsGroup === undefined ? {} : { securityContext: { fsGroup } }, { name: podName, uid: podName });
+    const grouped = fsGroup === undefined ? {} : { securityContext: { fsGroup } };
+    const own = pod({ ...grouped, ...spec }, { name: podName, uid: podName });
     const plan = plugin.plan(
       { pod: own, volume, persistent: isClaim ? PERSISTENT : undefined, readOnly: false },
       { allocatableMemoryBytes: 1n << 30n },
@@ -58,12 +65,13 @@ function world() {
       readyFileDirectory: readyFileDirectory(podDirectory, plugin.name, name),
       ports,
       staged,
+      quotas,
       signal,
     });
   };
   const groupOf = async (path: string) => (await files.port.facts(path))?.gid;
   const modeOf = async (path: string) => (await files.port.facts(path))?.mode;
-  return { setUp, reported, groupOf, modeOf };
+  return { setUp, reported, groupOf, modeOf, files, fakeQuotas, log };
 }
 
 test("[13.13] a local volume gets the fsGroup of its first pod, and a pod with another fsGroup gets an event", async () => {
@@ -106,4 +114,42 @@ test("[13.27] each kind of volume specifies how its usage is measured", async ()
     undefined,
     undefined,
   ]);
+});
+
+const SCRATCH: Volume = { name: "scratch", emptyDir: {} };
+const OWN_USERS: Partial<PodSpec> = { hostUsers: false };
+
+test("[21.9] an emptyDir on disk of a pod with its own users gets a project quota, and finds it again", async () => {
+  const { setUp, fakeQuotas } = world();
+  fakeQuotas.counted.add(ROOT);
+  const projectIn = async (podName: string, volume: Volume, spec: Partial<PodSpec>) =>
+    (await setUp(podName, volume, undefined, spec)).measured?.project;
+  const first = await projectIn("first", SCRATCH, OWN_USERS);
+  const second = await projectIn("second", SCRATCH, OWN_USERS);
+  assert.ok(first !== undefined && second !== undefined && first !== second, `${first} ${second}`);
+  assert.equal(await projectIn("first", SCRATCH, OWN_USERS), first);
+  const memory: Volume = { name: "memory", emptyDir: { medium: "Memory" } };
+  assert.equal(await projectIn("first", memory, OWN_USERS), undefined);
+  assert.equal(await projectIn("third", SCRATCH, {}), undefined);
+  assert.equal(await projectIn("third", SCRATCH, { hostUsers: true }), undefined);
+});
+
+test("[21.9] without project quotas a volume is walked, and each reason is logged once", async () => {
+  const { setUp, fakeQuotas, log } = world();
+  for (const name of ["first", "second"])
+    assert.equal((await setUp(name, SCRATCH, undefined, OWN_USERS)).measured?.project, undefined);
+  fakeQuotas.obstacle = "tool";
+  for (const name of ["third", "fourth"]) await setUp(name, SCRATCH, undefined, OWN_USERS);
+  assert.deepEqual(
+    log.lines.map((line) => /^0 Volumes without project quota .*"reason":"(.*)"/.exec(line)?.[1]),
+    ["the file system is no XFS or ext4 that counts projects (mount option prjquota)", "xfs_quota is not installed"],
+  );
+});
+
+test("a volume whose project cannot be assigned is set up and walked", async () => {
+  const { setUp, fakeQuotas, log } = world();
+  fakeQuotas.assign = () => Promise.reject(new Error("the files are locked"));
+  const { measured } = await setUp("first", SCRATCH, undefined, OWN_USERS);
+  assert.deepEqual(measured, { how: "walk", once: false, ephemeral: true });
+  assert.match(log.lines.join("\n"), /^E Failed to assign a project quota.*: the files are locked/);
 });

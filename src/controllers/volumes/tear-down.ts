@@ -16,6 +16,7 @@ import { listIfThere } from "../../ports/host-files.ts";
 import { MountError } from "../../ports/mounts.ts";
 import type { SetUpPorts, VolumePlugin } from "./plugin.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
+import type { VolumeQuotas } from "./volume-quotas.ts";
 
 export type TearDownPorts = Pick<SetUpPorts, "files" | "mounts" | "clock">;
 
@@ -26,6 +27,7 @@ export interface TearDownWork {
   readonly ports: TearDownPorts;
   readonly plugins: readonly VolumePlugin[];
   readonly staged: StagedVolumes;
+  readonly quotas?: VolumeQuotas | undefined;
   /** Whether this mount has not responded for so long that it is unmounted lazily, even if still in use. */
   readonly mustUnmountLazily: (path: string) => boolean;
   /** Called when an unmount got no response. */
@@ -137,7 +139,8 @@ async function unmount(path: string, work: TearDownWork): Promise<void> {
 /**
  * Removes the directories of the volumes and of their ready files; the rest of the pod's directory belongs to others.
  */
-async function removeDirectories({ podDirectory, ports: { files } }: TearDownWork): Promise<void> {
+async function removeDirectories({ podDirectory, ports: { files }, quotas, signal }: TearDownWork): Promise<void> {
+  await quotas?.releaseRemoved(podVolumesDirectory(podDirectory), signal);
   // A power loss may have dropped a volume's directory but kept its ready file.
   await files.removeTree(readyFilesRoot(podDirectory));
   for (const parent of [podVolumesDirectory(podDirectory), `${podDirectory}/plugins`]) {

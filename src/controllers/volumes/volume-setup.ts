@@ -18,8 +18,7 @@ import type { MountedVolume, VolumeState } from "../../domain/volumes/volume-sta
 import { sameSet } from "../../domain/volumes/write-plan.ts";
 import { writeFiles } from "./atomic-writer.ts";
 import { type PlannedVolume, planVolume } from "./plan-volume.ts";
-import { VolumeFailure, type VolumePlan, type VolumePlugin } from "./plugin.ts";
-import type { StagedVolumes } from "./staged-volumes.ts";
+import { type SetUpWork, VolumeFailure, type VolumePlan, type VolumePlugin } from "./plugin.ts";
 import type { Tokens } from "./tokens.ts";
 import { retryMs, type VolumesParts } from "./volumes-parts.ts";
 
@@ -72,12 +71,12 @@ const ASSUMED = (): KnownToken => ({ kind: "present", token: "" });
 export class VolumeSetup {
   readonly #parts: VolumesParts;
   readonly #tokens: Tokens;
-  readonly #staged: StagedVolumes;
+  readonly #shared: Pick<SetUpWork, "staged" | "quotas">;
 
-  constructor(parts: VolumesParts, tokens: Tokens, staged: StagedVolumes) {
+  constructor(parts: VolumesParts, tokens: Tokens, shared: Pick<SetUpWork, "staged" | "quotas">) {
     this.#parts = parts;
     this.#tokens = tokens;
-    this.#staged = staged;
+    this.#shared = shared;
   }
 
   async setUp(
@@ -201,7 +200,7 @@ export class VolumeSetup {
       path: volumeDirectory(directory, plugin.name, name),
       readyFileDirectory: readyFileDirectory(directory, plugin.name, name),
       ports,
-      staged: this.#staged,
+      ...this.#shared,
       signal,
     });
     return { name, ...mounted };

@@ -15,6 +15,7 @@ import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Log } from "../../ports/log.ts";
+import type { Quotas } from "../../ports/quotas.ts";
 import type { SetUpPorts, VolumePlugin } from "./plugin.ts";
 import type { TokenPorts } from "./tokens.ts";
 
@@ -36,6 +37,8 @@ export interface VolumesParts {
   readonly plugins: readonly VolumePlugin[];
   readonly rootDir: string;
   readonly nodeName: string;
+  /** Undefined: volumes get no project quotas. */
+  readonly quotas: Quotas | undefined;
   readonly volumeMetrics?: VolumeMetrics;
   readonly queue?: TurnObserver<string>;
 }

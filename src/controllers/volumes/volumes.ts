@@ -27,6 +27,7 @@ import { listIfThere } from "../../ports/host-files.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
 import { readMounted, tearDown } from "./tear-down.ts";
 import { Tokens } from "./tokens.ts";
+import { VolumeQuotas } from "./volume-quotas.ts";
 import { newVolumeMemory, type SetUpResult, type VolumeMemory, VolumeSetup } from "./volume-setup.ts";
 import { RETRY_MS_MAX, RETRY_MS_MIN, type VolumesParts } from "./volumes-parts.ts";
 
@@ -42,6 +43,7 @@ export class VolumeLoop {
   readonly #setup: VolumeSetup;
   readonly #tokens: Tokens;
   readonly #staged = new StagedVolumes();
+  readonly #quotas: VolumeQuotas | undefined;
   readonly #memories = new Map<string, Map<string, VolumeMemory>>();
   /** Pods whose running sync sets up volumes. */
   readonly #settingUp = new Set<string>();
@@ -52,7 +54,8 @@ export class VolumeLoop {
   constructor(parts: VolumesParts) {
     this.#parts = parts;
     this.#tokens = new Tokens(parts.ports);
-    this.#setup = new VolumeSetup(parts, this.#tokens, this.#staged);
+    this.#quotas = parts.quotas && new VolumeQuotas(parts.quotas, parts.ports.log);
+    this.#setup = new VolumeSetup(parts, this.#tokens, { staged: this.#staged, quotas: this.#quotas });
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -89,6 +92,7 @@ export class VolumeLoop {
     await loop.run(async () => {
       wakeAll();
       await Promise.all([
+        this.#quotas?.releaseRemoved(`${this.#parts.rootDir}/pods`, shutdown),
         onChange(sourcesReady, wakeAll, shutdown),
         onChange(this.#parts.listedSandboxes, wakeOrphans, shutdown),
       ]);
@@ -211,6 +215,7 @@ export class VolumeLoop {
       journaledMounts: this.#journaledMountsOf(uid),
       ports,
       staged: this.#staged,
+      quotas: this.#quotas,
       plugins: this.#parts.plugins,
       rootDir,
       mustUnmountLazily: (path: string) => this.#unresponsiveMs(path) >= LAZY_UNMOUNT_AFTER_MS,

@@ -21,6 +21,8 @@ export interface VolumeMeasurement {
   readonly once: boolean;
   /** Whether the volume counts towards the pod's ephemeral storage. */
   readonly ephemeral: boolean;
+  /** The project whose quota counts what the walk would count, and files without a name. */
+  readonly project?: number;
 }
 
 export type VolumeState =

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -36,6 +36,7 @@ cgroupsContract("cgroup v2 on plain directories keeps the contract of Cgroups", 
     start: (name) => tree.start(directory(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
     fill: (name, bytes) => tree.fill(directory(name), bytes),
+    meetLimit: (name) => writeFile(join(directory(name), "memory.events"), "max 1\n"),
     close: () => rm(root, { recursive: true }),
   };
 });

@@ -15,6 +15,7 @@ import { cgroupPath, childName, quotedName } from "../../domain/resources/cgroup
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { watchDirectory } from "../host/watch-directory.ts";
 import type { GroupDriver } from "./driver.ts";
 import type { Hierarchies } from "./hierarchies.ts";
 import { readMemory } from "./memory.ts";
@@ -27,6 +28,8 @@ import type { CgroupVersion } from "./version.ts";
 const KILL_ATTEMPTS = 5;
 const REMOVE_ATTEMPTS = 10;
 const RETRY_MS_FIRST = 5;
+/** Between two checks that the watched cgroup is still there; kubepods is hardly ever created again. */
+const EVENT_PAUSES = { watchedMs: 60_000, unwatchedMs: 5000 };
 const REMOVE_RETRY = { firstMs: RETRY_MS_FIRST, maxMs: 500 };
 
 export interface CgroupfsOptions {
@@ -81,6 +84,13 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
       return [...names].sort();
     },
     memory: (name) => readMemory(tree, version, pathOf(name)),
+    memoryEvents: (name, signal) => {
+      const [directory] = version.version === 2 ? version.roots : [];
+      // The kernel reports a change of `memory.events` to watches of its directory too.
+      return directory === undefined
+        ? nothing()
+        : watchDirectory(join(directory, pathOf(name)), { clock, pauses: EVENT_PAUSES, signal });
+    },
     processes: async (name) => processesOf(tree, (await below(name)).flat()),
     async destroy(name, signal) {
       assert(name.length > 0, "the group everything is in is not ours to remove");
@@ -101,6 +111,8 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
     },
   };
 }
+
+async function* nothing(): AsyncGenerator<void, void, void> {}
 
 interface WrongFile {
   readonly setting: Setting;

@@ -1,19 +1,19 @@
 /**
- * The Mounts port on this machine. Only the kernel's mount table is read here. Helper processes do everything else;
+ * The Mounts port on this machine, and the Quotas port. Only the kernel's mount table is read here. Helper processes do everything else;
  * their code is in `helper/`. A call on a file system whose server is dead never returns, and this process has only
  * four threads for such calls.
  */
 import { readFile } from "node:fs/promises";
-import { isAbsolute } from "node:path";
-import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { MountError, type Mounts } from "../../ports/mounts.ts";
+import type { Quotas } from "../../ports/quotas.ts";
 import { HelperPool, POOL_LIMITS, type PoolLimits } from "./helper-pool.ts";
 import { type HelperCommand, startHelper } from "./helper-process.ts";
+import { Helpers, type LimitsMs } from "./helpers.ts";
 import { parseMountinfo } from "./mountinfo.ts";
 import { pathGroup } from "./path-group.ts";
-import type { AnswerOf, RequestKind, RequestOf } from "./protocol.ts";
+import { quotaCalls } from "./quotas.ts";
 
 const TABLE = "/proc/self/mountinfo";
 
@@ -25,71 +25,15 @@ export interface MountsOptions {
   readonly limitsMs?: Partial<LimitsMs>;
 }
 
-type LimitsMs = Readonly<Record<RequestKind, number>>;
-
-const LOOK_MS = 10_000;
-/**
- * Long enough for mount.nfs, which waits for a server for two minutes, and for an unmount that writes out cached data.
- */
-const SERVER_MS = 150_000;
-/** The limit between two signs of progress. */
-const PROGRESS_MS = 30_000;
-
-const LIMITS_MS: LimitsMs = {
-  share: LOOK_MS,
-  mountMemory: LOOK_MS,
-  mountHugepages: LOOK_MS,
-  bind: LOOK_MS,
-  bindSubPath: LOOK_MS,
-  readBeneath: LOOK_MS,
-  unmount: SERVER_MS,
-  kindOf: LOOK_MS,
-  groupOf: LOOK_MS,
-  makeDirectory: LOOK_MS,
-  makeFile: LOOK_MS,
-  applyFsGroup: PROGRESS_MS,
-  removeTree: PROGRESS_MS,
-  measure: PROGRESS_MS,
-  formatOf: LOOK_MS,
-  check: SERVER_MS,
-  format: SERVER_MS,
-  mountDevice: SERVER_MS,
-};
-
-const NOTHING = () => {};
-
-interface Turn {
-  readonly operation: string;
-  readonly path: string;
-  readonly signal: AbortSignal;
-  readonly group?: string;
-  readonly isHarmless?: boolean;
-  readonly onProgress?: (files: number) => void;
+export interface MountsAndQuotas extends Mounts {
+  /** By the same helper processes. */
+  readonly quotas: Quotas;
+  close(): Promise<void>;
 }
 
-/** Sends requests to helper processes. */
-class Helpers {
-  readonly #pool: HelperPool;
-  readonly #limitsMs: LimitsMs;
-
-  constructor(pool: HelperPool, limitsMs: LimitsMs) {
-    this.#pool = pool;
-    this.#limitsMs = limitsMs;
-  }
-
-  ask<K extends RequestKind>(request: RequestOf<K> & { readonly kind: K }, turn: Turn): Promise<AnswerOf<K>> {
-    return askPool<K>(this.#pool, request, turn, this.#limitsMs[request.kind]);
-  }
-}
-
-export function createMounts({
-  clock,
-  helper,
-  limits = POOL_LIMITS,
-  limitsMs = {},
-}: MountsOptions): Mounts & { close(): Promise<void> } {
+export function createMounts({ clock, helper, limits = POOL_LIMITS, limitsMs = {} }: MountsOptions): MountsAndQuotas {
   const pool = new HelperPool(clock, () => startHelper(helper), limits);
-  const helpers = new Helpers(pool, { ...LIMITS_MS, ...limitsMs });
+  const helpers = new Helpers(pool, limitsMs);
   return {
     table: readTable,
     supportsNoswap,
@@ -103,6 +47,7 @@ export function createMounts({
     },
     ...fileCalls(helpers),
     ...deviceCalls(helpers),
+    quotas: quotaCalls(helpers),
     close: () => pool.close(),
   };
 }
@@ -193,19 +138,6 @@ async function supportsNoswap(): Promise<boolean> {
   const release = await readFile("/proc/sys/kernel/osrelease", "utf8");
   const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
   return major > 6 || (major === 6 && minor >= 4);
-}
-
-async function askPool<K extends RequestKind>(
-  pool: HelperPool,
-  request: RequestOf<K>,
-  { operation, path, signal, group = pathGroup(path), isHarmless = false, onProgress = NOTHING }: Turn,
-  limitMs: number,
-): Promise<AnswerOf<K>> {
-  assert(isAbsolute(path), `"${path}" is no absolute path`);
-  const reply = await pool.run({ request, operation, path, group, isHarmless, limitMs, signal, onProgress });
-  if (reply.kind === "failed") throw new MountError(operation, path, reply.code, reply.detail);
-  // The helper is this program: its answer to a kind of request is what the protocol says.
-  return reply.value as AnswerOf<K>;
 }
 
 async function readTable() {

@@ -3,12 +3,14 @@ import type { PathKind } from "../../domain/volumes/host-path.ts";
 import type {
   BlockFormat,
   CheckOutcome,
+  DiskUsage,
   FsGroupChange,
   FsGroupOutcome,
   MountErrorCode,
   SubPathBind,
   VolumeUsage,
 } from "../../ports/mounts.ts";
+import type { QuotaAssignment } from "../../ports/quotas.ts";
 
 export type HelperRequest =
   | { readonly kind: "share"; readonly path: string }
@@ -28,7 +30,10 @@ export type HelperRequest =
   | { readonly kind: "formatOf"; readonly device: string }
   | { readonly kind: "check"; readonly device: string }
   | { readonly kind: "format"; readonly device: string; readonly type: string }
-  | ({ readonly kind: "mountDevice" } & DeviceMount);
+  | ({ readonly kind: "mountDevice" } & DeviceMount)
+  | { readonly kind: "assignProject"; readonly path: string }
+  | { readonly kind: "projectUsage"; readonly path: string; readonly project: number }
+  | { readonly kind: "releaseProjects"; readonly directory: string };
 
 export interface DeviceMount {
   readonly device: string;
@@ -50,6 +55,10 @@ interface Answers {
   readonly measure: VolumeUsage;
   readonly formatOf: BlockFormat;
   readonly check: CheckOutcome;
+  readonly assignProject: QuotaAssignment;
+  readonly projectUsage: DiskUsage;
+  /** Paths. */
+  readonly releaseProjects: readonly string[];
 }
 
 export type AnswerOf<K extends RequestKind> = K extends keyof Answers ? Answers[K] : undefined;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, suite, test } from "node:test";
@@ -93,6 +93,7 @@ cgroupsContract("the systemd driver on plain directories keeps the contract of C
     start: (name) => tree.start(directory(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
     fill: (name, bytes) => tree.fill(directory(name), bytes),
+    meetLimit: (name) => writeFile(join(directory(name), "memory.events"), "max 1\n"),
     close: () => world.close(),
   };
 });

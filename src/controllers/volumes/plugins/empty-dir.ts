@@ -55,9 +55,18 @@ async function setUp(work: SetUpWork, mount: Mount): Promise<SetUpVolume> {
     if (isReady) await files.removeTree(readyFileDirectory);
     await makeOwnDirectory(work);
     await mount?.(work);
+  }
+  // Before the volume has content. For a volume of an earlier kubelet process this finds its project again.
+  const project = mount === undefined ? await work.quotas?.assign(work.pod, path, work.signal) : undefined;
+  if (!isReady || !isThere) {
     await applyFsGroup(work, { readOnly: false });
     await markReady(work);
   }
-  const measured = { how: "walk", once: false, ephemeral: mount === undefined } as const;
+  const measured = {
+    how: "walk",
+    once: false,
+    ephemeral: mount === undefined,
+    ...(project === undefined ? {} : { project }),
+  } as const;
   return { path, readOnly: false, selinuxRelabel: true, measured };
 }

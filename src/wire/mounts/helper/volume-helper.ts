@@ -16,6 +16,7 @@ import { groupOf, kindOf, makeDirectory, makeFile } from "./files.ts";
 import { failureOf } from "./helper-error.ts";
 import { measure } from "./measure.ts";
 import { bind, mountDevice, mountHugepages, mountMemory, share, unmount } from "./mounting.ts";
+import { assignProject, projectUsage, releaseProjects } from "./quotas.ts";
 import { readBeneath } from "./read-beneath.ts";
 
 const TELL_EVERY_MS = 500;
@@ -108,6 +109,12 @@ async function handle(request: HelperRequest, tell: (files?: number) => void): P
       return format(request.device, request.type, tell);
     case "mountDevice":
       return mountDevice(request);
+    case "assignProject":
+      return assignProject(request.path);
+    case "projectUsage":
+      return projectUsage(request.path, request.project);
+    case "releaseProjects":
+      return releaseProjects(request.directory);
     default:
       return assertNever(request);
   }
