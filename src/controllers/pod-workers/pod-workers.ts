@@ -19,7 +19,6 @@ import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
 import { desiredLifecycle } from "../../domain/pod/desired-lifecycle.ts";
 import { type DesiredLifecycle, interrupts, nextLifecycle } from "../../domain/pod/next-lifecycle.ts";
-import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { isStatusOnlyUpdate } from "../../domain/pod/status-only-update.ts";
@@ -52,7 +51,7 @@ export class PodWorkers {
     this.#ports = ports;
     this.#cells = { ...cells, runtimeCache: withStatusErrors(cells.runtimeCache) };
     this.#worker = { ports, cells: this.#cells, settings };
-    this.#podSync = new PodSync(this.#worker, () => this.#noteEnding());
+    this.#podSync = new PodSync(this.#worker);
     this.#journaledPods = new Map(journaledPods);
   }
 
@@ -289,18 +288,6 @@ export class PodWorkers {
     const admitted = this.#cells.admittedPods.get(uid);
     const leftMs = admitted === undefined ? undefined : deadlineLeftMs(admitted, this.#ports.clock.wallMs());
     if (leftMs !== undefined && leftMs > 0 && lifecycle.kind === "running") wakeIn(leftMs);
-  }
-
-  /** Publishes the terminating static pods, whose mirror pods must be deleted. */
-  #noteEnding(): void {
-    const { endingPods } = this.#cells;
-    const ending = new Set<string>();
-    for (const { lifecycle, pod } of this.#states.values()) {
-      if (lifecycle.kind === "running" || lifecycle.kind === "finished") continue;
-      if (pod !== undefined && isStaticPod(pod)) ending.add(fullNameOf(pod));
-    }
-    const before = endingPods.value;
-    if (ending.size !== before.size || [...ending].some((name) => !before.has(name))) endingPods.set(ending);
   }
 
   /**
