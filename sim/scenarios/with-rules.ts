@@ -32,6 +32,7 @@ const serves =
   };
 
 const STATIC = manifestOf(pod("static", app(SERVER)));
+const COMPLETING = manifestOf(pod("static", { ...app(exits(1_000, 0)), restartPolicy: "Never" }));
 
 /** The containers of the static pod were started this often. */
 const staticStarts =
@@ -119,6 +120,12 @@ export const withRules: readonly RuleScenario[] = [
     ],
     lastsMs: 60_000,
     wrong: all(staticRuns(true), mirrorIs(true), staticStarts(1)),
+  },
+  {
+    name: "completed static pod stays completed after a restart of the agent",
+    steps: [[2_000, ({ writeManifest }) => writeManifest("a.json", COMPLETING)], ...agentRestarts(12_000)],
+    lastsMs: 60_000,
+    wrong: all(staticRuns(false), mirrorIs(true), staticStarts(1)),
   },
   {
     name: "preStop hook outlasts the grace period of its container",

@@ -177,6 +177,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
   const cleaning = { files, clock, log: ports.logOf("housekeeping"), admittedPods, podOutcomes, podRuntimeStatus };
   const garbage: ContainerGcOptions = {
     ...cleaning,
+    desiredPods: cells.desiredPods,
     runtime,
     tracer,
     events,
