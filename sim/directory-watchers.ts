@@ -1,19 +1,41 @@
 /** Watchers of directories on the fake disk. */
 import { Notifier } from "../src/concurrency/notifier.ts";
-import { directoryOf } from "./fake-disk.ts";
+import type { DirectoryHint } from "../src/ports/host-files.ts";
+import { directoryOf, nameOf } from "./fake-disk.ts";
+
+class Watcher extends Notifier {
+  readonly #removed = new Set<string>();
+  #recreated = new Set<string>();
+
+  removed(name: string): void {
+    this.#removed.add(name);
+    this.notify();
+  }
+
+  appeared(name: string): void {
+    if (this.#removed.delete(name)) this.#recreated.add(name);
+    this.notify();
+  }
+
+  take(): DirectoryHint {
+    const recreated = this.#recreated;
+    this.#recreated = new Set();
+    return { recreated };
+  }
+}
 
 export class DirectoryWatchers {
-  readonly #cells = new Map<string, Set<Notifier>>();
+  readonly #cells = new Map<string, Set<Watcher>>();
 
   /** Yields at once, then on every change. */
-  async *watch(path: string, signal: AbortSignal): AsyncGenerator<void, void, void> {
-    const cell = new Notifier();
+  async *watch(path: string, signal: AbortSignal): AsyncGenerator<DirectoryHint, void, void> {
+    const cell = new Watcher();
     const cells = this.#cells.get(path) ?? new Set();
     this.#cells.set(path, cells.add(cell));
     try {
       for (let seen = -1; ; ) {
         seen = await cell.changed(seen, signal);
-        yield;
+        yield cell.take();
       }
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -24,9 +46,11 @@ export class DirectoryWatchers {
   }
 
   /** Notifies the watchers of the path and of its parent directory. */
-  tell(path: string): void {
-    for (const changed of [path, directoryOf(path)]) {
-      for (const cell of this.#cells.get(changed) ?? []) cell.notify();
+  tell(path: string, isRemoved = false): void {
+    for (const cell of this.#cells.get(path) ?? []) cell.notify();
+    for (const cell of this.#cells.get(directoryOf(path)) ?? []) {
+      if (isRemoved) cell.removed(nameOf(path));
+      else cell.appeared(nameOf(path));
     }
   }
 

@@ -257,7 +257,7 @@ export class FakeFiles {
     if (before?.kind === "file") this.disk.take(to, -before.content.length);
     this.#directory("rename", directoryOf(from)).entries.delete(nameOf(from));
     this.#put(to, entry);
-    this.#tell(from);
+    this.#tell(from, true);
   }
 
   #link(target: string, path: string): void {
@@ -342,7 +342,7 @@ export class FakeFiles {
   #remove(path: string, entry: DiskEntry): void {
     if (entry.kind === "file") this.disk.take(path, -entry.content.length);
     this.#directory("remove", directoryOf(path)).entries.delete(nameOf(path));
-    this.#tell(path);
+    this.#tell(path, true);
   }
 
   #touch(path: string, file: DiskFile): void {
@@ -350,9 +350,9 @@ export class FakeFiles {
     this.#tell(path);
   }
 
-  #tell(path: string): void {
+  #tell(path: string, isRemoved = false): void {
     this.onChange(path);
-    this.#watchers.tell(path);
+    this.#watchers.tell(path, isRemoved);
   }
 
   #now(): bigint {

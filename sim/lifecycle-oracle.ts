@@ -353,8 +353,7 @@ export class LifecycleOracle {
         const isSeen = record.overlooked !== true;
         if (isSeen && pod.metadata?.deletionTimestamp !== undefined) this.#checkGrace(record, seen, graceSeconds);
         if (graceSeconds > LEAST_SECONDS) this.#checkTurn(record, pod, seen);
-        else if (seen.preStops.at(-1)?.run.ended?.exitCode === KILLED)
-          this.note("a hook used up the grace period of its container");
+        else if (isUnderWay(seen.preStops.at(-1))) this.note("a hook used up the grace period of its container");
       }
       const endsMs = nowMs + graceSeconds * 1_000;
       this.#checkOnce(record, seen, endsMs);

@@ -17,6 +17,7 @@ import { ImageOracle } from "./image-oracle.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournaledPods } from "./journaled-pods.ts";
 import { LifecycleOracle } from "./lifecycle-oracle.ts";
+import { MirrorOracle } from "./mirror-oracle.ts";
 import { NodeOracle } from "./node-oracle.ts";
 import { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
@@ -46,7 +47,6 @@ export class Oracle {
   readonly #world: World;
   readonly #node: SimNode;
   readonly #pods = new Map<string, KnownPod>();
-  readonly #mirrors = new Map<string, { readonly pod: Pod; readonly endings: number }>();
   /** Containers whose start was observed, by ID. */
   readonly #started = new Map<string, ContainerRecord>();
   /** Manifest hashes of static pods, by the same container IDs. */
@@ -69,6 +69,7 @@ export class Oracle {
   readonly resizes: ResizeOracle;
   readonly evictions: EvictionOracle;
   readonly images: ImageOracle;
+  readonly #mirrors: MirrorOracle;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
@@ -108,6 +109,15 @@ export class Oracle {
       faults: this.faults,
     });
     this.images = new ImageOracle(ofNode);
+    this.#mirrors = new MirrorOracle({
+      node,
+      journaled: this.#journaled,
+      hashOf: (id) => this.#manifestHashes.get(id),
+      isForced: (uid) => this.forced.has(uid),
+      checkOwn: (pod) => this.#checkOwn(pod),
+      checkForward: (before, after) => this.#checkForward(before, after),
+      violation: (text) => this.#violation(text),
+    });
     world.calls.listeners.push(this.faults, this.begins, this.evictions, this.images);
     this.#ownNode = new NodeOracle({
       world,
@@ -214,7 +224,7 @@ export class Oracle {
       const uid = pod.metadata?.uid ?? "";
       present.add(uid);
       if (isMirrorPod(pod)) {
-        this.#checkMirror(uid, pod);
+        this.#mirrors.check(uid, pod);
         continue;
       }
       const known = this.#pods.get(uid);
@@ -234,23 +244,12 @@ export class Oracle {
         deletedAtMs: known?.deletedAtMs ?? (pod.metadata?.deletionTimestamp === undefined ? undefined : nowMs),
       });
     }
+    this.#mirrors.checkGone(present);
     for (const [uid, known] of this.#pods) {
       if (present.has(uid) || known.goneAtMs !== undefined) continue;
       known.goneAtMs = nowMs;
       if (!this.forced.has(uid)) this.#checkRemoval(uid, known.pod);
     }
-  }
-
-  /**
-   * A static pod whose manifest is removed and written again at once ends and starts over under the same mirror pod.
-   */
-  #checkMirror(uid: string, pod: Pod): void {
-    const known = this.#mirrors.get(uid);
-    if (known?.pod === pod) return;
-    const endings = this.#journaled.endingsOf(pod.metadata?.annotations?.[CONFIG_MIRROR] ?? "");
-    this.#mirrors.set(uid, { pod, endings });
-    if (known === undefined || known.endings < endings) this.#checkOwn(pod);
-    else this.#checkForward(known.pod, pod);
   }
 
   #checkStep(before: Pod, after: Pod): void {

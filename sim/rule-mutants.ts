@@ -2,11 +2,12 @@
  * Kubelets with one rule left out about what may start, how often and how long a container is stopped, or whose
  * resources are touched.
  */
+import { pods } from "../src/api/resources.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { RuntimeStatus } from "../src/domain/runtime/runtime-info.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
-import { kubeletWith } from "./kubelet.ts";
+import { kubeletWith, MANIFESTS } from "./kubelet.ts";
 import { reading, readingContainers } from "./life-mutants.ts";
 import { changed, instead, type Mutant, without } from "./mutants.ts";
 import { MANIFEST_FLAGS } from "./scenarios/with-rules.ts";
@@ -205,6 +206,18 @@ const writesForeignStatus = writing(() => {
   };
 });
 
+/** Deletes the mirror pod as soon as the manifest is gone. */
+const deletesMirrorEarly = changed(({ files, api, clock }) => ({
+  files: instead(files, {
+    list: async (path) => {
+      const names = await files.list(path);
+      if (path === MANIFESTS && names.length === 0 && clock.monotonicMs() > 5_000)
+        await api?.main.delete(pods, { namespace: "default", name: "static-n1" }, { gracePeriodSeconds: 0 }, NEVER);
+      return names;
+    },
+  }),
+}));
+
 const mirrorFailsForAMoment = writing(() => {
   let isDone = false;
   return (body) => {
@@ -343,6 +356,12 @@ export const ruleMutants: readonly Mutant[] = [
     breaks: "[8] static-n1: phase went from Failed to Running",
     agent: mirrorFailsForAMoment,
     scenario: "a static pod that never started does not block the next of its name",
+  },
+  {
+    name: "deletes the mirror pod of a removed static pod that still runs",
+    breaks: "[4.8] static-n1: its mirror pod was removed while app ran",
+    agent: deletesMirrorEarly,
+    scenario: "mirror",
   },
   {
     name: "says that the node is Ready while the runtime is dead",

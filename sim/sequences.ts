@@ -205,7 +205,8 @@ function changesIn({ phase, containerStatuses = [], conditions = [] }: NonNullab
 
 function rowOfValue({ port, caller }: ObservedCall, value: unknown): Omit<Row, "atMs"> | undefined {
   const event = value as { readonly kind: string; readonly object?: Pod };
-  if (caller.startsWith("cluster-objects/") || event.kind === "bookmark") return undefined;
+  // The hints of a watched directory carry no step of the pod.
+  if (port === "files" || caller.startsWith("cluster-objects/") || event.kind === "bookmark") return undefined;
   const what = port === "api" ? `pod ${event.kind}${describeVersion(event.object)}` : `event: ${event.kind}`;
   return { who: PARTIES[port] ?? port, whom: caller, what };
 }

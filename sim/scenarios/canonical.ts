@@ -1,6 +1,6 @@
 /** The ten canonical scenarios: what every kubelet must survive. Small on purpose: bugs show in small worlds. */
 import type { Behaviour } from "../fake-runtime/behaviour.ts";
-import { app, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
+import { app, endsAfter, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
 import { all, endedWith, isGone, isRunning, mirrorIs, startsAre, staticRuns } from "./ends.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -69,7 +69,7 @@ export const canonical: readonly Scenario[] = [
   {
     name: "mirror",
     steps: [
-      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(SERVER))],
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(endsAfter(3_000)))],
       [8_000, ({ remove }) => remove("static-n1", 0)],
       [30_000, ({ writeManifest }) => writeManifest("a.json", undefined)],
     ],

@@ -144,6 +144,13 @@ export const knownBugs: readonly KnownBug[] = [
       [2_000, manifest("a.json", SERVER)],
       [8_000, manifest("a.json", undefined)],
       [8_300, manifest("a.json", SERVER)],
+      [
+        20_000,
+        async (stage) => {
+          await manifest("a.json", undefined)(stage);
+          await manifest("a.json", SERVER)(stage);
+        },
+      ],
     ],
     lastsMs: 60_000,
     wrong: all(staticRuns(true), mirrorIs(true)),

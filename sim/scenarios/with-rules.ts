@@ -2,9 +2,10 @@
  * Small worlds for the rules of the oracle that no other scenario exercises: what may start, how often a hook runs, and
  * whose objects are changed.
  */
+import { CONFIG_HASH } from "../../src/domain/pod/pod-identity.ts";
 import { scripted } from "../fake-runtime/behaviour.ts";
 import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER, sidecar } from "../workload/pod.ts";
-import { all, isGone, isRunning, startsAre } from "./ends.ts";
+import { all, isGone, isRunning, mirrorIs, noted, startsAre, staticRuns } from "./ends.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
 const limits = (cpu: string, memory: string) => ({ limits: { cpu, memory }, requests: { cpu, memory } });
@@ -28,6 +29,34 @@ const serves =
   ({ world }: Stage): void => {
     const body = JSON.stringify(manifestOf(pod("static", app({ ...SERVER, stdout }))));
     world.http.pages.set(MANIFEST_URL, { kind: "answer", status: 200, body });
+  };
+
+const STATIC = manifestOf(pod("static", app(SERVER)));
+const COMPLETING = manifestOf(pod("static", { ...app(exits(1_000, 0)), restartPolicy: "Never" }));
+
+/** The containers of the static pod were started this often. */
+const staticStarts =
+  (count: number) =>
+  ({ oracle, pod: find }: Stage): readonly string[] => {
+    const starts = oracle.starts(find("static-n1")?.metadata?.annotations?.[CONFIG_HASH] ?? "");
+    return starts === count ? [] : [`the static pod started ${starts} times, not ${count}`];
+  };
+
+const OUTLASTING_SECONDS = 6;
+/** What a container gets to stop after its grace period. */
+const CONTAINER_SECONDS_MIN = 2;
+const outlasting = noted("outlasting", {
+  ...app({}, { lifecycle: { preStop: execHook({}) } }),
+  terminationGracePeriodSeconds: OUTLASTING_SECONDS,
+});
+
+/** The last command in the pod's first container ran this long. */
+const hookRanFor =
+  (uid: (stage: Stage) => string, seconds: number) =>
+  (stage: Stage): readonly string[] => {
+    const run = stage.oracle.records(uid(stage))[0]?.commands.at(-1);
+    const ranMs = run?.ended === undefined ? 0 : Number(run.ended.wallNs - run.begunWallNs) / 1e6;
+    return Math.abs(ranMs - seconds * 1_000) < 100 ? [] : [`the hook ran for ${ranMs} ms, not ${seconds} s`];
   };
 
 export const withRules: readonly RuleScenario[] = [
@@ -58,6 +87,54 @@ export const withRules: readonly RuleScenario[] = [
     ],
     lastsMs: 60_000,
     wrong: isGone("a"),
+  },
+  {
+    name: "manifest is removed and written again in the same moment",
+    steps: [
+      [2_000, ({ writeManifest }) => writeManifest("a.json", STATIC)],
+      [
+        8_000,
+        async ({ writeManifest }) => {
+          await writeManifest("a.json", undefined);
+          await writeManifest("a.json", STATIC);
+        },
+      ],
+    ],
+    lastsMs: 60_000,
+    wrong: all(staticRuns(true), mirrorIs(true), staticStarts(2)),
+  },
+  {
+    name: "manifest is replaced by the same content",
+    steps: [2_000, 8_000, 8_010].map((atMs) => [atMs, ({ writeManifest }: Stage) => writeManifest("a.json", STATIC)]),
+    lastsMs: 60_000,
+    wrong: all(staticRuns(true), mirrorIs(true), staticStarts(1)),
+  },
+  {
+    name: "manifest is removed and written again while no agent runs",
+    steps: [
+      [2_000, ({ writeManifest }) => writeManifest("a.json", STATIC)],
+      [8_000, ({ node }) => node.crash()],
+      [8_100, ({ writeManifest }) => writeManifest("a.json", undefined)],
+      [8_200, ({ writeManifest }) => writeManifest("a.json", STATIC)],
+      [9_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
+    ],
+    lastsMs: 60_000,
+    wrong: all(staticRuns(true), mirrorIs(true), staticStarts(1)),
+  },
+  {
+    name: "completed static pod stays completed after a restart of the agent",
+    steps: [[2_000, ({ writeManifest }) => writeManifest("a.json", COMPLETING)], ...agentRestarts(12_000)],
+    lastsMs: 60_000,
+    wrong: all(staticRuns(false), mirrorIs(true), staticStarts(1)),
+  },
+  {
+    name: "preStop hook outlasts the grace period of its container",
+    steps: [
+      [3_000, outlasting.step],
+      [10_000, ({ remove }) => remove("outlasting")],
+    ],
+    lastsMs: 60_000,
+    wrong: all(isGone("outlasting"), hookRanFor(outlasting.uid, OUTLASTING_SECONDS + CONTAINER_SECONDS_MIN)),
   },
   {
     name: "resize by a restart, then in place",

@@ -111,7 +111,7 @@ export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
 
 function statusLoops({ ports, options, cells, metrics }: Wiring, api: ApiServer): readonly Loop[] {
   const { clock, random } = ports;
-  const { desiredPods, ownNode, runtimeHealth, endingPods } = cells;
+  const { desiredPods, ownNode, runtimeHealth, listedSandboxes, podRuntimeStatus } = cells;
   const log = ports.logOf("status");
   const publisher: StatusOptions = {
     api,
@@ -134,7 +134,8 @@ function statusLoops({ ports, options, cells, metrics }: Wiring, api: ApiServer)
   };
   return [
     (shutdown) => new StatusPublisher(publisher).run(shutdown),
-    (shutdown) => runMirrorPods({ api, clock, random, log, desiredPods, ownNode, endingPods }, shutdown),
+    (shutdown) =>
+      runMirrorPods({ api, clock, random, log, desiredPods, ownNode, listedSandboxes, podRuntimeStatus }, shutdown),
   ];
 }
 
@@ -176,6 +177,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
   const cleaning = { files, clock, log: ports.logOf("housekeeping"), admittedPods, podOutcomes, podRuntimeStatus };
   const garbage: ContainerGcOptions = {
     ...cleaning,
+    desiredPods: cells.desiredPods,
     runtime,
     tracer,
     events,

@@ -93,7 +93,6 @@ const workerCells = (cells: Cells, runtimeCache: RuntimeCache): PodWorkerCells =
   volumesKnown: cells.volumesKnown,
   probeResults: cells.probeResults,
   terminationSteps: cells.terminationSteps,
-  endingPods: cells.endingPods,
   runtimeCache,
   statusFailures: cells.statusFailures,
 });

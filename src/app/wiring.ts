@@ -137,7 +137,6 @@ export interface Cells {
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>; // pleg
   readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
   readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
-  readonly endingPods: LatestCell<ReadonlySet<string>>; // pod-workers
   readonly terminationSteps: LatestTable<string, TerminationReport>; // pod-workers
   readonly publishTroubles: LatestTable<string, StepReport>; // status
   readonly blockedTerminations: LatestTable<string, BlockedTermination>; // endings
@@ -183,7 +182,6 @@ export const makeCells = (): Cells => ({
   listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
   runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
   podOutcomes: new LatestTable(),
-  endingPods: new LatestCell<ReadonlySet<string>>(new Set()),
   terminationSteps: new LatestTable(),
   publishTroubles: new LatestTable(),
   blockedTerminations: new LatestTable(),

@@ -57,6 +57,14 @@ export interface NewFileFacts {
   readonly gid?: number;
 }
 
+export interface DirectoryHint {
+  /**
+   * Names of entries that were removed, or moved away, and exist again, since the previous hint. An atomically replaced
+   * entry is not among them. The system may lose such an event.
+   */
+  readonly recreated: ReadonlySet<string>;
+}
+
 export interface HostFiles {
   /** Does not follow a link at the end of the path. Undefined if nothing exists there. */
   facts(path: string): Promise<FileFacts | undefined>;
@@ -119,5 +127,5 @@ export interface HostFiles {
    * Hints that the directory's entries changed, coalesced; the first hint comes at once. Readers inspect the directory
    * themselves. Waits for a directory that does not exist yet. Ends when the signal aborts.
    */
-  watch(path: string, signal: AbortSignal): AsyncIterable<void>;
+  watch(path: string, signal: AbortSignal): AsyncIterable<DirectoryHint>;
 }

@@ -1,7 +1,12 @@
 /** Contract suite of the HostFiles port. Each test has its own empty directory. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { HostFileError, type HostFileErrorCode, type HostFiles } from "../../src/ports/host-files.ts";
+import {
+  type DirectoryHint,
+  HostFileError,
+  type HostFileErrorCode,
+  type HostFiles,
+} from "../../src/ports/host-files.ts";
 
 export interface FilesWorld {
   readonly files: HostFiles;
@@ -387,6 +392,26 @@ function watching(world: World): void {
     await counted.ended;
   });
 
+  test("a watch names an entry that is removed and created at once, and none that is replaced", async () => {
+    const { files, at } = world();
+    await files.makeDirectory(at("watched"), 0o700);
+    for (const name of ["a", "b", "replaced"]) await files.makeFile(at(`watched/${name}`), 0o600);
+    const stop = new AbortController();
+    const hints = new Hints(files.watch(at("watched"), stop.signal));
+    await hints.next();
+    await hints.quiet();
+    for (const name of ["a", "b"]) await files.removeFile(at(`watched/${name}`));
+    for (const name of ["a", "b"]) await files.makeFile(at(`watched/${name}`), 0o600);
+    for (const content of ["1", "2"]) await files.writeAtomically(at("watched/replaced"), bytes(content), 0o600);
+    await files.makeFile(at("watched/new"), 0o600);
+    await hints.quiet();
+    // Temporary files are hidden.
+    const visible = [...hints.recreated].filter((name) => !name.startsWith("."));
+    assert.deepEqual(visible.toSorted(), ["a", "b"]);
+    stop.abort();
+    await hints.ended;
+  });
+
   test("a watch with an aborted signal ends at once, without a hint", async () => {
     const { files, at } = world();
     const hints = new Hints(files.watch(at("."), AbortSignal.abort()));
@@ -399,16 +424,18 @@ const QUIET_MS = 60;
 
 class Hints {
   count = 0;
+  readonly recreated = new Set<string>();
   readonly ended: Promise<void>;
   #seen = 0;
   #wake = () => {};
 
-  constructor(source: AsyncIterable<void>) {
+  constructor(source: AsyncIterable<DirectoryHint>) {
     this.ended = this.#read(source);
   }
 
-  async #read(source: AsyncIterable<void>): Promise<void> {
-    for await (const _ of source) {
+  async #read(source: AsyncIterable<DirectoryHint>): Promise<void> {
+    for await (const { recreated } of source) {
+      for (const name of recreated) this.recreated.add(name);
       this.count += 1;
       this.#wake();
     }

@@ -9,6 +9,7 @@ import { after, before, describe, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../../src/api/resources.ts";
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
+import { LatestTable } from "../../src/concurrency/latest-table.ts";
 import { runPodConfig } from "../../src/controllers/pod-config/pod-config.ts";
 import { runApiSource } from "../../src/controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../../src/controllers/pod-sources/file-source.ts";
@@ -92,7 +93,16 @@ describe("pod sources on a real API server", () => {
         shutdown.signal,
       ),
       runMirrorPods(
-        { api: node, clock, random, log, desiredPods, ownNode, endingPods: new LatestCell(new Set<string>()) },
+        {
+          api: node,
+          clock,
+          random,
+          log,
+          desiredPods,
+          ownNode,
+          listedSandboxes: new LatestCell([]),
+          podRuntimeStatus: new LatestTable(),
+        },
         shutdown.signal,
       ),
     );

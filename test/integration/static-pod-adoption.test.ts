@@ -104,7 +104,7 @@ describe("a static pod of a Go kubelet", () => {
       0,
     );
     const node = await api.get(nodes, { name: "n1" }, forever);
-    assert.deepEqual(planMirrors(desired, { kind: "present", node }, new Set()), []);
+    assert.deepEqual(planMirrors(desired, { kind: "present", node }, new Map()).actions, []);
   });
 
   test("[4.5] a manifest that was edited meanwhile is not adopted", () => {

@@ -166,6 +166,70 @@ describe("static pods on a Deckhand node", () => {
     await ends(uid);
   });
 
+  test("[4.8] the mirror pod of an edited or removed static pod stays until the pod has terminated", async () => {
+    const stubborn = (edition: number) => {
+      const { spec, ...manifest } = staticManifest("shown", edition);
+      const containers = [{ ...spec.containers[0], command: ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"] }];
+      return { ...manifest, spec: { ...spec, containers, terminationGracePeriodSeconds: 4 } };
+    };
+    await world.put("shown.yaml", stubborn(1));
+    const first = await world.ready("shown", 1);
+    world.oracle.mayEnd(staticUid(first));
+    const staysWhileRunning = async (mirror: typeof first) => {
+      await pause(2_000);
+      const now = await world.mirror("shown");
+      assert.ok(world.oracle.living.has(staticUid(mirror)), "it takes its time to end");
+      assert.deepEqual([now?.metadata?.uid, now?.status?.phase], [mirror.metadata?.uid, "Running"]);
+    };
+    await world.put("shown.yaml", stubborn(2));
+    await staysWhileRunning(first);
+    const second = await world.ready("shown", 2);
+    world.oracle.mayEnd(staticUid(second));
+    await world.take("shown.yaml");
+    await staysWhileRunning(second);
+    await ends(staticUid(second));
+    await waitUntil("the mirror to go", 10_000, async () => (await world.mirror("shown")) === undefined);
+    assert.deepEqual(world.oracle.verdict().doubled, []);
+  });
+
+  test("[4.8] the mirror pod is deleted after the pod's end also if the agent was killed while the pod terminated", async () => {
+    const { spec, ...manifest } = staticManifest("orphan");
+    const containers = [{ ...spec.containers[0], command: ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"] }];
+    await world.put("orphan.yaml", { ...manifest, spec: { ...spec, containers, terminationGracePeriodSeconds: 6 } });
+    const uid = staticUid(await world.ready("orphan"));
+    world.oracle.mayEnd(uid);
+    await world.take("orphan.yaml");
+    await pause(1_000);
+    const agent = world.cluster.component(`kubelet@${NODE}`);
+    await agent.kill();
+    assert.ok(world.oracle.living.has(uid) && (await world.mirror("orphan")) !== undefined);
+    await agent.restart();
+    await ends(uid);
+    await waitUntil("the mirror to go", 10_000, async () => (await world.mirror("orphan")) === undefined);
+    nothingDoubledOrLost();
+  });
+
+  test("[4.4] [6.8] a manifest that is removed and written again at once restarts its pod; an atomic rewrite does not", async () => {
+    await world.put("again.yaml", staticManifest("again"));
+    const mirror = await world.ready("again");
+    const uid = staticUid(mirror);
+    await world.put("again.yaml", staticManifest("again"));
+    await pause(3_000);
+    assert.equal(world.oracle.containersOf(uid).length, 1);
+    world.oracle.mayEnd(uid);
+    await world.take("again.yaml");
+    await world.put("again.yaml", staticManifest("again"));
+    const now = await world.mirrorThat("again", "to show one restart", ({ status }) => {
+      const [container] = status?.containerStatuses ?? [];
+      return container?.restartCount === 1 && container.ready;
+    });
+    assert.deepEqual([staticUid(now), now.metadata?.uid], [uid, mirror.metadata?.uid]);
+    assert.equal(world.oracle.containersOf(uid).length, 2);
+    assert.deepEqual(world.oracle.verdict().doubled, []);
+    await world.take("again.yaml");
+    await ends(uid);
+  });
+
   test("[7.30] a static pod whose directories cannot be created reports it, and is retried", async () => {
     const uid = "0a1b2c3d-0000-4000-8000-000000000030";
     const inTheWay = join(world.cluster.nodes[0]?.directory ?? "", "lib", "kubelet", "pods", uid);

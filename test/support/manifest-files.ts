@@ -4,7 +4,7 @@
  */
 import { FakeFiles } from "../../sim/fake-files.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import type { HostFiles } from "../../src/ports/host-files.ts";
+import type { DirectoryHint, HostFiles } from "../../src/ports/host-files.ts";
 
 type ManifestPort = Pick<HostFiles, "facts" | "list" | "read" | "readLink" | "watch">;
 
@@ -15,6 +15,7 @@ export class ManifestFiles {
   /** Whether watchers are notified of changes. */
   hints = true;
   readonly #fake: FakeFiles;
+  #recreated: ReadonlySet<string> = new Set();
   readonly #pipes = new Set<string>();
 
   constructor(clock: Clock) {
@@ -62,7 +63,16 @@ export class ManifestFiles {
     await this.#fake.port.removeFile(path);
   }
 
-  async *#heard(hints: AsyncIterable<void>): AsyncGenerator<void, void, undefined> {
-    for await (const _ of hints) if (this.hints) yield;
+  /** The next hint says that these files were removed and created again. */
+  recreate(names: ReadonlySet<string>): void {
+    this.#recreated = names;
+  }
+
+  async *#heard(hints: AsyncIterable<DirectoryHint>): AsyncGenerator<DirectoryHint, void, undefined> {
+    for await (const { recreated } of hints) {
+      if (!this.hints) continue;
+      yield { recreated: new Set([...recreated, ...this.#recreated]) };
+      this.#recreated = new Set();
+    }
   }
 }

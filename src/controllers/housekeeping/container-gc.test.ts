@@ -14,6 +14,7 @@ import {
 } from "../../domain/eviction/reclaim.ts";
 import type { ContainerGcPolicy } from "../../domain/housekeeping/container-gc.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -34,6 +35,7 @@ function world(policy: Partial<ContainerGcPolicy> = {}) {
   const emitted: string[] = [];
   const cells = {
     admittedPods: new LatestTable<string, AdmittedPod>(),
+    desiredPods: new LatestCell<DesiredPods>(noPods),
     podOutcomes: new LatestTable<string, PodOutcome>(),
     podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
     sourcesReady: new LatestCell(true),
@@ -127,6 +129,21 @@ void suite("container garbage collection", () => {
     assert.deepEqual(removed, []);
     cells.admittedPods.delete("a");
     await clock.advance(0);
+    assert.deepEqual(removed, ["a-0", "a-sandbox"]);
+    await stop();
+  });
+
+  test("[6.8] dead containers of a static pod that its source has again stay until the pod is admitted again", async () => {
+    const { clock, cells, removed, add, stop } = world();
+    add(deadPod("a", 1), RUNNING);
+    const desired = { uid: "a", source: "file", pod: pod(), given: pod(), firstSeenWallMs: 0 } as const;
+    cells.desiredPods.set({ ...noPods, pods: new Map([["a", desired]]) });
+    cells.admittedPods.delete("a");
+    cells.podOutcomes.set("a", { ...emptyOutcome("a"), lifecycle: { kind: "finished", why: { kind: "removed" } } });
+    await clock.advance(60_000);
+    assert.deepEqual(removed, []);
+    cells.desiredPods.set(noPods);
+    await clock.advance(60_000);
     assert.deepEqual(removed, ["a-0", "a-sandbox"]);
     await stop();
   });

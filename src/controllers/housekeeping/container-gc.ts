@@ -26,6 +26,7 @@ import {
   surplusOf,
 } from "../../domain/housekeeping/container-gc.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { logLinkName } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { containerNameOf, type PodContainer, type PodRuntimeView, podNameOf } from "../../domain/pod/runtime-view.ts";
@@ -47,6 +48,7 @@ export interface ContainerGcOptions {
   readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
   readonly podOutcomes: ReadonlyTable<string, PodOutcome>;
   readonly admittedPods: ReadonlyTable<string, AdmittedPod>;
+  readonly desiredPods: Latest<DesiredPods>;
   readonly sourcesReady: Latest<boolean>;
   readonly reclaimRequests: Latest<ReclaimRequests>;
   readonly containersReclaimed: LatestCell<ReclaimReport>;
@@ -193,10 +195,12 @@ function gcPodOf(uid: string, options: ContainerGcOptions): GcPod | undefined {
 
 function standingOf(
   uid: string,
-  { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions,
+  { podOutcomes, admittedPods, desiredPods, sourcesReady }: ContainerGcOptions,
 ): PodStanding | undefined {
   const outcome = podOutcomes.get(uid);
   if (admittedPods.get(uid) === undefined) {
+    // A static pod that returns is about to be admitted again: its dead containers hold its restart counts.
+    if (desiredPods.value.pods.has(uid)) return undefined;
     const isFinished = outcome === undefined || outcome.lifecycle.kind === "finished";
     return sourcesReady.value && isFinished ? "removed" : undefined;
   }

@@ -49,7 +49,8 @@ async function start(given: Given = {}) {
   const pods = () => (state.value.kind === "seen" ? state.value.pods : undefined);
   const names = () => pods()?.map(({ metadata }) => metadata?.name);
   const images = () => pods()?.map(({ spec }) => spec?.containers[0]?.image);
-  return { clock, files, log, stop, state, listing, journal, full, ended, pods, names, images };
+  const incarnations = () => (state.value.kind === "seen" ? [...(state.value.incarnations?.values() ?? [])] : []);
+  return { clock, files, log, stop, state, listing, journal, full, ended, pods, names, images, incarnations };
 }
 
 test("[4.4] manifests in a directory become pods in the order of file names; hidden files are ignored", async () => {
@@ -82,6 +83,56 @@ test("[4.4] [27.1.38] a change is read at once with a watch event and after 20 s
   assert.deepEqual(names(), ["a-n1"]);
   await clock.advance(1000);
   assert.deepEqual(names(), []);
+});
+
+test("[4.4] a manifest that is removed and written again is another incarnation of the same pod", async () => {
+  const { clock, files, pods, incarnations } = await start();
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await files.file(`${DIRECTORY}/b.yaml`, manifest("b"));
+  await clock.advance(0);
+  const [before, uids] = [incarnations(), pods()?.map(({ metadata }) => metadata?.uid)];
+  await files.remove(`${DIRECTORY}/a.yaml`);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  const after = incarnations();
+  assert.ok((after[0] ?? 0) > Math.max(...before));
+  assert.equal(after[1], before[1]);
+  assert.deepEqual(
+    pods()?.map(({ metadata }) => metadata?.uid),
+    uids,
+  );
+  await files.remove(`${DIRECTORY}/a.yaml`);
+  await clock.advance(30_000);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  assert.ok((incarnations()[0] ?? 0) > (after[0] ?? 0));
+});
+
+test("[4.4] a manifest that is replaced atomically by the same content, or read again, is no other incarnation", async () => {
+  const { clock, files, state, incarnations } = await start();
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  const [before, { version }] = [incarnations(), state];
+  for (const _ of [1, 2]) await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(60_000);
+  assert.deepEqual([incarnations(), state.version], [before, version]);
+});
+
+test("[4.4] a manifest that is removed and partly written again is another incarnation once, with the last valid content", async () => {
+  const { clock, files, images, incarnations } = await start();
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  const [before] = incarnations();
+  const stale = new Set(["a.yaml"]);
+  files.recreate(stale);
+  await files.file(`${DIRECTORY}/a.yaml`, "apiVersion: v1\nkind: P");
+  await clock.advance(0);
+  const [during] = incarnations();
+  assert.deepEqual(images(), ["i:1"]);
+  assert.notEqual(during, before);
+  await files.file(`${DIRECTORY}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  assert.deepEqual(incarnations(), [during]);
 });
 
 test("[4.4] a missing path is an empty source, and its manifests are read within a second after it appears", async () => {

@@ -1,6 +1,7 @@
 /**
  * Reads the current manifests of a directory or a single file. Remembers each file's last content and since when it has
- * been invalid.
+ * been invalid. A file that was removed and created again is another incarnation of its manifest, even if the content
+ * is the same; a file whose content was replaced is not.
  */
 import { errorText } from "../../base/error-text.ts";
 import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
@@ -23,8 +24,15 @@ interface Parts {
   readonly log: Log;
 }
 
+/** A manifest of a file. */
+export interface FileManifest extends StaticManifest {
+  /** Increases whenever a manifest appears or is removed and created again. */
+  readonly incarnation: number;
+}
+
 /** The last state of one file. */
 interface Remembered {
+  readonly incarnation: number;
   readonly bytes: Uint8Array | undefined;
   readonly manifest: StaticManifest | undefined;
   /** Since when the file is unusable, and why. */
@@ -37,6 +45,7 @@ export class ManifestDirectory {
   readonly #options: Options;
   readonly #parts: Parts;
   #remembered = new Map<string, Remembered>();
+  #incarnations = 0;
   #missing = false;
 
   constructor(options: Options, parts: Parts) {
@@ -44,9 +53,13 @@ export class ManifestDirectory {
     this.#parts = parts;
   }
 
-  /** Undefined when the state is unknown: the path exists but cannot be read, or its single file was never valid. */
-  async read(): Promise<readonly StaticManifest[] | undefined> {
+  /**
+   * `recreated`: names of files that were removed and created again since the last read. Undefined when the state is
+   * unknown: the path exists but cannot be read, or its single file was never valid.
+   */
+  async read(recreated: ReadonlySet<string> = new Set()): Promise<readonly FileManifest[] | undefined> {
     const { path } = this.#options;
+    this.#noteRecreated(recreated);
     try {
       const target = await this.#resolve(path);
       if (target === undefined) return this.#nothing();
@@ -61,14 +74,27 @@ export class ManifestDirectory {
     }
   }
 
-  #nothing(): readonly StaticManifest[] {
+  #noteRecreated(names: ReadonlySet<string>): void {
+    for (const [path, before] of this.#remembered) {
+      if (!names.has(path.slice(path.lastIndexOf("/") + 1))) continue;
+      this.#parts.log.info(2, "A manifest file was removed and created again", { path });
+      this.#remembered.set(path, { ...before, incarnation: this.#nextIncarnation() });
+    }
+  }
+
+  #nextIncarnation(): number {
+    this.#incarnations += 1;
+    return this.#incarnations;
+  }
+
+  #nothing(): readonly FileManifest[] {
     if (!this.#missing) this.#parts.log.info(0, "Config path does not exist, ignoring", { path: this.#options.path });
     this.#missing = true;
     this.#remembered.clear();
     return [];
   }
 
-  async #readAll(path: string, directory: string): Promise<readonly StaticManifest[]> {
+  async #readAll(path: string, directory: string): Promise<readonly FileManifest[]> {
     const names = (await this.#parts.files.list(directory)).filter((name) => !name.startsWith(".")).toSorted();
     const now = new Map<string, Remembered>();
     for (const name of names) {
@@ -77,17 +103,17 @@ export class ManifestDirectory {
       if (said !== undefined) now.set(file, said);
     }
     this.#remembered = now;
-    return [...now.values()].flatMap(({ manifest }) => (manifest === undefined ? [] : [manifest]));
+    return [...now.values()].flatMap(found);
   }
 
   /** A single file that becomes invalid keeps its last valid manifest forever: no other file provides pods. */
-  async #readSingle(path: string): Promise<readonly StaticManifest[] | undefined> {
+  async #readSingle(path: string): Promise<readonly FileManifest[] | undefined> {
     const before = this.#remembered.get(path)?.manifest;
     const said = await this.#readFile(path, path);
     if (said === undefined) return this.#nothing();
-    const manifest = said.manifest ?? before;
-    this.#remembered = new Map([[path, { ...said, manifest }]]);
-    return manifest === undefined ? undefined : [manifest];
+    const now = { ...said, manifest: said.manifest ?? before };
+    this.#remembered = new Map([[path, now]]);
+    return now.manifest === undefined ? undefined : found(now);
   }
 
   /** `path` identifies the file, `at` is its location. Undefined when the file no longer exists. */
@@ -105,7 +131,8 @@ export class ManifestDirectory {
       }
       const read = readManifests(bytes, { kind: "file", path }, this.#options.nodeName, { lists: false });
       if (read.kind === "refused") return this.#unusable(path, before, bytes, read.reason);
-      return { bytes, manifest: read.manifests[0], bad: undefined };
+      const incarnation = before?.incarnation ?? this.#nextIncarnation();
+      return { incarnation, bytes, manifest: read.manifests[0], bad: undefined };
     } catch (error) {
       if (isMissing(error)) return undefined;
       return this.#unusable(path, before, undefined, errorText(error));
@@ -117,7 +144,8 @@ export class ManifestDirectory {
     const sinceMs = before?.bad?.sinceMs ?? nowMs;
     if (before?.bad?.reason !== reason) this.#parts.log.error("Could not process manifest file", reason, { path });
     const kept = nowMs - sinceMs < this.#options.checkEveryMs ? before?.manifest : undefined;
-    return { bytes, manifest: kept, bad: { sinceMs, reason } };
+    const incarnation = before?.incarnation ?? this.#nextIncarnation();
+    return { incarnation, bytes, manifest: kept, bad: { sinceMs, reason } };
   }
 
   /** Follows symlinks at the end of the path. Undefined if the target does not exist or the symlinks form a loop. */
@@ -126,3 +154,6 @@ export class ManifestDirectory {
     return end.kind === "found" ? { path: end.path, kind: end.what } : undefined;
   }
 }
+
+const found = ({ manifest, incarnation }: Remembered): readonly FileManifest[] =>
+  manifest === undefined ? [] : [{ ...manifest, incarnation }];

@@ -21,6 +21,8 @@ export interface PodState {
   /** The order in which this process first saw UIDs: static pods with the same name run in this order. */
   readonly arrival: number;
   pod: Pod | undefined;
+  /** The incarnation of the pod that this state is about; undefined while its source does not distinguish them. */
+  incarnation: number | undefined;
   /** The resources that the pod was admitted with; undefined before admission. */
   allocation: PodAllocation | undefined;
   /** The pod's status when this process first saw the pod. */
@@ -121,6 +123,7 @@ export function newPodState(uid: string, arrival: number): PodState {
     uid,
     arrival,
     pod: undefined,
+    incarnation: undefined,
     allocation: undefined,
     initialStatus: undefined,
     lifecycle: { kind: "running" },

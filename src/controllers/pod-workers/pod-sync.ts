@@ -47,16 +47,13 @@ export class PodSync {
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #settings: PodWorkerSettings;
-  /** Called after each lifecycle transition. */
-  readonly #onTransition: () => void;
   readonly #steps: TerminationSteps;
 
-  constructor(worker: WorkerContext, onTransition: () => void) {
+  constructor(worker: WorkerContext) {
     this.#worker = worker;
     this.#ports = worker.ports;
     this.#cells = worker.cells;
     this.#settings = worker.settings;
-    this.#onTransition = onTransition;
     this.#steps = new TerminationSteps(worker.ports, worker.cells.terminationSteps);
   }
 
@@ -101,7 +98,6 @@ export class PodSync {
     state.lifecycle = next;
     this.#ports.pulls.forget(state.uid);
     this.#emitDeadlineExceeded(state, next);
-    this.#onTransition();
     return true;
   }
 

@@ -17,9 +17,9 @@ import { podOfPull } from "../../domain/images/pull-progress.ts";
 import type { JournaledPod } from "../../domain/journal/journaled-pod.ts";
 import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { desiredLifecycle } from "../../domain/pod/desired-lifecycle.ts";
 import { type DesiredLifecycle, interrupts, nextLifecycle } from "../../domain/pod/next-lifecycle.ts";
-import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { isStatusOnlyUpdate } from "../../domain/pod/status-only-update.ts";
@@ -52,7 +52,7 @@ export class PodWorkers {
     this.#ports = ports;
     this.#cells = { ...cells, runtimeCache: withStatusErrors(cells.runtimeCache) };
     this.#worker = { ports, cells: this.#cells, settings };
-    this.#podSync = new PodSync(this.#worker, () => this.#noteEnding());
+    this.#podSync = new PodSync(this.#worker);
     this.#journaledPods = new Map(journaledPods);
   }
 
@@ -177,6 +177,9 @@ export class PodWorkers {
     if (desired === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
     const admitted = this.#cells.admittedPods.get(uid);
+    if (state.lifecycle.kind === "running") state.incarnation = admitted?.incarnation ?? state.incarnation;
+    // After a restart of the kubelet the pod is the one that the journal knows.
+    state.incarnation ??= admitted?.incarnation;
     if (admitted?.verdict.kind === "admitted") state.allocation = admitted.verdict.allocation;
     state.initialStatus = admitted?.initialStatus;
     state.resize.allocatedGeneration = admitted?.resize?.allocatedGeneration;
@@ -291,18 +294,6 @@ export class PodWorkers {
     if (leftMs !== undefined && leftMs > 0 && lifecycle.kind === "running") wakeIn(leftMs);
   }
 
-  /** Publishes the terminating static pods, whose mirror pods must be deleted. */
-  #noteEnding(): void {
-    const { endingPods } = this.#cells;
-    const ending = new Set<string>();
-    for (const { lifecycle, pod } of this.#states.values()) {
-      if (lifecycle.kind === "running" || lifecycle.kind === "finished") continue;
-      if (pod !== undefined && isStaticPod(pod)) ending.add(fullNameOf(pod));
-    }
-    const before = endingPods.value;
-    if (ending.size !== before.size || [...ending].some((name) => !before.has(name))) endingPods.set(ending);
-  }
-
   /**
    * Nothing of the pod is left on the node: wakes pods that wait for its name, and forgets the pod once no source has
    * it.
@@ -312,8 +303,7 @@ export class PodWorkers {
       if (other.arrival > state.arrival && this.#fullName(other) === this.#fullName(state)) wake(other.uid);
     }
     const admitted = this.#cells.admittedPods.get(state.uid);
-    const returns =
-      admitted?.isStatic === true && state.lifecycle.kind === "finished" && state.lifecycle.why.kind === "removed";
+    const returns = admitted?.isStatic === true && isOfEarlierLife(state, admitted);
     if (admitted !== undefined && !returns) return;
     // The runtime still lists parts that are being removed: a pod forgotten now would reappear as an unknown one.
     if (this.#cells.podRuntimeStatus.get(state.uid) !== undefined && !returns) return;
@@ -325,3 +315,7 @@ export class PodWorkers {
     wake(state.uid);
   }
 }
+
+/** Whether the finished state is that of a pod that its source removed before it had this one. */
+const isOfEarlierLife = ({ lifecycle, incarnation }: PodState, admitted: AdmittedPod): boolean =>
+  lifecycle.kind === "finished" && (lifecycle.why.kind === "removed" || incarnation !== admitted.incarnation);

@@ -1,11 +1,12 @@
 /**
  * Stops containers: runs the preStop hook, waits for the containers that must stop earlier, and stops the container,
- * all within one grace period. A finished hook is journaled before its container is stopped, so that the next kubelet
- * process does not run it again.
+ * all within one grace period. A hook that takes longer than the grace period continues while its container is being
+ * stopped, and ends with it. A hook that finishes earlier is journaled before its container is stopped, so that the
+ * next kubelet process does not run it again.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
-import { raceAbort } from "../../concurrency/abort.ts";
+import { linkSignals, raceAbort } from "../../concurrency/abort.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { settleAll } from "../../concurrency/settle-all.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
@@ -67,17 +68,44 @@ async function stopContainer(
   const { clock, runtime } = stopping.ports;
   const endsMs = clock.monotonicMs() + graceMs(stop, stopping);
   emitStop(stop, stopping);
-  const isDone = await whileGraceLasts(endsMs, stopping, signal, (limited) => preStop(stop, stopping, limited));
-  onHookEnd(stop.id);
-  // An exec hook ends with its container, which is a failure; a hook that only waits simply ends.
-  if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined)
-    emitHookFailure(stop, stopping);
-  await whileGraceLasts(endsMs, stopping, signal, (limited) => raceAbort(turn, limited));
+  const hook = beginPreStop(stop, endsMs, stopping, signal);
   try {
-    await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal);
-  } catch (error) {
-    throw new KillError(stop.name, error);
+    await whileGraceLasts(endsMs, stopping, signal, (limited) => raceAbort(hook.ended, limited));
+    onHookEnd(stop.id);
+    await whileGraceLasts(endsMs, stopping, signal, (limited) => raceAbort(turn, limited));
+    await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal).catch((error) => {
+      throw new KillError(stop.name, error);
+    });
+  } finally {
+    await hook.cancel();
   }
+}
+
+interface HookUnderWay {
+  readonly ended: Promise<void>;
+  /** Ends the hook if it still runs. Rejects if the hook's end could not be journaled. */
+  cancel(): Promise<void>;
+}
+
+/** No hook runs when no time is left. */
+function beginPreStop(stop: ContainerStop, endsMs: number, stopping: Stopping, signal: AbortSignal): HookUnderWay {
+  if (stopping.ports.clock.monotonicMs() >= endsMs)
+    return { ended: Promise.resolve(), cancel: () => Promise.resolve() };
+  const life = linkSignals(signal);
+  const cancelled = new Error("the container of the hook was stopped");
+  const ended = preStop(stop, stopping, life.signal);
+  const cancel = async () => {
+    life.abort(cancelled);
+    life[Symbol.dispose]();
+    try {
+      await ended;
+    } catch (error) {
+      if (error !== cancelled) throw error;
+      // An exec hook ends with its container, which is a failure; a hook that only waits simply ends.
+      if (preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) emitHookFailure(stop, stopping);
+    }
+  };
+  return { ended, cancel };
 }
 
 function graceMs({ name, reason }: ContainerStop, { graceMs: left, pod }: Stopping): number {
@@ -88,21 +116,19 @@ function graceMs({ name, reason }: ContainerStop, { graceMs: left, pod }: Stoppi
   return (own ?? effectiveGraceSeconds(pod, undefined, undefined)) * 1000;
 }
 
-/** Returns false if the time was up before `run` finished; the container is stopped anyway. */
+/** Waits for `run` until the time is up; the container is stopped anyway. */
 async function whileGraceLasts(
   endsMs: number,
   { ports: { clock } }: Stopping,
   signal: AbortSignal,
   run: (limited: AbortSignal) => Promise<unknown>,
-): Promise<boolean> {
+): Promise<void> {
   const leftMs = endsMs - clock.monotonicMs();
-  if (leftMs <= 0) return true;
+  if (leftMs <= 0) return;
   try {
     await withDeadline(clock, leftMs, signal, run);
-    return true;
   } catch (error) {
     if (!(error instanceof DeadlineError) || signal.aborted) throw error;
-    return false;
   }
 }
 

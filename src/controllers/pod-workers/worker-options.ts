@@ -1,7 +1,7 @@
 /** The ports, cells and settings of the pod workers. Every step of a worker gets the whole `WorkerContext`. */
 import type { Node, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
-import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import type { Semaphore } from "../../concurrency/semaphore.ts";
 import type { KnownObject } from "../../domain/cluster-objects/references.ts";
@@ -93,8 +93,6 @@ export interface PodWorkerCells {
   readonly probeResults: ReadonlyTable<string, ProbeResult>;
   /** The current termination step of each terminating pod. */
   readonly terminationSteps: LatestTable<string, TerminationReport>;
-  /** Full names of terminating static pods. */
-  readonly endingPods: LatestCell<ReadonlySet<string>>;
   readonly runtimeCache: RuntimeCache;
   /** Pods whose status the runtime did not report after a change: their last view is out of date. */
   readonly statusFailures: ReadonlyTable<string, string>;

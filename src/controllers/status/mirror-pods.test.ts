@@ -4,9 +4,12 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { CONFIG_HASH, CONFIG_MIRROR } from "../../domain/pod/pod-identity.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
 import type { ApiObject, DeleteOptions, ObjectName, Resource } from "../../ports/api-server.ts";
 import { runMirrorPods } from "./mirror-pods.ts";
@@ -62,16 +65,18 @@ function start(pods: readonly DesiredPod[], of: OwnNode = node, trouble?: (call:
   });
   const desiredPods = new LatestCell(view([]));
   const ownNode = new LatestCell<OwnNode>(of);
-  const endingPods = new LatestCell<ReadonlySet<string>>(new Set());
+  const listedSandboxes = new LatestCell<readonly Sandbox[] | undefined>([]);
+  const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
   const stop = new AbortController();
   const random = { fraction: () => 0.5, uuid: () => "" };
-  const ended = runMirrorPods({ api, clock, random, log: keptLog(), desiredPods, ownNode, endingPods }, stop.signal);
+  const cells = { desiredPods, ownNode, listedSandboxes, podRuntimeStatus };
+  const ended = runMirrorPods({ api, clock, random, log: keptLog(), ...cells }, stop.signal);
   /** Acts like the watch: brings the server's state to the node. */
   const show = async (wanted = pods) => {
     desiredPods.set(view([...api.pods.values()], wanted));
     await clock.advance(0);
   };
-  return { clock, api, desiredPods, ownNode, stop, ended, show };
+  return { clock, api, ...cells, stop, ended, show };
 }
 
 test("[4.8] a static pod's mirror pod is created once, and nothing more is sent before or after the watch shows it", async () => {
@@ -112,6 +117,50 @@ test("[4.10] mirror pods are created as soon as the Node is known", async () => 
   ownNode.set(node);
   await clock.advance(0);
   assert.deepEqual(api.calls, ["create a"]);
+});
+
+const runtimeView = (uid: string, state: "ready" | "notReady"): PodRuntimeView => {
+  const metadata = { name: "a", namespace: "ns", uid, attempt: 0 };
+  const common = { createdWallNs: 1n, labels: {}, annotations: {}, runtimeHandler: "", ips: [] };
+  return { uid, sandboxes: [{ id: "s", metadata, state, ...common }], containers: [] };
+};
+
+test("[4.8] the mirror pod of a removed static pod is deleted when the runtime reports the pod's end, not before", async () => {
+  const { clock, api, show, podRuntimeStatus } = start([staticPod("a", "h1")]);
+  await clock.advance(0);
+  podRuntimeStatus.set("h1", runtimeView("h1", "ready"));
+  await show([]);
+  await clock.advance(60_000);
+  assert.deepEqual(api.calls, ["create a"]);
+  podRuntimeStatus.set("h1", runtimeView("h1", "notReady"));
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create a", "delete a mirror-1 grace 0"]);
+});
+
+test("[4.8] the mirror pod of an edited static pod is replaced when the earlier pod has terminated", async () => {
+  const { clock, api, show, podRuntimeStatus } = start([staticPod("a", "h1")]);
+  const changed = [staticPod("a", "h2")];
+  await clock.advance(0);
+  podRuntimeStatus.set("h1", runtimeView("h1", "ready"));
+  await show(changed);
+  await clock.advance(60_000);
+  assert.deepEqual(api.calls, ["create a"]);
+  podRuntimeStatus.delete("h1");
+  await clock.advance(0);
+  await show(changed);
+  assert.deepEqual(api.calls, ["create a", "delete a mirror-1 grace 0", "create a"]);
+});
+
+test("[4.8] an orphaned mirror pod is deleted after the runtime's first list, and only once", async () => {
+  const { clock, api, show, listedSandboxes } = start([staticPod("a", "h1")]);
+  listedSandboxes.set(undefined);
+  await clock.advance(0);
+  await show([]);
+  await clock.advance(60_000);
+  assert.deepEqual(api.calls, ["create a"]);
+  listedSandboxes.set([]);
+  await clock.advance(5_000);
+  assert.deepEqual(api.calls, ["create a", "delete a mirror-1 grace 0"]);
 });
 
 test("a failed create is retried with growing waits and does not delay the others", async () => {

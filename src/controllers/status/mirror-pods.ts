@@ -1,18 +1,21 @@
 /**
  * Creates and deletes mirror pods on the API server as planned. Each pod has one action at a time; different pods
  * proceed in parallel. Failed actions are retried with backoff. A completed action is not repeated until the watch has
- * shown it.
+ * shown it. While an action waits for a pod to terminate, each change of that pod in the runtime is a new plan.
  */
 
 import { pods } from "../../api/resources.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import { unlessShutDown } from "../../concurrency/abort.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { ReadonlyTable } from "../../concurrency/latest-table.ts";
 import { Notifier } from "../../concurrency/notifier.ts";
 import { waitForChange } from "../../concurrency/wait-for-change.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
-import { type MirrorAction, planMirrors } from "../../domain/static-pods/mirror-plan.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import { type MirrorAction, planMirrors, runningNames } from "../../domain/static-pods/mirror-plan.ts";
 import { isConflict, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -26,8 +29,9 @@ export interface MirrorPodsParts {
   readonly log: Log;
   readonly desiredPods: Latest<DesiredPods>;
   readonly ownNode: Latest<OwnNode>;
-  /** Full names of terminating static pods. */
-  readonly endingPods: Latest<ReadonlySet<string>>;
+  /** Undefined until the runtime was listed for the first time. */
+  readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
+  readonly podRuntimeStatus: ReadonlyTable<string, PodRuntimeView>;
 }
 
 const BACKOFF = { firstMs: 500, maxMs: 30_000 };
@@ -41,18 +45,26 @@ type Hold =
   | { readonly kind: "done"; readonly uidBefore: string | undefined; readonly untilMs: number };
 
 export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSignal): Promise<void> {
+  const { clock, desiredPods, ownNode, listedSandboxes, podRuntimeStatus } = parts;
   const keeper = new MirrorKeeper(parts, shutdown);
+  const unwatch = podRuntimeStatus.watch((uid) => (keeper.awaited.has(uid) ? keeper.replan.notify() : undefined));
   while (!shutdown.aborted) {
-    const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turnEnded];
-    const seen = cells.map((cell) => ({ cell, seen: cell.version }));
+    const seen = [desiredPods, ownNode, keeper.replan].map((cell) => ({ cell, seen: cell.version }));
+    const listed = { cell: listedSandboxes, seen: listedSandboxes.version };
     const waitMs = keeper.start();
-    await unlessShutDown(shutdown, () => waitForChange(parts.clock, seen, waitMs, shutdown));
+    const needsList = listedSandboxes.value === undefined || keeper.awaited.size > 0;
+    const wakers = needsList ? [...seen, listed] : seen;
+    await unlessShutDown(shutdown, () => waitForChange(clock, wakers, waitMs, shutdown));
   }
+  unwatch();
   await keeper.idle();
 }
 
 class MirrorKeeper {
-  readonly turnEnded = new Notifier();
+  /** An action ended, or a pod that one waits for has changed. */
+  readonly replan = new Notifier();
+  /** UIDs of the pods that must terminate before their mirror pods change. */
+  awaited: ReadonlySet<string> = new Set();
   readonly #parts: MirrorPodsParts;
   readonly #shutdown: AbortSignal;
   readonly #holds = new Map<string, Hold>();
@@ -65,8 +77,11 @@ class MirrorKeeper {
 
   /** Starts the due actions and returns how long to wait for the next one. */
   start(): number {
-    const { desiredPods, ownNode, endingPods, clock } = this.#parts;
-    const actions = planMirrors(desiredPods.value, ownNode.value, endingPods.value);
+    const { desiredPods, ownNode, listedSandboxes, podRuntimeStatus, clock } = this.#parts;
+    const views = podRuntimeStatus.keys().flatMap((uid) => podRuntimeStatus.get(uid) ?? []);
+    const running = runningNames(listedSandboxes.value, views);
+    const { actions, awaited } = planMirrors(desiredPods.value, ownNode.value, running);
+    this.awaited = awaited;
     const planned = new Set(actions.map(({ fullName }) => fullName));
     for (const [name, hold] of this.#holds) if (!planned.has(name) && hold.kind !== "busy") this.#holds.delete(name);
     const nowMs = clock.monotonicMs();
@@ -103,7 +118,7 @@ class MirrorKeeper {
     const turn = this.#do(action, failures).then((hold) => {
       this.#holds.set(fullName, hold);
       this.#running.delete(turn);
-      this.turnEnded.notify();
+      this.replan.notify();
     });
     this.#running.add(turn);
   }

@@ -152,7 +152,7 @@ export class StatusPublisher {
       this.#options.publishTroubles.delete(uid);
       return;
     }
-    if (outcome === undefined) return;
+    if (outcome === undefined || isOfEarlierLife(admitted, outcome)) return;
     const published = this.#published(admitted);
     if (published === undefined) return;
     let step: "status" | "object" = "status";
@@ -327,6 +327,10 @@ export class StatusPublisher {
 
 /** Resource versions of one resource type increase and can be compared. */
 const versionOf = ({ metadata }: Pod): number => Number(metadata?.resourceVersion ?? 0);
+
+/** A static pod that was removed from its source and returned: the outcome is that of the removed pod. */
+const isOfEarlierLife = ({ isStatic }: AdmittedPod, { lifecycle }: PodOutcome): boolean =>
+  isStatic && lifecycle.kind !== "running" && lifecycle.why.kind === "removed";
 
 /** A deferred pod has no outcome from a worker, but its status still shows what it waits for. */
 const withoutOutcome = (admitted: AdmittedPod | undefined): PodOutcome | undefined =>

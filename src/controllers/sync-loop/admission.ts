@@ -308,7 +308,7 @@ export class Admission {
   }
 
   #publish(each: DesiredPod, verdict: Verdict): void {
-    const { uid, pod: desired, firstSeenWallMs, initialStatus } = each;
+    const { uid, pod: desired, incarnation, firstSeenWallMs, initialStatus } = each;
     const pod = verdict.kind === "admitted" ? withAllocation(desired, verdict.allocation.resources) : desired;
     const before = this.#earlier.allocated(each);
     const isUnderWay = before !== undefined && !isCarriedOut(before);
@@ -324,6 +324,7 @@ export class Admission {
       uid,
       pod,
       isStatic,
+      incarnation,
       firstSeenWallMs,
       initialStatus,
       verdict,

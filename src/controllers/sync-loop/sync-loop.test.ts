@@ -19,6 +19,7 @@ import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
+import { CONFIG_SOURCE } from "../../domain/pod/pod-identity.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { emptyOutcome, type PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -108,6 +109,19 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
       desiredPods.set({ ...noPods, pods: new Map(pods), sourcesReady: true });
       await clock.advance(1);
     },
+    /** The manifest directory has only this static pod. */
+    place: async (given: Pod, incarnation: number, sourcesReady = true) => {
+      const annotations = { [CONFIG_SOURCE]: "file" };
+      const pod = { ...given, metadata: { ...given.metadata, annotations } };
+      const uid = given.metadata?.uid ?? "";
+      const desired = { uid, source: "file", pod, given, incarnation, firstSeenWallMs: incarnation } as const;
+      desiredPods.set({ ...noPods, pods: new Map([[uid, desired]]), sourcesReady });
+      await clock.advance(1);
+    },
+    forget: async (uid: string) => {
+      podOutcomes.delete(uid);
+      await clock.advance(1);
+    },
     lives: async (uid: string, lifecycle: PodLifecycle) => {
       podOutcomes.set(uid, { ...emptyOutcome(uid), lifecycle });
       await clock.advance(1);
@@ -118,6 +132,48 @@ function world({ allocators, journal = [], append = () => Promise.resolve() }: S
     },
   };
 }
+
+test("[6.8] a static pod whose manifest was removed and written again is admitted again once its worker has finished", async () => {
+  const { place, lives, forget, admittedPods, kinds, stop } = world({ allocators: [] });
+  const pod = asking("a", "1");
+  await place(pod, 1);
+  await lives("a", { kind: "running" });
+  await place(pod, 2);
+  assert.equal(admittedPods.get("a"), undefined);
+  await lives("a", { kind: "terminated", why: { kind: "removed" } });
+  await place(pod, 3);
+  assert.equal(admittedPods.get("a"), undefined);
+  assert.deepEqual(kinds(), ["admitted a", "allocated a"]);
+  await forget("a");
+  const { incarnation, firstSeenWallMs } = admittedPods.get("a") ?? {};
+  assert.deepEqual([incarnation, firstSeenWallMs], [3, 3]);
+  assert.deepEqual(kinds(), ["admitted a", "allocated a", "admitted a", "allocated a"]);
+  await stop();
+});
+
+test("[6.8] a static pod that returns while the runtime still lists its parts is admitted when it is finished", async () => {
+  const { place, lives, admittedPods, stop } = world({ allocators: [] });
+  const pod = asking("a", "1");
+  await place(pod, 1);
+  await lives("a", { kind: "terminating", graceSeconds: 1, sinceMonotonicMs: 0, why: { kind: "removed" } });
+  await place(pod, 2);
+  assert.equal(admittedPods.get("a"), undefined);
+  await lives("a", { kind: "finished", why: { kind: "removed" } });
+  assert.equal(admittedPods.get("a")?.incarnation, 2);
+  await stop();
+});
+
+test("[4.9] a manifest that is written again before all sources are ready does not restart its pod, then or later", async () => {
+  const { place, lives, admittedPods, stop } = world({ allocators: [] });
+  const pod = asking("a", "1");
+  await place(pod, 1, false);
+  await lives("a", { kind: "running" });
+  await place(pod, 2, false);
+  assert.equal(admittedPods.get("a")?.incarnation, 2);
+  await place(pod, 2);
+  assert.equal(admittedPods.get("a")?.incarnation, 2);
+  await stop();
+});
 
 /** An allocator that responds when the test says so. */
 function slow() {

@@ -3,9 +3,11 @@
  * resources of terminated pods, admits new pods (`admission.ts`), allocates their resources (`allocation.ts`), checks
  * preemptions (`preemptions.ts`) and grants resizes (`resizes.ts`). Iterations never overlap. This loop is the only
  * writer of `admittedPods`.
+ *
+ * A static pod whose manifest was removed and written again returns under its UID. It is admitted again only after its
+ * worker has finished: so the worker cannot miss the removal, and the journal has the end before the new admission.
  */
 
-import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadonlyTable } from "../../concurrency/latest-table.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
@@ -77,6 +79,8 @@ export class SyncLoop {
   /** Notified when a pod terminates that another pod or a resize waits for. */
   readonly #awaitedEnd = new Notifier();
   #endsSeen = 0;
+  /** UIDs of pods that left their source and whose worker has not finished. */
+  readonly #leaving = new Set<string>();
 
   constructor(options: SyncLoopOptions) {
     this.#options = options;
@@ -90,7 +94,8 @@ export class SyncLoop {
   async run(shutdown: AbortSignal): Promise<void> {
     const { desiredPods, listedSandboxes, podOutcomes, context, clock } = this.#options;
     const unwatch = podOutcomes.watch((uid) => {
-      const isReleased = this.#allocation.has(uid) && this.#holding.isFree(uid);
+      const isReleased =
+        (this.#allocation.has(uid) && this.#holding.isFree(uid)) || (this.#leaving.has(uid) && !this.#isLeaving(uid));
       const isHeldBack = !this.#allocation.isEmpty && this.#isUndecided(uid);
       const isAwaited = this.#preemptions.has(uid) || (!this.#holding.holdsResources(uid) && this.#resizes.areWaiting);
       if (isReleased || isHeldBack || isAwaited) this.#awaitedEnd.notify();
@@ -116,17 +121,13 @@ export class SyncLoop {
   /** Returns the time until the next iteration if nothing changes. */
   async #turn(desired: DesiredPods, shutdown: AbortSignal): Promise<number> {
     const { admittedPods, sourcesReady } = this.#options;
-    const undecided: DesiredPod[] = [];
-    for (const { uid, pod, ...rest } of desired.pods.values()) {
-      const known = admittedPods.get(uid);
-      if (known !== undefined && this.#resizes.isNew(known, pod)) this.#update(known, pod);
-      if (known === undefined || known.verdict.kind === "deferred") undecided.push({ uid, pod, ...rest });
-    }
     const holding = this.#holding.all();
-    const gone = admittedPods.keys().filter((uid) => !desired.pods.has(uid));
-    for (const uid of gone) {
-      admittedPods.delete(uid);
-      this.#preemptions.forget(uid);
+    const gone = this.#removeGone(desired);
+    const undecided: DesiredPod[] = [];
+    for (const each of desired.pods.values()) {
+      const known = admittedPods.get(each.uid);
+      if (known !== undefined) this.#update(known, each);
+      if (known !== undefined ? known.verdict.kind === "deferred" : !this.#leaving.has(each.uid)) undecided.push(each);
     }
     const released = this.#allocation.releaseWhere((uid) => this.#holding.isFree(uid));
     for (const uid of [...gone, ...released]) this.#admission.forget(uid);
@@ -144,6 +145,29 @@ export class SyncLoop {
     return Math.min(preemptionMs, this.#admission.dueInMs(undecided));
   }
 
+  /** Returns the UIDs of the pods that left their source, also if it has them again. */
+  #removeGone(desired: DesiredPods): readonly string[] {
+    const { admittedPods } = this.#options;
+    for (const uid of this.#leaving) if (!this.#isLeaving(uid)) this.#leaving.delete(uid);
+    const gone = admittedPods.keys().filter((uid) => {
+      const now = desired.pods.get(uid);
+      if (now === undefined) return true;
+      // Before all sources have reported nothing ends, so the removal has no effect.
+      return desired.sourcesReady && now.incarnation !== admittedPods.get(uid)?.incarnation;
+    });
+    for (const uid of gone) {
+      admittedPods.delete(uid);
+      this.#preemptions.forget(uid);
+      if (this.#isLeaving(uid)) this.#leaving.add(uid);
+    }
+    return gone;
+  }
+
+  #isLeaving(uid: string): boolean {
+    const outcome = this.#options.podOutcomes.get(uid);
+    return outcome !== undefined && outcome.lifecycle.kind !== "finished";
+  }
+
   #isUndecided(uid: string): boolean {
     const { desiredPods, admittedPods } = this.#options;
     return desiredPods.value.pods.has(uid) && admittedPods.get(uid) === undefined;
@@ -159,10 +183,12 @@ export class SyncLoop {
     await this.#resizes.decide(context, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
   }
 
-  #update(known: AdmittedPod, pod: Pod): void {
-    const { events, declaredFeatures } = this.#options;
+  #update(known: AdmittedPod, { pod, incarnation }: DesiredPod): void {
+    const { admittedPods, events, declaredFeatures } = this.#options;
+    if (known.incarnation !== incarnation) admittedPods.set(known.uid, { ...known, incarnation });
+    if (!this.#resizes.isNew(known, pod)) return;
     const missing = undeclaredByChange(desiredOf(known), pod, declaredFeatures);
-    this.#resizes.update(known, pod);
+    this.#resizes.update({ ...known, incarnation }, pod);
     if (missing === undefined) return;
     events.emit(podSubject(pod), "Warning", "FailedNodeDeclaredFeaturesCheck", missing);
   }

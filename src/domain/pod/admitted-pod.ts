@@ -8,6 +8,8 @@ export interface AdmittedPod {
   /** The pod with its allocated resources in place of the resources that its spec now requests. */
   readonly pod: Pod;
   readonly isStatic: boolean;
+  /** The incarnation that was admitted: another one of the same UID runs only after this one has terminated. */
+  readonly incarnation?: number | undefined;
   readonly firstSeenWallMs: number;
   /** The pod's status when this kubelet first observed it. Later writes by others to its status are ignored. */
   readonly initialStatus?: PodStatus | undefined;

@@ -5,7 +5,14 @@ import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf, type PodSource } from "./pod-id
 /**
  * The last report of one source. A source that has not reported yet is "unseen", which is not the same as "no pods".
  */
-export type SourceState = { readonly kind: "unseen" } | { readonly kind: "seen"; readonly pods: readonly Pod[] };
+export type SourceState =
+  | { readonly kind: "unseen" }
+  | {
+      readonly kind: "seen";
+      readonly pods: readonly Pod[];
+      /** By UID. Another number means that the source removed the pod and has it again. */
+      readonly incarnations?: ReadonlyMap<string, number>;
+    };
 
 export interface DesiredPod {
   readonly uid: string;
@@ -14,6 +21,8 @@ export interface DesiredPod {
   readonly pod: Pod;
   /** The pod as the source gave it. It stays the same object until the source reports a change. */
   readonly given: Pod;
+  /** From its source, if the source knows when it removed the pod and has it again: under the same UID. */
+  readonly incarnation?: number | undefined;
   readonly firstSeenWallMs: number;
   /** The pod's status when first observed: published by an earlier process of this agent or by another kubelet. */
   readonly initialStatus?: PodStatus | undefined;

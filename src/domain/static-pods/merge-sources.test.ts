@@ -28,6 +28,19 @@ test("[4.2] a pod gets its source and the time it was first seen, which stay whi
   assert.equal(second.given, changed);
 });
 
+test("[4.2] a pod that its source removed and has again is first seen again", () => {
+  const again = (incarnation: number): SourceState => ({
+    kind: "seen",
+    pods: [pod("a")],
+    incarnations: new Map([["uid-a", incarnation]]),
+  });
+  const first = mergeSources(sources({ file: again(1) }), noPods, NOW).desired;
+  const same = mergeSources(sources({ file: again(1) }), first, NOW + 60_000).desired.pods.get("uid-a");
+  assert.deepEqual([same?.incarnation, same?.firstSeenWallMs], [1, NOW]);
+  const second = mergeSources(sources({ file: again(2) }), first, NOW + 60_000).desired.pods.get("uid-a");
+  assert.deepEqual([second?.incarnation, second?.firstSeenWallMs], [2, NOW + 60_000]);
+});
+
 test("[11.1] the status found at first sight is kept across later updates", () => {
   const [before, later] = [{ phase: "Running" }, { phase: "Pending" }];
   const first = mergeSources(sources({ api: seen({ ...pod("a"), status: before }) }), noPods, NOW).desired;

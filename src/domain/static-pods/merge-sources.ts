@@ -1,6 +1,6 @@
 /**
  * Merges the reports of the pod sources into the set of desired pods. A pod keeps the time at which it was first
- * observed, and its status at that time, as long as it exists. A pod that a source no longer has stays until all
+ * observed, and its status at that time, as long as its source has it without interruption. A pod that a source no longer has stays until all
  * sources have reported. A second pod with the same name in one source, or with a UID in use, is refused.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
@@ -49,7 +49,8 @@ export function mergeSources(
         continue;
       }
       names.add(fullName);
-      pods.set(uid, desiredPod(uid, source, pod, before.pods.get(uid), wallMs));
+      const incarnation = state.incarnations?.get(uid);
+      pods.set(uid, desiredPod({ uid, source, given: pod, incarnation }, before.pods.get(uid), wallMs));
     }
   }
   const sourcesReady = [...sources.values()].every(({ kind }) => kind === "seen");
@@ -59,12 +60,11 @@ export function mergeSources(
 }
 
 function desiredPod(
-  uid: string,
-  source: PodSource,
-  given: Pod,
-  before: DesiredPod | undefined,
+  { uid, source, given, incarnation }: Pick<DesiredPod, "uid" | "source" | "given" | "incarnation">,
+  known: DesiredPod | undefined,
   wallMs: number,
 ): DesiredPod {
+  const before = known?.source === source && known.incarnation !== incarnation ? undefined : known;
   if (before?.given === given && before.source === source) return before;
   const firstSeenWallMs = before?.firstSeenWallMs ?? wallMs;
   const annotations = {
@@ -74,7 +74,7 @@ function desiredPod(
   };
   const pod = { ...given, metadata: { ...given.metadata, annotations } };
   const { initialStatus } = before ?? { initialStatus: given.status };
-  return { uid, source, pod, given, firstSeenWallMs, initialStatus };
+  return { uid, source, pod, given, incarnation, firstSeenWallMs, initialStatus };
 }
 
 /** With as many digits below the second as necessary, or none. */

@@ -4,9 +4,11 @@
  * watch (its limit is reached), every check is a hint.
  */
 import { type FSWatcher, watch } from "node:fs";
-import { stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { Notifier } from "../../concurrency/notifier.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { DirectoryHint } from "../../ports/host-files.ts";
+import { EntryEvents } from "./entry-events.ts";
 
 export interface WatchPauses {
   /**
@@ -20,13 +22,13 @@ export interface WatchPauses {
 export async function* watchDirectory(
   path: string,
   { clock, pauses, signal }: { readonly clock: Clock; readonly pauses: WatchPauses; readonly signal: AbortSignal },
-): AsyncGenerator<void, void, void> {
+): AsyncGenerator<DirectoryHint, void, void> {
   const changes = new Notifier();
   const watcher = new DirectoryWatcher({ path, clock, pauses, onChange: changes.notify });
   try {
     for (let seen = 0; ; ) {
       seen = await changes.changed(seen, signal);
-      yield;
+      yield { recreated: await watcher.takeRecreated() };
     }
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -51,6 +53,7 @@ class DirectoryWatcher {
   #lookAgain = false;
   #closed = false;
   #cancelPause = () => {};
+  readonly #entries = new EntryEvents();
 
   constructor(options: DirectoryWatcherOptions) {
     this.#options = options;
@@ -61,6 +64,10 @@ class DirectoryWatcher {
     this.#closed = true;
     this.#cancelPause();
     this.#watcher?.close();
+  }
+
+  async takeRecreated(): Promise<ReadonlySet<string>> {
+    return this.#entries.takeRecreated(() => readdir(this.#options.path).catch(() => []));
   }
 
   async #look(): Promise<void> {
@@ -87,6 +94,7 @@ class DirectoryWatcher {
   #follow(found: string | undefined): void {
     if (found === this.#watched && (found === undefined || this.#watcher !== undefined)) return;
     this.#watcher?.close();
+    this.#entries.clear();
     this.#watcher = found === undefined ? undefined : this.#open();
     this.#watched = found;
     this.#options.onChange();
@@ -94,7 +102,8 @@ class DirectoryWatcher {
 
   #open(): FSWatcher | undefined {
     try {
-      const watcher = watch(this.#options.path, (event) => {
+      const watcher = watch(this.#options.path, (event, name) => {
+        if (event === "rename" && name !== null) this.#entries.add(name, this.#options.clock.monotonicMs());
         this.#options.onChange();
         if (event === "rename") void this.#look(); // The directory itself may have gone.
       });
