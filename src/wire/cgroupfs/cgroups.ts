@@ -84,12 +84,12 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
       return [...names].sort();
     },
     memory: (name) => readMemory(tree, version, pathOf(name)),
-    memoryEvents: (name, signal) => {
+    async *memoryEvents(name, signal) {
       const [directory] = version.version === 2 ? version.roots : [];
+      if (directory === undefined) return;
       // The kernel reports a change of `memory.events` to watches of its directory too.
-      return directory === undefined
-        ? nothing()
-        : watchDirectory(join(directory, pathOf(name)), { clock, pauses: EVENT_PAUSES, signal });
+      const hints = watchDirectory(join(directory, pathOf(name)), { clock, pauses: EVENT_PAUSES, signal });
+      for await (const _ of hints) yield;
     },
     processes: async (name) => processesOf(tree, (await below(name)).flat()),
     async destroy(name, signal) {
@@ -111,8 +111,6 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
     },
   };
 }
-
-async function* nothing(): AsyncGenerator<void, void, void> {}
 
 interface WrongFile {
   readonly setting: Setting;
