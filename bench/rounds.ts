@@ -17,6 +17,7 @@ import { execs } from "./scenarios/execs.ts";
 import { exits } from "./scenarios/exits.ts";
 import { type IdleStage, idle } from "./scenarios/idle.ts";
 import { logs } from "./scenarios/logs.ts";
+import { nodeConditions } from "./scenarios/node-conditions.ts";
 import { oneByOne } from "./scenarios/one-by-one.ts";
 import { probes } from "./scenarios/probes.ts";
 import { pulls } from "./scenarios/pulls.ts";
@@ -66,6 +67,7 @@ const BUSY: readonly Scenario[] = [
   { of: ["B26"], run: scrapes, agentsOnly: true },
   // These come last: they stop the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
+  { of: ["B19"], run: nodeConditions, agentsOnly: true },
   { of: ["B25"], run: startup, agentsOnly: true },
   { of: ["B21"], run: pulls, agentsOnly: true },
   { of: ["B14"], run: logs, agentsOnly: true },

@@ -19,6 +19,7 @@ export interface Size {
    */
   readonly scrapeEveryMs: number;
   readonly recoveryPods: number;
+  readonly conditionChanges: number;
   readonly starts: number;
   readonly volumePods: number;
   readonly editedPods: number;
@@ -50,6 +51,7 @@ export const SMALL: Size = {
   idleCountedMs: 5_000,
   scrapeEveryMs: 2_500,
   recoveryPods: 4,
+  conditionChanges: 1,
   starts: 2,
   volumePods: 2,
   editedPods: 4,
@@ -81,6 +83,7 @@ export const WHOLE: Size = {
   idleCountedMs: 300_000,
   scrapeEveryMs: 15_000,
   recoveryPods: 110,
+  conditionChanges: 5,
   starts: 10,
   volumePods: 10,
   editedPods: 200,

@@ -51,6 +51,9 @@ export interface World {
   startAgent(name: AgentName, configuration?: Configuration, flags?: readonly string[]): Promise<Agent>;
   /** The same for the installed program: Deckhand's executable. */
   startInstalled(name: AgentName): Promise<Agent>;
+  /** The runtime's containers keep running. */
+  stopRuntime(): Promise<void>;
+  startRuntime(): Promise<void>;
   /** CPU of containerd, its shims, the network plugins and all pods. */
   runtimeCpuMs(): Promise<number>;
   /** Call it without an agent: no pod, sandbox or container is left afterwards. */
@@ -129,6 +132,11 @@ async function openWorld(
     startInstalled: async (name) => {
       await writeFile(configurationFile(node), JSON.stringify(usual));
       return startAgent(name, installed, { cluster, node });
+    },
+    stopRuntime: () => cluster.component(`containerd@${node.name}`).end(),
+    startRuntime: async () => {
+      await cluster.component(`containerd@${node.name}`).restart();
+      await groupOfRuntime(cluster, node);
     },
     runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
     clean: async () => {

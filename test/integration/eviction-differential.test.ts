@@ -1,7 +1,7 @@
 /**
  * Evicts pods for memory and for their own limits of local storage: the same pods as the Go kubelet, with the same
  * status, events and metrics. The memory of all pods together is limited, so that a few hundred megabytes are a
- * shortage while the machine itself has enough.
+ * shortage while the machine itself has enough. Part of it is reserved per QoS class.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -59,6 +59,18 @@ const BURST: Partial<PodSpec> = {
   containers: [{ ...sh(`sleep 30; ${holding(230)}`), resources: { requests: { memory: "150Mi" } } }],
 };
 
+/** A class above BestEffort each, with the memory that its pod requests. */
+const REQUESTERS: Readonly<Record<string, Partial<PodSpec>>> = {
+  guaranteed: {
+    containers: [
+      { ...SLEEPER, resources: { requests: { cpu: "10m", memory: "100Mi" }, limits: { cpu: "10m", memory: "100Mi" } } },
+    ],
+  },
+  burstable: { containers: [{ ...SLEEPER, resources: { requests: { memory: "64Mi" } } }] },
+};
+/** The Go kubelet computes the limits of QoS cgroups at a pod's first start and every minute. */
+const LIMITS_MS = 90_000;
+
 const written = (megabytes: number, path: string): string => `head -c ${megabytes * MIB} /dev/zero > ${path}; ${STAY}`;
 const scratch = { volumeMounts: [{ name: "scratch", mountPath: "/scratch" }] };
 
@@ -109,6 +121,8 @@ before(async () => {
   const configuration = {
     enforceNodeAllocatable: ["pods"],
     kubeReserved: { memory: String(reserved) },
+    featureGates: { QOSReserved: true },
+    qosReserved: { memory: "50%" },
     evictionHard: { "memory.available": "100Mi" },
     evictionPressureTransitionPeriod: "60s",
     volumeStatsAggPeriod: "5s",
@@ -118,6 +132,34 @@ before(async () => {
 });
 
 after(() => world.end());
+
+/** The memory limits of all pods and of the two lower classes, in MiB. */
+async function memoryLimits(side: Side): Promise<Readonly<Record<"all" | "burstable" | "besteffort", number>>> {
+  const limit = async (tier: string) => {
+    const file = `/sys/fs/cgroup/memory${world.node(side).cgroupParent}/kubepods${tier}/memory.limit_in_bytes`;
+    return Number(await readFile(file, "utf8")) / MIB;
+  };
+  return { all: await limit(""), burstable: await limit("/burstable"), besteffort: await limit("/besteffort") };
+}
+
+async function deleteOnAll(names: readonly string[]): Promise<void> {
+  for (const name of names) for (const side of SIDES) await pods.delete(nameOn(side, name));
+  for (const name of names) for (const side of SIDES) await pods.gone(nameOn(side, name));
+}
+
+void test("[14.15] limits of the Burstable and BestEffort cgroups follow what pods of higher classes request", async () => {
+  for (const [name, spec] of Object.entries(REQUESTERS)) {
+    await createOnAll(name, spec);
+    for (const side of SIDES) await pods.running(nameOn(side, name));
+  }
+  await recording.check("reserved: limits while the pods run", memoryLimits);
+  await deleteOnAll(Object.keys(REQUESTERS));
+  await recording.check("reserved: limits after the pods", async (side) => {
+    const areBack = async () => (await memoryLimits(side)).besteffort === PODS_BYTES / MIB;
+    await waitUntil("limits without reservations", LIMITS_MS, areBack, 200);
+    return memoryLimits(side);
+  });
+});
 
 async function memoryTotalBytes(): Promise<number> {
   const text = await readFile("/proc/meminfo", "utf8");
@@ -183,8 +225,7 @@ void suite("evicted pods", () => {
     await pause(STORAGE_ROUND_MS);
     for (const side of SIDES) assert.equal(phaseOf("small-empty-dir", side), "Running");
     await recording.check("storage: evictions counted", evictionsCounted);
-    for (const name of Object.keys(STORERS)) for (const side of SIDES) await pods.delete(nameOn(side, name));
-    for (const name of Object.keys(STORERS)) for (const side of SIDES) await pods.gone(nameOn(side, name));
+    await deleteOnAll(Object.keys(STORERS));
   });
 
   test("[17.2] [17.5] [17.6] evicts the pod that uses most memory above its request, and only that pod", async () => {

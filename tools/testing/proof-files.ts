@@ -47,6 +47,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   "earlier-agent": globSync("test/proofs/earlier-agent/*.proof.ts", { cwd: repositoryRoot }),
   "crash-points": globSync("test/proofs/crash-points/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   hostile: globSync("test/proofs/hostile/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
+  pressure: globSync("test/proofs/pressure/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   // Bugs in production code that the comparisons with the recordings must find.
   mutants: globSync("test/proofs/mutants/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   "node-api": [
