@@ -34,7 +34,9 @@ import {
   importImages,
   kubeProxy,
   makeNodeDirectories,
+  makeNodeDisks,
   makeServiceCgroup,
+  type NodeDisk,
   nodeAgent,
 } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
@@ -56,6 +58,8 @@ export interface NodeOptions {
    * in a cgroup below it. Needs cgroup v1.
    */
   readonly ownCgroups?: boolean;
+  /** File systems of the node's own, each mounted after the ones before it. */
+  readonly disks?: readonly NodeDisk[];
   /** Added to the runtime's usual environment; these values win. */
   readonly runtimeEnv?: Readonly<Record<string, string>>;
 }
@@ -251,11 +255,12 @@ class ClusterBuilder {
     const controlPlane = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
     await joinMachine(layout, controlPlane.pid);
     const anchors: ComponentRecord[] = [];
-    for (const { layout: node, options, ownCgroups } of nodes) {
+    for (const { layout: node, options, ownCgroups, disks = [] } of nodes) {
       await makeNodeDirectories(node);
+      await makeNodeDisks(node, disks);
       await makeCgroup(node.cgroupParent);
       const mounts = ownCgroups === true ? await mountOwnHierarchies() : undefined;
-      const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node, mounts));
+      const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node, { ownCgroups: mounts, disks }));
       const pids = { controlPlane: controlPlane.pid, node: held.pid };
       await joinNode(layout, node, pids, options?.dualStack ?? false);
       for (const [index, other] of anchors.entries()) {

@@ -3,7 +3,7 @@
  * Tests can make single calls slow, fail, hang or lose their reply. It runs in the test's process and ends with it.
  */
 import { rm } from "node:fs/promises";
-import { type DescMethod, fromBinary } from "@bufbuild/protobuf";
+import { type DescMethod, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import {
   Client,
   credentials,
@@ -43,6 +43,8 @@ export interface CriHook {
   readonly before?: (request: unknown) => void | Promise<void>;
   /** Runs after the runtime has responded without an error; an error here loses the reply. */
   readonly after?: (request: unknown) => void | Promise<void>;
+  /** Returns the message that the agent gets in place of the runtime's decoded response. */
+  readonly answer?: (answer: unknown) => unknown;
 }
 
 export interface CriProxy {
@@ -172,7 +174,9 @@ function passUnary({ method, runtime, hookOf, note }: Pass): handleUnaryCall<Buf
       await hook?.before?.(noted.request);
       const bytes = await ask(runtime, method, call.request, cancelled.signal);
       await hook?.after?.(noted.request);
-      return bytes;
+      if (hook?.answer === undefined) return bytes;
+      const answer = hook.answer(fromBinary(method.output, bytes)) as MessageShape<typeof method.output>;
+      return Buffer.from(toBinary(method.output, answer));
     };
     work().then(
       (bytes) => {

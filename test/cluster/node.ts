@@ -3,7 +3,7 @@
  * directories and its own tmpfs on `/run`. So two nodes on one machine share no fixed path. Its mounts end with its
  * last process.
  */
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { builtBundle } from "../support/built-program.ts";
 import { issueClientCertificate, pki, writeKubeconfig } from "./certificates.ts";
@@ -23,7 +23,15 @@ export type Agent = (typeof AGENTS)[number];
  * The process that keeps namespaces alive. All other programs of a node, or of the control plane, enter the namespaces
  * through it. With `ownCgroups`, the lines of `mountOwnHierarchies`, it also has a cgroup namespace.
  */
-export function anchor(name: string, hostname: string, box?: NodeLayout, ownCgroups?: readonly string[]): Program {
+export function anchor(
+  name: string,
+  hostname: string,
+  box?: NodeLayout,
+  {
+    ownCgroups,
+    disks = [],
+  }: { readonly ownCgroups?: readonly string[] | undefined; readonly disks?: readonly NodeDisk[] } = {},
+): Program {
   const script = ["mount --make-rshared /", `hostname ${hostname}`, ...(ownCgroups ?? [])];
   if (box !== undefined) {
     script.push(
@@ -33,6 +41,7 @@ export function anchor(name: string, hostname: string, box?: NodeLayout, ownCgro
       // The Go kubelet's cAdvisor asks containerd for the owner of a cgroup, at a hardcoded address.
       "mkdir -m 0711 /run/containerd",
       `ln -s ${box.containerdSocket} /run/containerd/containerd.sock`,
+      ...disks.flatMap(({ path }, index) => [`mkdir -p ${path}`, `mount -o loop ${diskFile(box, index)} ${path}`]),
     );
   }
   const namespaces = ["--net", "--mount", "--uts", ...(ownCgroups === undefined ? [] : ["--cgroup"])];
@@ -41,6 +50,26 @@ export function anchor(name: string, hostname: string, box?: NodeLayout, ownCgro
   // The cgroup in which a process creates a cgroup namespace is the root of that namespace.
   const cgroup = ownCgroups === undefined || box === undefined ? {} : { cgroup: box.cgroupParent };
   return { name, command, ...cgroup, ready: { kind: "became", program: "sleep" } };
+}
+
+/** A file system of the node's own, on a loop device that ends with the node's mounts. */
+export interface NodeDisk {
+  /** Where it is mounted: `/var/lib`, or a directory below it or below `/var/log`. */
+  readonly path: string;
+  readonly megabytes: number;
+  readonly inodes: number;
+}
+
+const diskFile = ({ directory }: NodeLayout, index: number): string => join(directory, `disk-${index}`);
+
+export async function makeNodeDisks(node: NodeLayout, disks: readonly NodeDisk[]): Promise<void> {
+  for (const [index, { megabytes, inodes }] of disks.entries()) {
+    const file = diskFile(node, index);
+    await writeFile(file, "");
+    await truncate(file, megabytes * 2 ** 20);
+    // Neither a journal nor blocks that are reserved for root: what a file takes is what becomes less.
+    await command("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", "-N", String(inodes), file]);
+  }
 }
 
 export async function makeNodeDirectories(node: NodeLayout): Promise<void> {

@@ -86,6 +86,13 @@ export class EvictedPods {
     return waits || nowMs - this.#lastEndMonotonicMs < SETTLE_MS;
   }
 
+  /** The time until the next pod is late; infinite if there is none. */
+  untilNextLateMs(): number {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const ending = [...this.#evicted].filter(([uid, { isLate }]) => !isLate && !this.#hasEnded(uid));
+    return Math.min(...ending.map(([, { lateMonotonicMs }]) => Math.max(0, lateMonotonicMs - nowMs)));
+  }
+
   #track(uid: string, pod: Pod, graceSeconds: number, cause: EvictionCause): void {
     const lateMonotonicMs = this.#parts.clock.monotonicMs() + latenessMs(graceSeconds);
     this.#evicted.set(uid, { pod, cause, lateMonotonicMs, isLate: false });

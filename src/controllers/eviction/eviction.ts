@@ -126,7 +126,8 @@ export class EvictionLoop {
         if (shutdown.aborted) return;
         log.error("Failed to check whether pods must be evicted", error);
       }
-      await waitForChange(clock, seen, CHECK_EVERY_MS, shutdown).catch((error: unknown) => {
+      const waitMs = Math.min(CHECK_EVERY_MS, this.#evicted.untilNextLateMs());
+      await waitForChange(clock, seen, waitMs, shutdown).catch((error: unknown) => {
         if (!shutdown.aborted) throw error;
       });
     }

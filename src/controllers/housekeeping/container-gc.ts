@@ -61,6 +61,11 @@ export interface ContainerGcOptions {
 const EVERY_MS = 60_000;
 /** A request of eviction is answered after this time at the latest; removals that take longer continue. */
 const ANSWER_MS = 60_000;
+/**
+ * The runtime frees the space of removed containers a moment later: containerd's garbage collection follows within a
+ * few times its own duration. Measured before that, the node would still be short, and a pod would be evicted.
+ */
+const SETTLE_MS = 2_000;
 /** Scope name of the Go kubelet's container GC in traces. */
 const SCOPE = "k8s.io/kubernetes/pkg/kubelet/kuberuntime";
 
@@ -74,7 +79,7 @@ class ContainerGc {
   /** Containers beyond the limits of the last round. */
   #surplus: ReadonlySet<string> = new Set();
   /** Pods of which the next turn removes everything dead, even if they still exist. */
-  readonly #reclaims = new Map<string, PromiseWithResolvers<void>>();
+  readonly #reclaims = new Map<string, PromiseWithResolvers<boolean>>();
 
   constructor(options: ContainerGcOptions, shutdown: AbortSignal) {
     this.#options = options;
@@ -125,15 +130,20 @@ class ContainerGc {
     const { podRuntimeStatus, clock, log } = this.#options;
     log.info(0, "Attempting to delete unused containers");
     for (const uid of podRuntimeStatus.keys()) this.#reclaims.set(uid, Promise.withResolvers());
-    const turns = [...this.#reclaims.values()].map(({ promise }) => promise);
+    let isAnyRemoved = false;
+    const turns = [...this.#reclaims.values()].map(async ({ promise }) => {
+      if (await promise) isAnyRemoved = true;
+    });
     this.#round();
+    let failure: string | undefined;
     try {
       await withDeadline(clock, ANSWER_MS, this.#shutdown, (signal) => raceAbort(settleAll(turns), signal));
-      return undefined;
     } catch (error) {
       this.#shutdown.throwIfAborted();
-      return errorText(error);
+      failure = errorText(error);
     }
+    if (isAnyRemoved) await pause(clock, SETTLE_MS, this.#shutdown);
+    return failure;
   }
 
   async #turn(uid: string, signal: AbortSignal): Promise<void> {
@@ -141,8 +151,8 @@ class ContainerGc {
     const reclaim = this.#reclaims.get(uid);
     this.#reclaims.delete(uid);
     try {
-      await this.#collect(uid, reclaim !== undefined, signal);
-      reclaim?.resolve();
+      const hasRemoved = await this.#collect(uid, reclaim !== undefined, signal);
+      reclaim?.resolve(hasRemoved);
     } catch (error) {
       reclaim?.reject(error);
       if (signal.aborted) return;
@@ -151,13 +161,14 @@ class ContainerGc {
     }
   }
 
-  async #collect(uid: string, underPressure: boolean, signal: AbortSignal): Promise<void> {
+  /** Returns whether anything was removed. */
+  async #collect(uid: string, underPressure: boolean, signal: AbortSignal): Promise<boolean> {
     const { policy, clock, tracer } = this.#options;
     const known = gcPodOf(uid, this.#options);
-    if (known === undefined) return;
+    if (known === undefined) return false;
     const pod = underPressure && known.standing === "completed" ? { ...known, standing: "removed" as const } : known;
     const plan = gcPlan(pod, { policy, nowWallMs: clock.wallMs(), surplus: this.#surplus });
-    if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
+    if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return false;
     const span = {
       scope: SCOPE,
       name: "Containers/GarbageCollect",
@@ -165,6 +176,7 @@ class ContainerGc {
       parent: "none",
     } as const;
     await inSpan(tracer, span, () => remove(plan, pod.view, this.#options, signal));
+    return true;
   }
 }
 

@@ -82,10 +82,6 @@ const hostile: readonly (readonly [string, string])[] = [
     pod('{"containers":[]}', `"name":"a","managedFields":[{"fieldsV1":${deep("[", "]", 100_000)}}]`),
   ],
   ["the number 1e400", pod('{"containers":[],"terminationGracePeriodSeconds":1e400}')],
-  [
-    "the quantity 1e999999999",
-    pod('{"containers":[{"name":"a","image":"b","resources":{"limits":{"cpu":"1e999999999"}}}]}'),
-  ],
   ["a name of a megabyte", pod('{"containers":[]}', `"name":"${"a".repeat(2 ** 20)}"`)],
   ["a name that is hard for regular expressions", pod('{"containers":[]}', `"name":"${"a-".repeat(50_000)}!"`)],
   [
@@ -93,12 +89,20 @@ const hostile: readonly (readonly [string, string])[] = [
     pod(`{"containers":[{"name":"a","image":"${"a.".repeat(50_000)}!"}],"restartPolicy":"x"}`),
   ],
 ];
+const kindWithin3s = (text: string) => {
+  const startedMs = hostClock.monotonicMs();
+  const { kind } = readText(text);
+  assert.ok(hostClock.monotonicMs() - startedMs < 3000, `${hostClock.monotonicMs() - startedMs} ms`);
+  return kind;
+};
 for (const [name, text] of hostile) {
-  test(`[4.4] a hostile manifest is refused within 3 s: ${name}`, () => {
-    const startedMs = hostClock.monotonicMs();
-    assert.equal(readText(text).kind, "refused");
-    assert.ok(hostClock.monotonicMs() - startedMs < 3000, `${hostClock.monotonicMs() - startedMs} ms`);
-  });
+  test(`[4.4] a hostile manifest is refused within 3 s: ${name}`, () => assert.equal(kindWithin3s(text), "refused"));
 }
+
+test("[4.4] a manifest with an amount beyond every node is read within 3 s, as the API server reads it", () => {
+  const limits = (amount: string) =>
+    pod(`{"containers":[{"name":"a","image":"b","resources":{"limits":{"cpu":"${amount}"}}}]}`);
+  assert.equal(kindWithin3s(limits("1e999999999")), "ok");
+});
 
 test("[4.4] the size limit is 10 MiB", () => assert.equal(MANIFEST_BYTES_MAX, 10_485_760));

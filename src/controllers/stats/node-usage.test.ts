@@ -28,7 +28,7 @@ function world(thresholds: Readonly<Record<string, string>>, { available = 4n * 
   const nodeUsage = new Published(NOTHING_MEASURED);
   const reclaimed = new LatestCell(0);
   const pods = new FakeCgroups();
-  const state = { available, reads: 0, statfsMs: 0, imagesAnswer: true, beats: 0 };
+  const state = { available, reads: 0, statfsMs: 0, imagesAnswer: true, containers: [] as string[], beats: 0 };
   const machine = {
     facts: async () => ({ ...machineFacts, memoryBytes: 8n * GIB }),
     memoryWorkingSetBytes: async () => {
@@ -45,7 +45,10 @@ function world(thresholds: Readonly<Record<string, string>>, { available = 4n * 
   const images = {
     imageFilesystems: () =>
       state.imagesAnswer
-        ? Promise.resolve({ images: [{ wallNs: 0n, mountpoint: "/images" }], containers: [] })
+        ? Promise.resolve({
+            images: [{ wallNs: 0n, mountpoint: "/images" }],
+            containers: state.containers.map((mountpoint) => ({ wallNs: 0n, mountpoint })),
+          })
         : new Promise<never>(() => {}),
   };
   const all = evictionThresholds(
@@ -158,6 +161,19 @@ void suite("usage of the node", () => {
     w.reclaimed.set(1);
     await w.clock.advance(0);
     assert.equal(w.nodeUsage.value.observations.get("nodefs.available")?.atMonotonicMs, 2_000);
+    w.stop.abort();
+    await running;
+  });
+
+  test("[9.13] writable layers on a file system of their own are measured there, before the layout is published", async () => {
+    const w = world({ "nodefs.available": "10%", "imagefs.available": "10%" });
+    w.state.containers = ["/containers"];
+    const running = w.start();
+    await w.clock.advance(0);
+    const { observations, layout } = w.nodeUsage.value;
+    assert.equal(layout, "split");
+    assert.equal(observations.get("containerfs.available")?.available, 50n * GIB);
+    assert.ok(w.nodeUsage.values.every((value) => value.layout !== "imagefs"));
     w.stop.abort();
     await running;
   });

@@ -123,7 +123,7 @@ const isWanted = ({ signals }: Reading, { signals: needed, needsLayout }: NodeUs
     (signal) => needed.has(signal) || (isOfFilesystem(signal) && (needsLayout || [...needed].some(isOfFilesystem))),
   );
 
-const isOfFilesystem = (signal: Signal): boolean => /^(?:node|image)fs\./.test(signal);
+const isOfFilesystem = (signal: Signal): boolean => /^(?:node|image|container)fs\./.test(signal);
 
 async function measure(
   { signals, read }: Reading,
@@ -173,14 +173,21 @@ function imageReadings(
 ): readonly Reading[] {
   const storage = new StorageDirectories(parts);
   return [
+    // Before the images: a layout that knows only them takes a split one for "imagefs".
     {
-      signals: ["imagefs.available", "imagefs.inodesFree"],
+      signals: ["containerfs.available", "containerfs.inodesFree"],
       everyMs: slowly,
       read: async () => {
         const { images, containers } = await storage.read(shutdown);
-        if (containers !== images) await filesystem("containers", containers, parts, devices);
-        return filesystem("images", images, parts, devices);
+        if (containers !== images) return filesystem("containers", containers, parts, devices);
+        devices.delete("containers");
+        return [];
       },
+    },
+    {
+      signals: ["imagefs.available", "imagefs.inodesFree"],
+      everyMs: slowly,
+      read: async () => filesystem("images", (await storage.read(shutdown)).images, parts, devices),
     },
   ];
 }

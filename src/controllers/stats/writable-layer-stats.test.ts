@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { FilesystemUsage } from "../../domain/runtime/image.ts";
 import type { ContainerStats } from "../../domain/runtime/stats.ts";
 import { WritableLayerStats } from "./writable-layer-stats.ts";
 
@@ -15,7 +16,7 @@ const stats = (id: string, usedBytes: bigint): ContainerStats => ({
   writableLayer: layer(usedBytes),
 });
 
-function world() {
+function world(containers: readonly FilesystemUsage[] = []) {
   const clock = new ManualClock();
   const asked: { readonly end: (answer: readonly ContainerStats[] | Error) => void }[] = [];
   const runtime = {
@@ -24,7 +25,7 @@ function world() {
         asked.push({ end: (answer) => (answer instanceof Error ? reject(answer) : resolve(answer)) });
       }),
   };
-  const images = { imageFilesystems: async () => ({ images: [layer(500n)], containers: [] }) };
+  const images = { imageFilesystems: async () => ({ images: [layer(500n)], containers }) };
   return { clock, asked, layers: new WritableLayerStats({ clock, log: keptLog(), runtime, images }, forever) };
 }
 
@@ -56,5 +57,18 @@ void suite("[21.4] writable layers as the runtime reports them", () => {
     const third = layers.ask(["a"], forever);
     asked[1]?.end([stats("a", 3n)]);
     assert.equal((await third).layers.get("a")?.usedBytes, 3n);
+  });
+
+  test("[9.13] the file system of writable layers, if it is not that of the images", async () => {
+    for (const [mountpoint, expected] of [
+      ["/images", undefined],
+      ["/layers", "/layers"],
+    ] as const) {
+      const { asked, layers } = world([{ ...layer(7n), mountpoint }]);
+      const reported = layers.ask(["a"], forever);
+      asked[0]?.end([stats("a", 1n)]);
+      assert.equal((await reported).containers?.mountpoint, expected);
+      assert.deepEqual(layers.mountpoints, ["/images", ...(expected === undefined ? [] : [expected])]);
+    }
   });
 });

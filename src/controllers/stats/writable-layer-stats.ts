@@ -24,11 +24,18 @@ interface Reported {
   readonly monotonicMs: number;
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
   readonly images: FilesystemUsage | undefined;
+  /** The file system of the writable layers; undefined if the images are on the same one. */
+  readonly containers: FilesystemUsage | undefined;
 }
 
 const FRESH_MS = 10_000;
 const WAIT_MS = 2_000;
-const NOTHING: Reported = { monotonicMs: Number.NEGATIVE_INFINITY, layers: new Map(), images: undefined };
+const NOTHING: Reported = {
+  monotonicMs: Number.NEGATIVE_INFINITY,
+  layers: new Map(),
+  images: undefined,
+  containers: undefined,
+};
 
 export class WritableLayerStats {
   readonly #parts: WritableLayerStatsParts;
@@ -43,10 +50,8 @@ export class WritableLayerStats {
 
   /** The filesystems in the last response. */
   get mountpoints(): readonly string[] {
-    const all = [
-      ...this.#reported.layers.values(),
-      ...(this.#reported.images === undefined ? [] : [this.#reported.images]),
-    ];
+    const { layers, images, containers } = this.#reported;
+    const all = [...layers.values(), images, containers].filter((usage) => usage !== undefined);
     return [...new Set(all.map(({ mountpoint }) => mountpoint))];
   }
 
@@ -73,7 +78,9 @@ export class WritableLayerStats {
       const layers = stats.flatMap(({ id, writableLayer }) =>
         writableLayer === undefined ? [] : [[id, writableLayer] as const],
       );
-      this.#reported = { monotonicMs: clock.monotonicMs(), layers: new Map(layers), images: filesystems.images[0] };
+      const [ofImages] = filesystems.images;
+      const containers = filesystems.containers.find(({ mountpoint }) => mountpoint !== ofImages?.mountpoint);
+      this.#reported = { monotonicMs: clock.monotonicMs(), layers: new Map(layers), images: ofImages, containers };
     } catch (error) {
       if (!this.#shutdown.aborted) log.error("Failed to get the disk usage of containers from the runtime", error);
     }

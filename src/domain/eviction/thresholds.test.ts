@@ -173,6 +173,15 @@ void suite("the list of thresholds", () => {
       assert.equal(withContainerFs(observations, layout).has("containerfs.inodesFree"), false);
     }
   });
+
+  test("[9.13] in the layout split, containerfs is what was measured there", () => {
+    const measured = observed({ "nodefs.available": [1n, 10n], "containerfs.available": [3n, 10n] });
+    const available = (layout: FilesystemLayout) =>
+      withContainerFs(measured, layout).get("containerfs.available")?.available;
+    assert.equal(available("split"), 3n);
+    assert.equal(available("shared"), 1n);
+    assert.equal(available("imagefs"), undefined, "imagefs was not measured");
+  });
 });
 
 void suite("evaluate", () => {

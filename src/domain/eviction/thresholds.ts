@@ -90,13 +90,18 @@ const derived = (
 ): readonly EvictionThreshold[] =>
   thresholds.filter((threshold) => threshold.signal === from).map((threshold) => ({ ...threshold, signal }));
 
-/** The measurements of containerfs, which are those of the file system that contains the writable layers. */
+/**
+ * Adds the measurements of containerfs, which are those of the file system that contains the writable layers. In the
+ * layout "split" they are measured: the layers need not be on nodefs.
+ */
 export function withContainerFs(observations: Observations, layout: FilesystemLayout): Observations {
   const source = containerFsOf(layout);
   const result = new Map(observations);
   for (const what of ["available", "inodesFree"] as const) {
+    if (layout === "split" && observations.has(`containerfs.${what}`)) continue;
     const observation = observations.get(`${source}.${what}`);
-    if (observation !== undefined) result.set(`containerfs.${what}`, observation);
+    if (observation === undefined) result.delete(`containerfs.${what}`);
+    else result.set(`containerfs.${what}`, observation);
   }
   return result;
 }

@@ -34,7 +34,7 @@ export type Observations = ReadonlyMap<Signal, Observation>;
 
 /**
  * Where images and the writable layers of containers are. "shared": both on nodefs. "imagefs": both on a file system of
- * their own. "split": images on a file system of their own, writable layers on nodefs.
+ * their own. "split": on two file systems, the layers usually on nodefs.
  */
 export type FilesystemLayout = "shared" | "imagefs" | "split";
 

@@ -52,6 +52,7 @@ const storage = (changes: Partial<StorageInputs> = {}): StorageInputs => ({
   directories,
   layers: new Map([[CONTAINER_ID, layer]]),
   images: { ...layer, usedBytes: 500n },
+  containers: undefined,
   volumesOf: () => [],
   processes: { count: 241, max: 32_768 },
   nowWallMs: READ_MS,
@@ -194,6 +195,16 @@ void test("[21.3] the node has filesystem, image filesystem, process count and t
     "2026-11-15T21:12:15Z",
     "the start of this process, not of its cgroup",
   );
+});
+
+void test("[9.13] the file system of writable layers is reported apart from that of the images", () => {
+  const containers = { ...layer, mountpoint: directories.root, usedBytes: 70n };
+  const { runtime } = summaryOf(inputs(), storage({ containers })).node;
+  const what = [runtime?.imageFs, runtime?.containerFs].map((fs) => [fs?.capacityBytes, fs?.usedBytes]);
+  assert.deepEqual(what, [
+    [2000, 500],
+    [1000, 70],
+  ]);
 });
 
 void test("[20.12] only_cpu_and_memory has CPU, memory and swap, and nothing else", () => {

@@ -48,6 +48,8 @@ export interface StorageInputs {
   /** What containers wrote, by container ID. */
   readonly layers: ReadonlyMap<string, FilesystemUsage>;
   readonly images: FilesystemUsage | undefined;
+  /** The file system of the writable layers; undefined if the images are on the same one. */
+  readonly containers: FilesystemUsage | undefined;
   readonly volumesOf: (uid: string) => readonly ReportedVolume[];
   readonly processes: { readonly count: number; readonly max: number };
   readonly nowWallMs: number;
@@ -58,17 +60,19 @@ export function summaryOf(inputs: SummaryInputs, storage: StorageInputs): Summar
   const { reading, options, pods } = inputs;
   const groups = groupsByOwner(reading.groups);
   const root = groups.machine;
-  const [whole, images] = [storage.directories.root, storage.images?.mountpoint ?? ""].map((path) =>
-    reading.filesystems.get(path),
-  );
-  const imageFs = layerOf(storage.images, images);
+  const whole = reading.filesystems.get(storage.directories.root);
+  const layersOf = (usage: FilesystemUsage) => layerOf(usage, reading.filesystems.get(usage.mountpoint));
   const node: NodeStats = {
     nodeName: inputs.nodeName,
     systemContainers: systemContainers(inputs, (group) => ioOf(group, options)),
     startTime: apiTime(reading.bootedWallMs),
     ...(root === undefined ? {} : { ...cpuAndMemoryOf(root, options), ...ioOf(root, options), ...networkOf(root) }),
     ...(whole === undefined ? {} : { fs: wholeOf(whole, reading.readWallMs) }),
-    ...(storage.images === undefined ? {} : { runtime: { imageFs, containerFs: imageFs } }),
+    ...(storage.images === undefined
+      ? {}
+      : {
+          runtime: { imageFs: layersOf(storage.images), containerFs: layersOf(storage.containers ?? storage.images) },
+        }),
     rlimit: { time: apiTime(storage.nowWallMs), maxpid: storage.processes.max, curproc: storage.processes.count },
   };
   return { node, pods: pods.flatMap((pod) => podStats(pod, groups, inputs, storage)) };
