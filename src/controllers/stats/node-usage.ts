@@ -2,7 +2,8 @@
  * Measures how much memory, disk and PIDs the node has left, as far as a threshold needs it, and publishes the result in
  * the cell `nodeUsage`. Memory is measured every second, and more often while little is left above a threshold, because
  * it runs out fast, and at once when the kernel reports that pods met a limit of memory; everything else every ten
- * seconds, or when the runtime has answered. After space was reclaimed, everything is measured at once. A signal that could not be measured is logged and omitted.
+ * seconds, or when the runtime has answered. After space was reclaimed, everything is measured at once. A signal that
+ * could not be measured is logged and omitted.
  */
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Heartbeat } from "../../concurrency/loop-heartbeats.ts";
@@ -112,7 +113,7 @@ interface Reading {
   readonly signals: readonly Signal[];
   readonly everyMs: (observed: Observations) => number;
   /** One amount for each signal, in their order; a shorter list omits the last signals. */
-  readonly read: () => Promise<readonly Amount[]>;
+  readonly read: () => Promise<readonly (Amount | undefined)[]>;
 }
 
 type Amount = Omit<Observation, "atMonotonicMs">;
@@ -131,7 +132,7 @@ async function measure(
   { clock, log, signals: needed }: NodeUsageParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  let amounts: readonly Amount[] = [];
+  let amounts: readonly (Amount | undefined)[] = [];
   try {
     amounts = await read();
   } catch (error) {
@@ -173,21 +174,19 @@ function imageReadings(
 ): readonly Reading[] {
   const storage = new StorageDirectories(parts);
   return [
-    // Before the images: a layout that knows only them takes a split one for "imagefs".
     {
-      signals: ["containerfs.available", "containerfs.inodesFree"],
+      signals: ["imagefs.available", "imagefs.inodesFree", "containerfs.available", "containerfs.inodesFree"],
       everyMs: slowly,
+      // One call to the runtime, which may take its whole timeout.
       read: async () => {
         const { images, containers } = await storage.read(shutdown);
-        if (containers !== images) return filesystem("containers", containers, parts, devices);
-        devices.delete("containers");
-        return [];
+        const isSplit = containers !== images;
+        if (!isSplit) devices.delete("containers");
+        // Before the images: a layout that knows only them takes a split one for "imagefs".
+        const ofContainers = isSplit ? await filesystem("containers", containers, parts, devices) : [];
+        const [available, inodesFree] = await filesystem("images", images, parts, devices);
+        return [available, inodesFree, ...ofContainers];
       },
-    },
-    {
-      signals: ["imagefs.available", "imagefs.inodesFree"],
-      everyMs: slowly,
-      read: async () => filesystem("images", (await storage.read(shutdown)).images, parts, devices),
     },
   ];
 }
