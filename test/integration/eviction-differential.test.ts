@@ -15,7 +15,8 @@ import { pause, waitUntil } from "../cluster/wait.ts";
 import { Recording } from "../golden/recording.ts";
 import { deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
-import { type ClusterPods, conditionOf, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { type ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { evictionOf, isEvicted, samplesByLabel } from "../support/evictions.ts";
 import { readExposition } from "../support/exposition.ts";
 import { withRuntime } from "../support/node-runtime.ts";
 import { neutralStatus } from "../support/normal-form.ts";
@@ -171,32 +172,8 @@ async function createOnAll(name: string, spec: Partial<PodSpec>): Promise<void> 
     await pods.create(podOn(NODES[side], nameOn(side, name), { restartPolicy: "Never", ...spec }));
 }
 
-const isEvicted = ({ status }: Pod): boolean => status?.phase === "Failed" && status.reason === "Evicted";
-
 const evicted = (name: string, side: Side): Promise<Pod> =>
   pods.first(nameOn(side, name), "was evicted", isEvicted, EVICTED_MS);
-
-/** Sizes differ from run to run; the threshold does not. */
-const withoutSizes = (text: string): string =>
-  text.replaceAll(/(?<what>available: |was using )\d+(?:Ki|Mi|Gi)?/g, "$<what>SIZE");
-
-/** The final status, the conditions about the eviction and the event of an evicted pod. */
-async function evictionOf(name: string, side: Side): Promise<object> {
-  const pod = await evicted(name, side);
-  const { reason, message = "", phase } = pod.status ?? {};
-  const { status, reason: cause, message: why = "" } = conditionOf(pod, "DisruptionTarget") ?? {};
-  const events = (await pods.eventsOf(nameOn(side, name))).filter((event) => event.reason === "Evicted");
-  return {
-    phase,
-    reason,
-    message: withoutSizes(message),
-    disruption: status === undefined ? "none" : { status, cause, why: withoutSizes(why) },
-    events: events.map(({ type, message: text = "", metadata }) => {
-      const { offending_containers_usage: usage, ...annotations } = metadata?.annotations ?? {};
-      return { type, text: withoutSizes(text), annotations, hasUsage: usage !== undefined };
-    }),
-  };
-}
 
 /** The command lines of the document. */
 const WHAT_IF_LINES = readFileSync(inRepository("docs/eviction.md"), "utf8")
@@ -207,20 +184,16 @@ const type = (line: string) => world.node("deckhand").run(process.execPath, DECK
 
 const phaseOf = (name: string, side: Side) => pods.latest(nameOn(side, name))?.status?.phase;
 
-const metricsOf = async (side: Side) =>
-  readExposition(await world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/metrics`));
+const metricsOf = (side: Side) => world.cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy/metrics`);
 
-async function evictionsCounted(side: Side): Promise<Readonly<Record<string, number>>> {
-  const samples = (await metricsOf(side)).get("kubelet_evictions")?.samples ?? [];
-  return Object.fromEntries(samples.map(({ labels, value }) => [Object.values(labels).join(), value]));
-}
+const evictionsCounted = async (side: Side) => samplesByLabel(await metricsOf(side), "kubelet_evictions");
 
 void suite("evicted pods", () => {
   test("[17.7] [21.9] every pod above a limit of local storage is evicted, the others run", async () => {
     for (const [name, { spec }] of Object.entries(STORERS)) await createOnAll(name, spec);
     for (const [name, one] of Object.entries(STORERS).filter(([, { evicted: is }]) => is)) {
       assert.ok(one.evicted);
-      await recording.check(`${name}: eviction`, (side) => evictionOf(name, side));
+      await recording.check(`${name}: eviction`, (side) => evictionOf(pods, nameOn(side, name), EVICTED_MS));
     }
     await pause(STORAGE_ROUND_MS);
     for (const side of SIDES) assert.equal(phaseOf("small-empty-dir", side), "Running");
@@ -232,7 +205,7 @@ void suite("evicted pods", () => {
     for (const [name, spec] of Object.entries(USERS)) await createOnAll(name, spec);
     for (const name of Object.keys(USERS)) for (const side of SIDES) await pods.running(nameOn(side, name));
     await createOnAll("burst", BURST);
-    await recording.check("memory: eviction", (side) => evictionOf("without-request", side));
+    await recording.check("memory: eviction", (side) => evictionOf(pods, nameOn(side, "without-request"), EVICTED_MS));
     for (const side of SIDES) {
       for (const name of ["within-request", "above-request", "burst"])
         assert.equal(phaseOf(name, side), "Running", name);
@@ -270,7 +243,7 @@ void suite("evicted pods", () => {
       return conditions.map(({ type, status, reason }) => `${type} ${status} ${reason ?? ""}`).toSorted();
     });
     await recording.check("memory: signals whose stats' age was measured", async (side) => {
-      const samples = (await metricsOf(side)).get("kubelet_eviction_stats_age_seconds")?.samples ?? [];
+      const samples = readExposition(await metricsOf(side)).get("kubelet_eviction_stats_age_seconds")?.samples ?? [];
       const counts = samples.filter(({ name }) => name.endsWith("_count"));
       return counts.map(({ labels, value }) => `${Object.values(labels).join()} ${value}`);
     });

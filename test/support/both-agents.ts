@@ -1,6 +1,6 @@
 /** One cluster with one node per agent that this mode of comparison runs: the Go kubelet, Deckhand, or both. */
 import assert from "node:assert/strict";
-import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, type ClusterNode, type NodeOptions, startCluster } from "../cluster/cluster.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import type { AgentOptions } from "../cluster/node.ts";
 import { NODES, SIDES, type Side } from "../golden/sides.ts";
@@ -15,11 +15,14 @@ export class BothAgents {
     this.pods = pods;
   }
 
-  /** `criProxy`: record all CRI calls through a proxy. */
-  static async start(options: AgentOptions = {}, { criProxy = true } = {}): Promise<BothAgents> {
+  /** `criProxy`: record all CRI calls through a proxy. `disks`: file systems of each node's own. */
+  static async start(
+    options: AgentOptions = {},
+    { criProxy = true, disks = [] }: Pick<NodeOptions, "criProxy" | "disks"> = {},
+  ): Promise<BothAgents> {
     const cluster = await startCluster({
       controlPlane: "full",
-      nodes: SIDES.map((agent) => ({ agent, criProxy, options })),
+      nodes: SIDES.map((agent) => ({ agent, criProxy, disks, options })),
     });
     return new BothAgents(cluster, await ClusterPods.of(cluster));
   }
