@@ -45,6 +45,20 @@ void suite("[21.4] writable layers as the runtime reports them", () => {
     assert.equal((await layers.ask(["a"], forever)).layers.get("a")?.usedBytes, 2n);
   });
 
+  test("[17.5] a layer that the runtime has not measured, and a response that is 20 s old, are requested again and waited for", async () => {
+    const { clock, asked, layers } = world();
+    const first = layers.ask(["a"], forever);
+    asked[0]?.end([{ ...stats("a", 0n), writableLayer: { ...layer(0n), wallNs: 0n } }]);
+    await first;
+    const second = layers.ask(["a"], forever);
+    asked[1]?.end([stats("a", 1n)]);
+    assert.equal((await second).layers.get("a")?.usedBytes, 1n);
+    await clock.advance(20_000);
+    const third = layers.ask(["a"], forever);
+    asked[2]?.end([stats("a", 2n)]);
+    assert.equal((await third).layers.get("a")?.usedBytes, 2n);
+  });
+
   test("a runtime that does not respond delays a request by two seconds with one call, and is queried again after an error", async () => {
     const { clock, asked, layers } = world();
     const slow = layers.ask(["a"], forever);

@@ -1,7 +1,8 @@
 /**
  * Reports the usage of containers' writable layers and of the image filesystem, as returned by the runtime. The runtime
  * measures layers every ten seconds and responds slowly, so the previous response is used while a new one is requested.
- * Callers wait only for containers that are still unknown, for at most `WAIT_MS`.
+ * Callers wait for containers that the runtime has not measured yet, and if nobody requested anything for a while,
+ * because eviction ranks pods by this usage; for at most `WAIT_MS`.
  */
 
 import { raceAbort } from "../../concurrency/abort.ts";
@@ -29,6 +30,8 @@ interface Reported {
 }
 
 const FRESH_MS = 10_000;
+/** Older responses are not used if the runtime responds in time. */
+const STALE_MS = 2 * FRESH_MS;
 const WAIT_MS = 2_000;
 const NOTHING: Reported = {
   monotonicMs: Number.NEGATIVE_INFINITY,
@@ -57,10 +60,11 @@ export class WritableLayerStats {
 
   async ask(containers: readonly string[], signal: AbortSignal): Promise<Reported> {
     const { clock } = this.#parts;
-    const isNew = containers.some((id) => !this.#reported.layers.has(id));
-    const isOld = clock.monotonicMs() - this.#reported.monotonicMs >= FRESH_MS;
-    const request = isNew || isOld ? this.#requests.join("all", () => this.#ask()) : undefined;
-    if (isNew && request !== undefined) {
+    const { layers, monotonicMs } = this.#reported;
+    const ageMs = clock.monotonicMs() - monotonicMs;
+    const isNeeded = ageMs >= STALE_MS || !containers.every((id) => isMeasured(layers.get(id)));
+    const request = isNeeded || ageMs >= FRESH_MS ? this.#requests.join("all", () => this.#ask()) : undefined;
+    if (isNeeded && request !== undefined) {
       await withDeadline(clock, WAIT_MS, signal, (limited) => raceAbort(request, limited)).catch((error: unknown) => {
         if (signal.aborted) throw error;
       });
@@ -86,3 +90,6 @@ export class WritableLayerStats {
     }
   }
 }
+
+/** containerd reports 0 bytes at the time 0 until it has measured a layer. */
+const isMeasured = (layer: FilesystemUsage | undefined): boolean => layer !== undefined && layer.wallNs > 0n;
