@@ -103,6 +103,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       ),
       ...integration("ordinary-differential", "switch-over", "resize", "switch-over-volumes", "installed-agent"),
       ...integration("admission-differential", "stuck-ends", "roles-differential", "node-stats", "ordinary-pods"),
+      ...integration("disk-pressure-differential"),
       ...integration("build", "packages", "node-streams"),
     ],
     measuring: {
