@@ -75,10 +75,9 @@ export class WritableLayerStats {
   async #ask(): Promise<void> {
     const { clock, runtime, images, log } = this.#parts;
     try {
-      const [stats, filesystems] = await Promise.all([
-        runtime.listContainerStats({}, this.#shutdown),
-        images.imageFilesystems(this.#shutdown),
-      ]);
+      const stats = await runtime.listContainerStats({}, this.#shutdown);
+      // After the layers: containerd measures images and layers together, and both must be of the same measurement.
+      const filesystems = await images.imageFilesystems(this.#shutdown);
       const layers = stats.flatMap(({ id, writableLayer }) =>
         writableLayer === undefined ? [] : [[id, writableLayer] as const],
       );
