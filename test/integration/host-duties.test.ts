@@ -178,6 +178,9 @@ suite("an agent's duties for its machine", () => {
     await writeFile(messages, kill(2, "hog", 4242), { flag: "a" });
     const first = `Warning Node/${ours.name} System OOM encountered, victim process: hog, pid: 4242`;
     await waitUntil("the event", 20_000, async () => (await reported()) === first);
+    // The API server may show the event before the file is synced; an agent killed in between reports the kill again.
+    const stored = ours.inside("/var/lib/kubelet/deckhand/system-oom.json");
+    await waitUntil("the stored position", 20_000, async () => existsSync(stored));
     await other.restart();
     await writeFile(messages, kill(5, "other", 7), { flag: "a" });
     await waitUntil("the next event", 20_000, async () => (await reported()).split("\n").length === 2);
