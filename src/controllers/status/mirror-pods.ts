@@ -48,15 +48,18 @@ export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSigna
   const { clock, desiredPods, ownNode, listedSandboxes, podRuntimeStatus } = parts;
   const keeper = new MirrorKeeper(parts, shutdown);
   const unwatch = podRuntimeStatus.watch((uid) => (keeper.awaited.has(uid) ? keeper.replan.notify() : undefined));
-  while (!shutdown.aborted) {
-    const seen = [desiredPods, ownNode, keeper.replan].map((cell) => ({ cell, seen: cell.version }));
-    const listed = { cell: listedSandboxes, seen: listedSandboxes.version };
-    const waitMs = keeper.start();
-    const needsList = listedSandboxes.value === undefined || keeper.awaited.size > 0;
-    const wakers = needsList ? [...seen, listed] : seen;
-    await unlessShutDown(shutdown, () => waitForChange(clock, wakers, waitMs, shutdown));
+  try {
+    while (!shutdown.aborted) {
+      const seen = [desiredPods, ownNode, keeper.replan].map((cell) => ({ cell, seen: cell.version }));
+      const listed = { cell: listedSandboxes, seen: listedSandboxes.version };
+      const waitMs = keeper.start();
+      const needsList = listedSandboxes.value === undefined || keeper.awaited.size > 0;
+      const wakers = needsList ? [...seen, listed] : seen;
+      await unlessShutDown(shutdown, () => waitForChange(clock, wakers, waitMs, shutdown));
+    }
+  } finally {
+    unwatch();
   }
-  unwatch();
   await keeper.idle();
 }
 

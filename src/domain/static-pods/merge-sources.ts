@@ -1,7 +1,8 @@
 /**
  * Merges the reports of the pod sources into the set of desired pods. A pod keeps the time at which it was first
- * observed, and its status at that time, as long as its source has it without interruption. A pod that a source no longer has stays until all
- * sources have reported. A second pod with the same name in one source, or with a UID in use, is refused.
+ * observed, and its status at that time, as long as its source has it without interruption. A pod that a source no
+ * longer has stays until all sources have reported. A second pod with the same name in one source, or with a UID in use,
+ * is refused.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { DesiredPod, DesiredPods, SourceState } from "../pod/desired-pod.ts";
